@@ -2,10 +2,10 @@
 /** The user's own name and password. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { say } from "../ui/parts.js";
+import { notify } from "../ui/parts.js";
 import { Problem, call } from "../core/api.js";
 import { retry } from "../core/feed.js";
-import { begin, user } from "../core/session.js";
+import { loadSession, user } from "../core/session.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
 import { Field, Form } from "../ui/form.js";
 import { Link } from "../ui/link.js";
@@ -18,16 +18,16 @@ export function Page() {
   const [edits, setEdits] = useState(0);
   const rename = async (/** @type {Values} */ form) => {
     await call("PATCH", "users/me", { body: { name: form.raw("name").trim() } });
-    await begin();
-    say(t.account.nameSaved);
+    await loadSession();
+    notify(t.account.nameSaved);
   };
   const change = async (/** @type {Values} */ form) => {
     if (form.raw("newPassword") !== form.raw("again")) throw beside("again", "mismatch", t.account.notTheSame);
     await call("POST", "users/me/password", { body: { password: form.raw("password"), newPassword: form.raw("newPassword") } });
-    await begin(); // the answer has brought a new session; the stream of the former one has ended
+    await loadSession(); // the answer has brought a new session; the stream of the former one has ended
     retry();
     setEdits((n) => n + 1);
-    say(t.account.passwordSaved);
+    notify(t.account.passwordSaved);
   };
   return html`<${Frame} title=${t.pages.account} calls=${[{ method: "GET", path: "users/me" }]}>
     <${Section} title=${t.account.you}><${Pairs} of=${[[t.account.email, html`<bdi>${user.value?.email}</bdi>`], [t.account.sessions, html`<${Link} to="settings/sessions">${t.account.seeSessions}<//>`]]} />

@@ -7,18 +7,18 @@ import { go, people, project } from "../core/session.js";
 import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
-import { ask, query } from "../ui/link.js";
+import { setQuery, query } from "../ui/link.js";
 import { fromLocal, nameOf, toLocal } from "./names.js";
 
 const FILTERS = ["actor", "object", "since", "until"];
 
 /** A value of a change in words. @param {any} value */
-const worded = (value) => (value === null ? t.none : typeof value === "object" ? JSON.stringify(value) : String(value));
+const valueText = (value) => (value === null ? t.none : typeof value === "object" ? JSON.stringify(value) : String(value));
 
 /** What was changed, and what is told besides. @param {{of: any}} props */
 function Details({ of }) {
-  const changes = Object.entries(of.changes).map(([name, { before, after }]) => `${name}: ${worded(before)} → ${worded(after)}`);
-  const details = Object.entries(of.details).map(([name, value]) => `${name}: ${worded(value)}`);
+  const changes = Object.entries(of.changes).map(([name, { before, after }]) => `${name}: ${valueText(before)} → ${valueText(after)}`);
+  const details = Object.entries(of.details).map(([name, value]) => `${name}: ${valueText(value)}`);
   return html`<span dir="auto">${[...changes, ...details].join("; ")}</span>`;
 }
 
@@ -27,8 +27,8 @@ export function Page() {
   const filter = Object.fromEntries(FILTERS.flatMap((name) => (now.get(name) ? [[name, now.get(name)]] : [])));
   const of = useList(`organisations/${project.value?.organisationId}/audit`, filter);
   const actors = [{ value: "", label: t.audit.anybody }, ...["server_key", "machine", "operator", "system"].map((each) => ({ value: each, label: /** @type {any} */ (t.audit.actors)[each] })), ...people().users.map((each) => ({ value: each.id, label: each.name }))];
-  const time = (/** @type {string} */ name, /** @type {string} */ label) => html`<label class="label"><span>${label}</span><input class="field" type="datetime-local" defaultValue=${toLocal(now.get(name))} onChange=${(/** @type {any} */ event) => ask({ [name]: fromLocal(event.target.value) })} /></label>`;
-  const tools = html`<label class="label"><span class="sr">${t.audit.actor}</span><select class="field" onChange=${(/** @type {any} */ event) => ask({ actor: event.target.value })}>${actors.map((each) => html`<option key=${each.value} value=${each.value} selected=${each.value === (now.get("actor") ?? "")}>${each.label}</option>`)}</select></label>${time("since", t.audit.since)}${time("until", t.audit.until)}`;
+  const time = (/** @type {string} */ name, /** @type {string} */ label) => html`<label class="label"><span>${label}</span><input class="field" type="datetime-local" defaultValue=${toLocal(now.get(name))} onChange=${(/** @type {any} */ event) => setQuery({ [name]: fromLocal(event.target.value) })} /></label>`;
+  const tools = html`<label class="label"><span class="sr">${t.audit.actor}</span><select class="field" onChange=${(/** @type {any} */ event) => setQuery({ actor: event.target.value })}>${actors.map((each) => html`<option key=${each.value} value=${each.value} selected=${each.value === (now.get("actor") ?? "")}>${each.label}</option>`)}</select></label>${time("since", t.audit.since)}${time("until", t.audit.until)}`;
   const columns = [
     { label: t.audit.at, cell: (/** @type {any} */ row) => html`<time datetime=${row.at}>${fullTime(row.at)}</time>` },
     { label: t.audit.actor, cell: (/** @type {any} */ row) => html`<${Name} name=${nameOf(row.actor.id) ?? /** @type {any} */ (t.audit.actors)[row.actor.type] ?? row.actor.type} />${row.address && html`<br /><span class="muted">${row.address}</span>`}` },

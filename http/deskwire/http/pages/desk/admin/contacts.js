@@ -2,32 +2,32 @@
 /** Contacts: the list with its search, and one contact with merge, export and erasure. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Empty, Name, say } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Name, notify } from "../ui/parts.js";
 import { go, may } from "../core/session.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
 import { ListTable, Table } from "../ui/table.js";
 import { States, useCall, useList } from "../ui/loading.js";
-import { Link, ask, query } from "../ui/link.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, get } from "../core/api.js";
 import { Field, Form } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
-import { words } from "./names.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { splitWords } from "./names.js";
 /** @import { Values } from "../ui/form.js" */
 
 /** @param {{id: string|null}} props */
-export const Page = ({ id }) => (id ? html`<${One} id=${id} />` : html`<${List} />`);
+export const Page = ({ id }) => (id ? html`<${ContactPage} id=${id} />` : html`<${List} />`);
 
 function List() {
   const now = query.value;
   const [q, setQ] = useState(now.get("q") ?? "");
   const tag = now.get("tag");
   const of = useList("contacts", { q: now.get("q"), tag });
-  const search = (/** @type {Event} */ event) => (event.preventDefault(), ask({ q: q.trim() || null }));
+  const search = (/** @type {Event} */ event) => (event.preventDefault(), setQuery({ q: q.trim() || null }));
   const tools = html`<form role="search" onSubmit=${search}><label class="label"><span class="sr">${t.search}</span><input class="field wide" type="search" placeholder=${t.contacts.find} value=${q} onInput=${(/** @type {any} */ event) => setQ(event.target.value)} onChange=${search} /></label></form>
-    ${tag && html`<span class="chip tag">${tag}<button type="button" aria-label=${t.contacts.anyTag} onClick=${() => ask({ tag: null })}>×</button></span>`}`;
+    ${tag && html`<span class="chip tag">${tag}<button type="button" aria-label=${t.contacts.anyTag} onClick=${() => setQuery({ tag: null })}>×</button></span>`}`;
   const columns = [
-    { label: t.contacts.name, cell: (/** @type {any} */ row) => html`<${Link} to=${`contacts/${row.id}`} class="person"><${Avatar} name=${called(row)} id=${row.id} size="s" /><${Name} name=${called(row)} /><//>` },
+    { label: t.contacts.name, cell: (/** @type {any} */ row) => html`<${Link} to=${`contacts/${row.id}`} class="person"><${Avatar} name=${contactName(row)} id=${row.id} size="s" /><${Name} name=${contactName(row)} /><//>` },
     { label: t.contacts.email, cell: (/** @type {any} */ row) => html`<bdi>${row.email ?? ""}</bdi>` },
     { label: t.contacts.userId, cell: (/** @type {any} */ row) => html`<code class="mono">${row.userId}</code>` },
     { label: t.contacts.tags, less: true, cell: (/** @type {any} */ row) => row.tags.map((/** @type {string} */ each) => html`<${Link} key=${each} to=${`contacts?tag=${encodeURIComponent(each)}`} class="chip tag">${each}<//> `) },
@@ -41,15 +41,15 @@ function List() {
 }
 
 /** What a contact is called. @param {any} contact @returns {string} */
-export const called = (contact) => contact.name || contact.email || contact.userId;
+export const contactName = (contact) => contact.name || contact.email || contact.userId;
 
 const IDENTITY = /** @type {const} */ (["name", "email", "phone"]);
 
 /** Attributes as lines `name: value`, the value as JSON where it is no plain text. @param {any} attributes */
-const lines = (attributes) => Object.entries(attributes).map(([name, value]) => `${name}: ${typeof value === "string" && !plainJson(value) ? value : JSON.stringify(value)}`).join("\n");
+const attributeLines = (attributes) => Object.entries(attributes).map(([name, value]) => `${name}: ${typeof value === "string" && !isJson(value) ? value : JSON.stringify(value)}`).join("\n");
 
 /** Whether a text would be read as something else than a text. @param {string} text */
-function plainJson(text) {
+function isJson(text) {
   try {
     JSON.parse(text);
     return true;
@@ -59,17 +59,17 @@ function plainJson(text) {
 }
 
 /** What lines of attributes say. @param {string} text @returns {Record<string, unknown>} */
-function attributesOf(text) {
+function parseAttributes(text) {
   const found = text.split("\n").filter((line) => line.trim()).map((line) => {
     const at = line.indexOf(":");
     const [name, value] = at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1).trim()];
-    return [name.trim(), plainJson(value) ? JSON.parse(value) : value];
+    return [name.trim(), isJson(value) ? JSON.parse(value) : value];
   });
   return Object.fromEntries(found);
 }
 
 /** @param {{id: string}} props */
-export function One({ id }) {
+export function ContactPage({ id }) {
   const of = useCall(`contacts/${id}`);
   const conversations = useList("conversations", { contact: id }, 20);
   const tickets = useList(may("tickets.read") ? "tickets" : null, { contact: id }, 20);
@@ -79,25 +79,25 @@ export function One({ id }) {
   const close = () => setOpen(null);
   const save = async (/** @type {Values} */ form) => {
     const before = of.data.attributes;
-    const after = attributesOf(form.raw("attributes"));
+    const after = parseAttributes(form.raw("attributes"));
     const removed = Object.keys(before).filter((name) => !(name in after)).map((name) => [name, null]);
     const identity = IDENTITY.map((name) => [name, form.text(name) ?? null]);
-    of.put(await call("PATCH", `contacts/${id}`, { body: { ...Object.fromEntries(identity), tags: words(form.raw("tags")), attributes: { ...after, ...Object.fromEntries(removed) } } }));
+    of.put(await call("PATCH", `contacts/${id}`, { body: { ...Object.fromEntries(identity), tags: splitWords(form.raw("tags")), attributes: { ...after, ...Object.fromEntries(removed) } } }));
     setEdits((n) => n + 1);
-    say(t.contacts.saved);
+    notify(t.contacts.saved);
   };
   const download = async () => {
     try {
       const url = URL.createObjectURL(new Blob([JSON.stringify(await call("GET", `contacts/${id}/export`), null, 2)], { type: "application/json" }));
       Object.assign(document.createElement("a"), { href: url, download: `${id}.json` }).click();
       setTimeout(() => URL.revokeObjectURL(url), 10_000);
-      say(t.contacts.exported);
+      notify(t.contacts.exported);
     } catch (error) {
-      say(t.contacts.exportFailed(/** @type {Error} */ (error).message), { bad: true });
+      notify(t.contacts.exportFailed(/** @type {Error} */ (error).message), { bad: true });
     }
   };
   const actions = of.data && html`${manages && html`<${Button} icon="file" label=${t.contacts.export} press=${download} /><${Button} icon="people" label=${t.contacts.merge} press=${() => setOpen("merge")} />`}${may("conversations.delete") && html`<${Button} icon="close" label=${t.contacts.erase} press=${() => setOpen("erase")} />`}`;
-  const title = of.data ? called(of.data) : t.contacts.one;
+  const title = of.data ? contactName(of.data) : t.contacts.one;
   return html`<${Frame} title=${title} face=${html`<bdi>${title}</bdi>`} up=${{ to: "contacts", label: t.pages.contacts }} actions=${actions} calls=${[of.call, conversations.call]}>
     <${States} of=${of}>${(/** @type {any} */ contact) => html`<div class="columns">
       <div>
@@ -105,7 +105,7 @@ export function One({ id }) {
           ? html`<${Form} key=${edits} save=${save} label=${t.saveChanges}>
               ${IDENTITY.map((name) => html`<${Field} key=${name} name=${name} label=${t.contacts[name]} initial=${contact[name]} dir="auto" />`)}
               <${Field} name="tags" label=${t.contacts.tags} hint=${t.commas} initial=${contact.tags.join(", ")} />
-              <${Field} name="attributes" label=${t.contacts.attributes} hint=${t.contacts.attributesHint} rows=${Math.min(12, Math.max(3, Object.keys(contact.attributes).length + 1))} mono initial=${lines(contact.attributes)} spellcheck="false" />
+              <${Field} name="attributes" label=${t.contacts.attributes} hint=${t.contacts.attributesHint} rows=${Math.min(12, Math.max(3, Object.keys(contact.attributes).length + 1))} mono initial=${attributeLines(contact.attributes)} spellcheck="false" />
             <//>`
           : html`<${Pairs} of=${[...IDENTITY.map((name) => [t.contacts[name], contact[name] && html`<bdi>${contact[name]}</bdi>`]), [t.contacts.tags, contact.tags.join(", ")], ...Object.entries(contact.attributes).map(([name, value]) => [name, html`<bdi>${typeof value === "string" ? value : JSON.stringify(value)}</bdi>`])]} />`}<//>
         <${Section} title=${t.contacts.conversations}><${States} of=${conversations} empty=${html`<p class="muted">${t.contacts.noConversations}</p>`}>${(/** @type {any[]} */ rows) => html`<${Table} caption=${t.contacts.conversations} rows=${rows} columns=${[
@@ -124,11 +124,11 @@ export function One({ id }) {
   <//>`;
 }
 
-const MANY = 100;
+const COUNT_MAX = 100;
 /** How many a list has, as far as one page tells. @param {string} path @param {Record<string, unknown>} query @returns {Promise<string>} */
-async function counted(path, query) {
-  const { items, nextCursor } = await get(path, { ...query, limit: MANY });
-  return nextCursor ? `${MANY}+` : String(items.length);
+async function countText(path, query) {
+  const { items, nextCursor } = await get(path, { ...query, limit: COUNT_MAX });
+  return nextCursor ? `${COUNT_MAX}+` : String(items.length);
 }
 
 /** What belongs to a contact, counted before it is gone. @param {{contact: any, close: () => void}} props */
@@ -136,19 +136,19 @@ function Erase({ contact, close }) {
   const [n, setN] = useState(/** @type {{conversations: string, tickets: string|null, memory: string|null}|null} */ (null));
   const [error, setError] = useState("");
   useEffect(() => {
-    const tickets = may("tickets.read") ? counted("tickets", { contact: contact.id }) : null;
-    const memory = may("memory.read") ? get(`sessions/${contact.id}/memory`, { limit: MANY }).then((found) => (found.enabled === false ? null : `${found.items?.length ?? 0}${found.nextCursor ? "+" : ""}`)) : null;
-    Promise.all([counted("conversations", { contact: contact.id }), tickets, memory]).then(([a, b, c]) => setN({ conversations: a, tickets: b, memory: c }), (failure) => setError(failure.message));
+    const tickets = may("tickets.read") ? countText("tickets", { contact: contact.id }) : null;
+    const memory = may("memory.read") ? get(`sessions/${contact.id}/memory`, { limit: COUNT_MAX }).then((found) => (found.enabled === false ? null : `${found.items?.length ?? 0}${found.nextCursor ? "+" : ""}`)) : null;
+    Promise.all([countText("conversations", { contact: contact.id }), tickets, memory]).then(([a, b, c]) => setN({ conversations: a, tickets: b, memory: c }), (failure) => setError(failure.message));
   }, []);
   const run = async () => {
     await call("DELETE", `contacts/${contact.id}`);
-    say(t.contacts.erased);
+    notify(t.contacts.erased);
     go("contacts");
   };
   if (error) return html`<${Dialog} title=${t.contacts.erase} close=${close}><div class="body"><p class="wrong" role="alert">${error}</p></div><//>`;
   if (!n) return html`<${Dialog} title=${t.contacts.erase} close=${close}><div class="body"><p role="status">${t.contacts.counting}</p></div><//>`;
-  const loses = [t.contacts.losesIdentity(called(contact)), t.contacts.losesConversations(n.conversations), n.tickets && t.contacts.losesTickets(n.tickets), n.memory && t.contacts.losesMemory(n.memory), t.contacts.losesElsewhere].filter(Boolean);
-  return html`<${Gone} title=${t.contacts.erase} text=${t.contacts.eraseText} loses=${loses} stays=${t.contacts.stays} word=${contact.userId} label=${t.contacts.eraseIt} run=${run} close=${close} />`;
+  const loses = [t.contacts.losesIdentity(contactName(contact)), t.contacts.losesConversations(n.conversations), n.tickets && t.contacts.losesTickets(n.tickets), n.memory && t.contacts.losesMemory(n.memory), t.contacts.losesElsewhere].filter(Boolean);
+  return html`<${ConfirmDialog} title=${t.contacts.erase} text=${t.contacts.eraseText} loses=${loses} stays=${t.contacts.stays} word=${contact.userId} label=${t.contacts.eraseIt} run=${run} close=${close} />`;
 }
 
 /** @param {{into: any, close: () => void, done: () => Promise<void>}} props */
@@ -158,13 +158,13 @@ function Merge({ into, close, done }) {
   const found = useList(q.trim() ? "contacts" : null, { q: q.trim() }, 10);
   const run = async () => {
     await call("POST", `contacts/${into.id}/merge`, { body: { from: from.id } });
-    say(t.contacts.merged);
+    notify(t.contacts.merged);
     await done();
   };
-  if (from) return html`<${Gone} key="sure" title=${t.contacts.merge} text=${t.contacts.mergeText(called(from), called(into))} loses=${[t.contacts.losesContact(called(from)), t.contacts.losesValues]} stays=${t.contacts.mergeStays} label=${t.contacts.mergeIt} run=${run} close=${close} />`;
+  if (from) return html`<${ConfirmDialog} key="sure" title=${t.contacts.merge} text=${t.contacts.mergeText(contactName(from), contactName(into))} loses=${[t.contacts.losesContact(contactName(from)), t.contacts.losesValues]} stays=${t.contacts.mergeStays} label=${t.contacts.mergeIt} run=${run} close=${close} />`;
   const others = found.items.filter((each) => each.id !== into.id);
   return html`<${Dialog} key="whom" title=${t.contacts.merge} close=${close}><div class="body">
     <label class="label">${t.contacts.mergeWhich}<input class="field" type="search" autofocus value=${q} onInput=${(/** @type {any} */ event) => setQ(event.target.value)} /></label>
-    ${q.trim() && html`<${States} of=${found}>${() => (others.length ? html`<ul class="choose">${others.map((each) => html`<li key=${each.id}><button type="button" class="menu-item" onClick=${() => setFrom(each)}><bdi class="ellipsis">${called(each)}</bdi><span class="hint ellipsis">${each.email ?? each.userId}</span></button></li>`)}</ul>` : html`<${Empty} icon="search" title=${t.contacts.noneFound(q)} />`)}<//>`}
+    ${q.trim() && html`<${States} of=${found}>${() => (others.length ? html`<ul class="choose">${others.map((each) => html`<li key=${each.id}><button type="button" class="menu-item" onClick=${() => setFrom(each)}><bdi class="ellipsis">${contactName(each)}</bdi><span class="hint ellipsis">${each.email ?? each.userId}</span></button></li>`)}</ul>` : html`<${Empty} icon="search" title=${t.contacts.noneFound(q)} />`)}<//>`}
   </div><//>`;
 }

@@ -2,7 +2,7 @@
 /** Machine credentials of the project: named, with permissions, rotated, and revoked (ADR 70). The secret is shown once. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, Name, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, Name, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { permissions, project } from "../core/session.js";
@@ -10,16 +10,16 @@ import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { Field, Form, Tick } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Secret } from "../ui/secret.js";
 import { choices, fromLocal, nameOf, toLocal } from "./names.js";
 /** @import { Values } from "../ui/form.js" */
 
 /** @param {any} row */
-const over = (row) => row.revokedAt || (row.expiresAt && Date.parse(row.expiresAt) <= Date.now());
+const hasEnded = (row) => row.revokedAt || (row.expiresAt && Date.parse(row.expiresAt) <= Date.now());
 
 /** A chip with the state of the person who created a credential, if they could not create it now. @param {any} row */
-const stray = (row) => {
+const creatorChip = (row) => {
   const why = /** @type {any} */ (t.credentials.makers)[row.createdBy.state];
   return why && html`<br /><span class="chip waits" title=${why[1](nameOf(row.createdBy.id) ?? row.createdBy.id)}>${why[0]}</span>`;
 };
@@ -36,13 +36,13 @@ export function Page() {
     if (!open?.row) return shown(await call("POST", path, { key, body: { ...body, expiresAt: body.expiresAt ?? undefined } }));
     await call("PATCH", `${path}/${open.row.id}`, { body });
     close();
-    say(t.credentials.saved);
+    notify(t.credentials.saved);
     await of.reload();
   };
   const rotate = async (/** @type {Values} */ form) => shown(await call("POST", `${path}/${open?.row.id}/rotate`, { key, body: { overlapSeconds: form.number("overlapSeconds") } }));
   const revoke = async () => {
     await call("DELETE", `${path}/${open?.row.id}`);
-    say(t.credentials.revoked);
+    notify(t.credentials.revoked);
     await of.reload();
   };
   const entries = (/** @type {any} */ row) => [
@@ -51,12 +51,12 @@ export function Page() {
     { label: t.credentials.revoke, icon: "close", danger: true, pick: () => setOpen({ what: "revoke", row }) },
   ];
   const columns = [
-    { label: t.credentials.name, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />${row.createdBy.type === "machine" && html`<br /><span class="muted">${t.credentials.madeByMachine}</span>`}${!over(row) && stray(row)}` },
+    { label: t.credentials.name, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />${row.createdBy.type === "machine" && html`<br /><span class="muted">${t.credentials.madeByMachine}</span>`}${!hasEnded(row) && creatorChip(row)}` },
     { label: t.credentials.secret, cell: (/** @type {any} */ row) => html`<code class="mono">${row.secret}</code>` },
     { label: t.credentials.permissions, less: true, cell: (/** @type {any} */ row) => html`<span title=${row.permissions.join(", ")}>${t.credentials.count(row.permissions.length)}</span>` },
     { label: t.credentials.lastUsed, cell: (/** @type {any} */ row) => (row.lastUsedAt ? html`<${Ago} at=${row.lastUsedAt} />` : t.never) },
     { label: t.credentials.expires, cell: (/** @type {any} */ row) => (row.expiresAt ? new Date(row.expiresAt).toLocaleDateString() : t.never) },
-    { label: t.actions, cell: (/** @type {any} */ row) => (row.revokedAt ? html`<span class="chip bad">${t.credentials.isRevoked}</span>` : html`${over(row) && html`<span class="chip waits">${t.credentials.isOver}</span> `}<${Menu} label=${t.actionsFor(row.name)} icon="more" only kind="quiet" entries=${() => entries(row)} />`) },
+    { label: t.actions, cell: (/** @type {any} */ row) => (row.revokedAt ? html`<span class="chip bad">${t.credentials.isRevoked}</span>` : html`${hasEnded(row) && html`<span class="chip waits">${t.credentials.isOver}</span> `}<${Menu} label=${t.actionsFor(row.name)} icon="more" only kind="quiet" entries=${() => entries(row)} />`) },
   ];
   return html`<${Frame} title=${t.pages.credentials} actions=${html`<${Button} icon="plus" kind="primary" label=${t.credentials.create} press=${() => setOpen({ what: "edit", row: null })} />`} calls=${[of.call]}>
     <p class="lead">${t.credentials.lead}</p>
@@ -68,6 +68,6 @@ export function Page() {
     <//></div><//>`}
     ${open?.what === "rotate" && html`<${Dialog} title=${t.credentials.rotate} close=${close}><div class="body"><p>${t.credentials.rotateText}</p><${Form} save=${rotate} label=${t.credentials.rotateIt} cancel=${close}><${Field} name="overlapSeconds" label=${t.credentials.overlap} initial="86400" options=${choices(t.credentials.overlaps)} /><//></div><//>`}
     ${open?.what === "secret" && html`<${Secret} title=${t.credentials.secretOf(open.row.name)} secret=${open.row.secret} text=${t.credentials.secretText} close=${close} />`}
-    ${open?.what === "revoke" && html`<${Gone} title=${t.credentials.revoke} loses=${[t.credentials.losesCalls(open.row.name), t.credentials.losesPermissions(open.row.permissions.length), t.credentials.losesMade]} stays=${[t.keys.staysListed]} label=${t.credentials.revoke} run=${revoke} close=${close} />`}
+    ${open?.what === "revoke" && html`<${ConfirmDialog} title=${t.credentials.revoke} loses=${[t.credentials.losesCalls(open.row.name), t.credentials.losesPermissions(open.row.permissions.length), t.credentials.losesMade]} stays=${[t.keys.staysListed]} label=${t.credentials.revoke} run=${revoke} close=${close} />`}
   <//>`;
 }

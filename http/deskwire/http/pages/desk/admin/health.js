@@ -10,11 +10,11 @@ import { States, useCall } from "../ui/loading.js";
 import { Link } from "../ui/link.js";
 import { Health, healthOf } from "../ui/endpoint-health.js";
 
-const EVERY_MS = 15_000;
+const POLL_INTERVAL_MS = 15_000;
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
 
 /** A size in words. @param {number} bytes */
-function sized(bytes) {
+function sizeText(bytes) {
   const power = Math.min(UNITS.length - 1, bytes > 0 ? Math.floor(Math.log10(bytes) / 3) : 0);
   return new Intl.NumberFormat(undefined, { style: "unit", unit: UNITS[power], unitDisplay: "short", maximumFractionDigits: 1 }).format(bytes / 1000 ** power);
 }
@@ -28,7 +28,7 @@ function State({ of }) {
 export function Page() {
   const of = useCall(`projects/${project.value?.id}/health`);
   useEffect(() => {
-    const timer = setInterval(() => document.visibilityState === "visible" && of.reload(), EVERY_MS);
+    const timer = setInterval(() => document.visibilityState === "visible" && of.reload(), POLL_INTERVAL_MS);
     return () => clearInterval(timer);
   }, [of.reload]);
   return html`<${Frame} title=${t.pages.health} actions=${html`<${Button} icon="reopen" label=${t.health.refresh} press=${of.reload} />`} calls=${[of.call]}><${States} of=${of}>${(/** @type {any} */ now) => html`
@@ -36,7 +36,7 @@ export function Page() {
     <${Pairs} of=${[
       [t.health.oldestWaiting, now.oldestWaiting ? html`<${Ago} at=${now.oldestWaiting.waitingSince} /> · <${Link} to=${`c/${now.oldestWaiting.conversationId}`}>${t.health.open}<//>` : t.health.nobodyWaits],
       [t.health.outstanding, t.health.deliveries(now.outstanding)],
-      [t.health.uploads, html`${t.health.used(sized(now.uploads.usedBytes), sized(now.uploads.quotaBytes))} <meter class="share" min="0" max="1" high="0.9" value=${now.uploads.quotaBytes ? Math.min(1, now.uploads.usedBytes / now.uploads.quotaBytes) : 1} aria-hidden="true"></meter>`],
+      [t.health.uploads, html`${t.health.used(sizeText(now.uploads.usedBytes), sizeText(now.uploads.quotaBytes))} <meter class="share" min="0" max="1" high="0.9" value=${now.uploads.quotaBytes ? Math.min(1, now.uploads.usedBytes / now.uploads.quotaBytes) : 1} aria-hidden="true"></meter>`],
     ]} />
     <${Section} title=${t.health.endpoints}>${now.endpoints.length ? html`<${Table} caption=${t.health.endpoints} rows=${now.endpoints} columns=${[
       { label: t.health.endpoint, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />` },

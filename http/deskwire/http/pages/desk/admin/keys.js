@@ -2,7 +2,7 @@
 /** Server keys of the project: created and shown once, and revoked. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Name, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Name, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { project } from "../core/session.js";
@@ -10,7 +10,7 @@ import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { Field, Form } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Secret } from "../ui/secret.js";
 /** @import { Values } from "../ui/form.js" */
 
@@ -28,7 +28,7 @@ export function Page() {
   };
   const revoke = async () => {
     await call("POST", `${path}/${open?.row.id}/revoke`);
-    say(t.keys.revoked);
+    notify(t.keys.revoked);
     await of.reload();
   };
   const columns = [
@@ -43,6 +43,6 @@ export function Page() {
     <${ListTable} of=${of} caption=${t.pages.keys} columns=${columns} empty=${html`<${Empty} icon="lock" title=${t.keys.none} />`} />
     ${open?.what === "create" && html`<${Dialog} title=${t.keys.create} close=${close}><div class="body"><${Form} save=${create} label=${t.keys.createIt} cancel=${close}><${Field} name="label" label=${t.keys.label} hint=${t.keys.labelHint} required /><//></div><//>`}
     ${open?.what === "secret" && html`<${Secret} title=${t.keys.newKey(open.row.label)} secret=${open.row.key} text=${t.keys.secretText} close=${close} />`}
-    ${open?.what === "revoke" && html`<${Gone} title=${t.keys.revokeOne} loses=${[t.keys.losesCalls(open.row.label), t.keys.losesStreams, open.row.lastUsedAt ? t.keys.lastCall(new Date(open.row.lastUsedAt).toLocaleString()) : t.keys.neverUsed]} stays=${[t.keys.staysListed]} label=${t.keys.revoke} run=${revoke} close=${close} />`}
+    ${open?.what === "revoke" && html`<${ConfirmDialog} title=${t.keys.revokeOne} loses=${[t.keys.losesCalls(open.row.label), t.keys.losesStreams, open.row.lastUsedAt ? t.keys.lastCall(new Date(open.row.lastUsedAt).toLocaleString()) : t.keys.neverUsed]} stays=${[t.keys.staysListed]} label=${t.keys.revoke} run=${revoke} close=${close} />`}
   <//>`;
 }

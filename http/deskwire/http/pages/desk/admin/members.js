@@ -2,7 +2,7 @@
 /** The members of the organisation: added with a one-time password, their roles, their sessions; and what each role may do. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Empty, Menu, Name, say } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Menu, Name, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { may, project, reloadPeople, user } from "../core/session.js";
@@ -10,7 +10,7 @@ import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { Field, Form } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Secret } from "../ui/secret.js";
 import { Link } from "../ui/link.js";
 import { choices } from "./names.js";
@@ -22,7 +22,7 @@ export function Page() {
   const [open, setOpen] = useState(/** @type {{what: string, row?: any, secret?: string|null} | null} */ (null));
   const manages = may("members.manage");
   const close = () => setOpen(null);
-  const changed = async (/** @type {string} */ words) => (say(words), reloadPeople(), await of.reload());
+  const changed = async (/** @type {string} */ words) => (notify(words), reloadPeople(), await of.reload());
   const setRole = async (/** @type {Values} */ form) => {
     await call("PATCH", `${path}/${open?.row.id}`, { body: { role: form.raw("role") } });
     close();
@@ -56,9 +56,9 @@ export function Page() {
     ${open?.what === "add" && html`<${Add} path=${path} close=${close} made=${async (/** @type {any} */ member) => (await changed(t.members.added(member.name)), member.password ? setOpen({ what: "secret", row: member, secret: member.password }) : close())} />`}
     ${open?.what === "secret" && html`<${Secret} title=${t.members.passwordOf(open.row.name)} text=${t.members.passwordText(open.row.email, new Date(open.row.passwordEndsAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }))} secret=${open.secret ?? ""} close=${close} />`}
     ${open?.what === "role" && html`<${Dialog} title=${t.members.roleOf(open.row.name)} close=${close}><div class="body"><${Form} save=${setRole} label=${t.save} cancel=${close}><${Field} name="role" label=${t.members.role} initial=${open.row.role} options=${choices(t.members.roles)} hint=${t.members.roleHint} /><//></div><//>`}
-    ${open?.what === "sessions" && html`<${Gone} title=${t.members.endSessions} loses=${[t.members.losesSessions(open.row.name)]} stays=${[t.members.staysTokens]} label=${t.sessions.end} run=${run} close=${close} />`}
-    ${open?.what === "password" && html`<${Gone} title=${t.members.newPassword} loses=${[t.members.losesPassword(open.row.name), t.members.losesSessions(open.row.name)]} stays=${[t.members.staysMember]} label=${t.members.newPasswordIt} run=${renew} close=${() => setOpen((now) => (now?.what === "secret" ? now : null))} />`}
-    ${open?.what === "remove" && html`<${Gone} title=${t.members.remove} loses=${[t.members.losesAccess(open.row.name), t.members.losesTeams]} stays=${t.members.staysWritten} label=${t.members.remove} run=${run} close=${close} />`}
+    ${open?.what === "sessions" && html`<${ConfirmDialog} title=${t.members.endSessions} loses=${[t.members.losesSessions(open.row.name)]} stays=${[t.members.staysTokens]} label=${t.sessions.end} run=${run} close=${close} />`}
+    ${open?.what === "password" && html`<${ConfirmDialog} title=${t.members.newPassword} loses=${[t.members.losesPassword(open.row.name), t.members.losesSessions(open.row.name)]} stays=${[t.members.staysMember]} label=${t.members.newPasswordIt} run=${renew} close=${() => setOpen((now) => (now?.what === "secret" ? now : null))} />`}
+    ${open?.what === "remove" && html`<${ConfirmDialog} title=${t.members.remove} loses=${[t.members.losesAccess(open.row.name), t.members.losesTeams]} stays=${t.members.staysWritten} label=${t.members.remove} run=${run} close=${close} />`}
   <//>`;
 }
 

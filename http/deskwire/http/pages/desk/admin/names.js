@@ -24,7 +24,7 @@ export const teamChoices = (none) => [{ value: "", label: none }, ...people().te
 export const choices = (of) => Object.entries(of).map(([value, label]) => ({ value, label }));
 
 /** Words between commas, each once. @param {string} text */
-export const words = (text) => [...new Set(text.split(",").map((each) => each.trim()).filter(Boolean))];
+export const splitWords = (text) => [...new Set(text.split(",").map((each) => each.trim()).filter(Boolean))];
 
 /** The time in a field of `datetime-local`, as the API has it; null for none. @param {string|undefined} local */
 export const fromLocal = (local) => (local ? new Date(local).toISOString() : null);

@@ -2,17 +2,17 @@
 /** The projects of the organisation, and the settings of each. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Name, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Name, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
-import { begin, choose, go, may, project, projects } from "../core/session.js";
+import { loadSession, openProject, go, may, project, projects } from "../core/session.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { States, useCall, useList } from "../ui/loading.js";
 import { Field, Form, Tick } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Link } from "../ui/link.js";
-import { words } from "./names.js";
+import { splitWords } from "./names.js";
 /** @import { Values } from "../ui/form.js" */
 
 const MIB = 1 << 20;
@@ -27,7 +27,7 @@ function List() {
   const [key] = useState(newKey);
   const create = async (/** @type {Values} */ form) => {
     const made = await call("POST", path, { key, body: { name: form.raw("name").trim() } });
-    await begin();
+    await loadSession();
     setMaking(false);
     go(`settings/projects/${made.id}`);
   };
@@ -52,22 +52,22 @@ function One({ id }) {
     const days = form.number("settings/archivedRetentionDays");
     const settings = {
       memoryEnabled: form.on("settings/memoryEnabled"), archivedRetentionDays: days ?? null, primaryLanguage: form.raw("settings/primaryLanguage").trim(),
-      languages: words(form.raw("settings/languages")), uploadQuotaBytes: Math.round((form.number("settings/uploadQuotaBytes") ?? 0) * MIB),
+      languages: splitWords(form.raw("settings/languages")), uploadQuotaBytes: Math.round((form.number("settings/uploadQuotaBytes") ?? 0) * MIB),
     };
     of.put(await call("PATCH", `projects/${id}`, { body: { name: form.raw("name").trim(), settings } }));
-    await begin();
+    await loadSession();
     setEdits((n) => n + 1);
-    say(t.projects.saved);
+    notify(t.projects.saved);
   };
   const remove = async () => {
     await call("DELETE", `projects/${id}`);
     const other = projects.value.find((each) => each.id !== id);
-    if (id === project.value?.id && other) choose(other.id);
-    await begin();
-    say(t.projects.deleted);
+    if (id === project.value?.id && other) openProject(other.id);
+    await loadSession();
+    notify(t.projects.deleted);
     go("settings/projects");
   };
-  const actions = of.data && html`${id !== project.value?.id && html`<${Button} label=${t.projects.open} press=${() => choose(id)} />`}${manages && html`<${Button} icon="close" label=${t.delete} press=${() => setDeletes(true)} />`}`;
+  const actions = of.data && html`${id !== project.value?.id && html`<${Button} label=${t.projects.open} press=${() => openProject(id)} />`}${manages && html`<${Button} icon="close" label=${t.delete} press=${() => setDeletes(true)} />`}`;
   return html`<${Frame} title=${of.data?.name ?? t.projects.one} up=${{ to: "settings/projects", label: t.pages.projects }} actions=${actions} calls=${[of.call]}>
     <${States} of=${of}>${(/** @type {any} */ { name, settings, ...about }) => html`<${Section} title=${t.projects.settings}>${manages
       ? html`<${Form} key=${edits} save=${save} label=${t.saveChanges}>
@@ -79,6 +79,6 @@ function One({ id }) {
         <//>`
       : html`<${Pairs} of=${[[t.projects.name, name], [t.projects.primaryLanguage, settings.primaryLanguage], [t.projects.languages, settings.languages.join(", ")], [t.projects.retention, settings.archivedRetentionDays ?? t.never], [t.projects.quota, (settings.uploadQuotaBytes / MIB).toLocaleString()], [t.projects.memory, settings.memoryEnabled ? t.yes : t.no]]} />`}<//>
       <${Section} title=${t.projects.about}><${Pairs} of=${[[t.projects.id, html`<code class="mono">${id}</code>`], [t.projects.streamKey, html`<code class="mono">${about.streamKey}</code>`], [t.projects.created, html`<${Ago} at=${about.createdAt} />`]]} /><//>
-      ${deletes && html`<${Gone} title=${t.projects.deleteOne} text=${t.projects.deleteText} loses=${[t.projects.losesProject(name), t.projects.losesKeys]} word=${name} label=${t.delete} run=${remove} close=${() => setDeletes(false)} />`}`}<//>
+      ${deletes && html`<${ConfirmDialog} title=${t.projects.deleteOne} text=${t.projects.deleteText} loses=${[t.projects.losesProject(name), t.projects.losesKeys]} word=${name} label=${t.delete} run=${remove} close=${() => setDeletes(false)} />`}`}<//>
   <//>`;
 }

@@ -2,12 +2,12 @@
 /** The user's own sessions, and how to end the others. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, say } from "../ui/parts.js";
+import { Ago, Button, Empty, notify } from "../ui/parts.js";
 import { call } from "../core/api.js";
 import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 
 export function Page() {
   const of = useList("users/me/sessions");
@@ -15,7 +15,7 @@ export function Page() {
   const end = async () => {
     if (ends === "others") await call("DELETE", "users/me/sessions", { query: { others: true } });
     else await call("DELETE", `users/me/sessions/${ends.id}`);
-    say(t.sessions.ended);
+    notify(t.sessions.ended);
     await of.reload();
   };
   const others = of.items.some((each) => !each.current);
@@ -27,7 +27,7 @@ export function Page() {
   ];
   return html`<${Frame} title=${t.pages.sessions} calls=${[of.call]} actions=${others && html`<${Button} label=${t.sessions.endOthers} press=${() => setEnds("others")} />`}>
     <${ListTable} of=${of} caption=${t.pages.sessions} columns=${columns} empty=${html`<${Empty} icon="lock" title=${t.sessions.none} />`} />
-    ${ends && html`<${Gone} title=${ends === "others" ? t.sessions.endOthers : t.sessions.endOne} loses=${ends === "others" ? t.sessions.losesOthers : t.sessions.losesOne(clientName(ends.client))} stays=${t.sessions.stays} label=${t.sessions.end} run=${end} close=${() => setEnds(null)} />`}
+    ${ends && html`<${ConfirmDialog} title=${ends === "others" ? t.sessions.endOthers : t.sessions.endOne} loses=${ends === "others" ? t.sessions.losesOthers : t.sessions.losesOne(clientName(ends.client))} stays=${t.sessions.stays} label=${t.sessions.end} run=${end} close=${() => setEnds(null)} />`}
   <//>`;
 }
 

@@ -2,7 +2,7 @@
 /** Snippets: texts that agents put into replies by a shortcut. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, Name, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, Name, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { may, people, user } from "../core/session.js";
@@ -10,7 +10,7 @@ import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { Field, Form } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { nameOf, teamChoices } from "./names.js";
 /** @import { Values } from "../ui/form.js" */
 
@@ -21,7 +21,7 @@ export function Page() {
   const writes = may("snippets.manage");
   /** Whether it is one's own to change; the service also lets a team's members. @param {any} row */
   const mine = (row) => writes && (may("projects.manage") || row.createdBy?.id === user.value?.id || people().teams.some((each) => each.id === row.teamId));
-  const done = async (/** @type {string} */ words) => (close(), say(words), await of.reload());
+  const done = async (/** @type {string} */ words) => (close(), notify(words), await of.reload());
   const remove = async () => (await call("DELETE", `snippets/${open?.row.id}`), await done(t.snippets.deleted));
   const columns = [
     { label: t.snippets.shortcut, cell: (/** @type {any} */ row) => html`<code class="mono">;${row.shortcut}</code>` },
@@ -34,7 +34,7 @@ export function Page() {
   return html`<${Frame} title=${t.pages.snippets} actions=${writes && html`<${Button} icon="plus" kind="primary" label=${t.snippets.create} press=${() => setOpen({ what: "edit", row: null })} />`} calls=${[of.call]}>
     <${ListTable} of=${of} caption=${t.pages.snippets} columns=${columns} empty=${html`<${Empty} icon="text" title=${t.snippets.none} text=${t.snippets.noneText} />`} />
     ${open?.what === "edit" && html`<${Edit} of=${open.row} close=${close} done=${done} />`}
-    ${open?.what === "delete" && html`<${Gone} title=${t.snippets.deleteOne} loses=${[t.snippets.losesSnippet(open.row.title)]} stays=${[t.snippets.staysReplies]} label=${t.delete} run=${remove} close=${close} />`}
+    ${open?.what === "delete" && html`<${ConfirmDialog} title=${t.snippets.deleteOne} loses=${[t.snippets.losesSnippet(open.row.title)]} stays=${[t.snippets.staysReplies]} label=${t.delete} run=${remove} close=${close} />`}
   <//>`;
 }
 

@@ -2,7 +2,7 @@
 /** Teams: who is in each, to assign conversations and tickets to. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, Name, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, Name, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { may, people, reloadPeople } from "../core/session.js";
@@ -10,7 +10,7 @@ import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { Field, Form, Tick } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 /** @import { Values } from "../ui/form.js" */
 
 export function Page() {
@@ -18,7 +18,7 @@ export function Page() {
   const [open, setOpen] = useState(/** @type {{what: "edit"|"delete", row: any}|null} */ (null));
   const manages = may("members.manage");
   const close = () => setOpen(null);
-  const saved = async (/** @type {string} */ words) => (close(), say(words), reloadPeople(), await of.reload());
+  const saved = async (/** @type {string} */ words) => (close(), notify(words), reloadPeople(), await of.reload());
   const remove = async () => (await call("DELETE", `teams/${open?.row.id}`), await saved(t.teams.deleted));
   const columns = [
     { label: t.teams.name, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />` },
@@ -29,7 +29,7 @@ export function Page() {
   return html`<${Frame} title=${t.pages.teams} actions=${manages && html`<${Button} icon="plus" kind="primary" label=${t.teams.create} press=${() => setOpen({ what: "edit", row: null })} />`} calls=${[of.call]}>
     <${ListTable} of=${of} caption=${t.pages.teams} columns=${columns} empty=${html`<${Empty} icon="people" title=${t.teams.none} text=${t.teams.noneText} />`} />
     ${open?.what === "edit" && html`<${Edit} of=${open.row} close=${close} done=${saved} />`}
-    ${open?.what === "delete" && html`<${Gone} title=${t.teams.deleteOne} loses=${[t.teams.losesTeam(open.row.name), t.teams.losesTickets]} stays=${[t.teams.staysConversations, t.teams.staysMembers]} label=${t.delete} run=${remove} close=${close} />`}
+    ${open?.what === "delete" && html`<${ConfirmDialog} title=${t.teams.deleteOne} loses=${[t.teams.losesTeam(open.row.name), t.teams.losesTickets]} stays=${[t.teams.staysConversations, t.teams.staysMembers]} label=${t.delete} run=${remove} close=${close} />`}
   <//>`;
 }
 

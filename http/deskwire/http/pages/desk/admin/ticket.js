@@ -2,19 +2,19 @@
 /** One ticket: its fields, snooze, links and log. Changes by colleagues are shown without overwriting unsaved fields. */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Menu, Name, cx, say, soon } from "../ui/parts.js";
+import { Ago, Avatar, Button, Menu, Name, cx, notify, futureTime } from "../ui/parts.js";
 import { Problem, call } from "../core/api.js";
 import { go, may } from "../core/session.js";
-import { Meanwhile } from "../ui/conflict.js";
+import { ConflictDialog } from "../ui/conflict.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
 import { States, useCall, useList } from "../ui/loading.js";
 import { Field, Form, Values } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { More } from "../ui/table.js";
 import { Link } from "../ui/link.js";
-import { times } from "../ui/format.js";
-import { choices, nameOf, teamChoices, userChoices, words } from "./names.js";
-import { useFollowed } from "../ui/auto-refresh.js";
+import { snoozeTimes } from "../ui/format.js";
+import { choices, nameOf, teamChoices, userChoices, splitWords } from "./names.js";
+import { useRefreshOnEvents } from "../ui/auto-refresh.js";
 /** @import { Listed, Loaded } from "../ui/loading.js" */
 
 const LABELS = /** @type {Record<string, string>} */ ({
@@ -23,7 +23,7 @@ const LABELS = /** @type {Record<string, string>} */ ({
 });
 
 /** A field's value in words. @param {string} name @param {any} value @returns {string|null} */
-function worded(name, value) {
+function fieldText(name, value) {
   if (value === null || value === undefined || value === "") return null;
   if (name === "processingUser" || name === "processingTeam") return nameOf(value);
   if (name === "status") return /** @type {any} */ (t.tickets.statuses)[value] ?? value;
@@ -51,35 +51,35 @@ export const TicketFields = ({ of }) => html`
   <${Field} name="tags" label=${t.tickets.tags} hint=${t.commas} initial=${of?.tags.join(", ")} />`;
 
 /** What the fields of a ticket say, as the API takes it. @param {Values} form */
-export const ticketOf = (form) => ({
+export const ticketFromForm = (form) => ({
   title: form.raw("title").trim(), description: form.text("description") ?? null, status: form.raw("status"), priority: form.raw("priority"), type: form.text("type") ?? null,
-  processingUser: form.text("processingUser") ?? null, processingTeam: form.text("processingTeam") ?? null, tags: words(form.raw("tags")),
+  processingUser: form.text("processingUser") ?? null, processingTeam: form.text("processingTeam") ?? null, tags: splitWords(form.raw("tags")),
 });
 
 /** What a form says that the ticket does not. @param {HTMLFormElement|null|undefined} form @param {any} ticket */
-const written = (form, ticket) => (form && ticket ? Object.fromEntries(Object.entries(ticketOf(new Values(form))).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(ticket[name]))) : {});
+const changedFields = (form, ticket) => (form && ticket ? Object.fromEntries(Object.entries(ticketFromForm(new Values(form))).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(ticket[name]))) : {});
 
 /** @param {{id: string}} props */
-export function One({ id }) {
+export function TicketPage({ id }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
-  const mine = () => written(box.current?.querySelector("form"), of.data);
+  const mine = () => changedFields(box.current?.querySelector("form"), of.data);
   const log = useList(`tickets/${id}/activity`);
   const { of, theirs, edits, put, own } = useTicket(id, () => Object.keys(mine()).length > 0, log.renew);
   const [deletes, setDeletes] = useState(false);
   const [clash, setClash] = useState(/** @type {{theirs: any, tag: string|null, mine: any}|null} */ (null));
   const manages = may("tickets.manage");
   const path = `tickets/${id}`;
-  const change = (/** @type {any} */ body, /** @type {string|null} */ ifMatch, anew = true) => own(async () => {
+  const change = (/** @type {any} */ body, /** @type {string|null} */ ifMatch, fromServer = true) => own(async () => {
     /** @type {string|null} */
     let tag = null;
     const made = await call("PATCH", path, { body, ifMatch, answered: (headers) => (tag = headers.get("etag")) });
-    put(made, tag, anew);
-    say(t.tickets.saved);
+    put(made, tag, fromServer);
+    notify(t.tickets.saved);
     await log.reload();
   });
   const save = async () => {
     const body = mine();
-    if (!Object.keys(body).length) return say(t.tickets.unchanged);
+    if (!Object.keys(body).length) return notify(t.tickets.unchanged);
     try {
       await change(body, of.tag);
     } catch (error) {
@@ -92,35 +92,35 @@ export function One({ id }) {
   };
   const compare = () => theirs && setClash({ theirs: theirs.ticket, tag: theirs.tag, mine: mine() });
   // What is written in the fields stays: only a ticket that is as it is shown is snoozed from here.
-  const snooze = (/** @type {string|null} */ until) => change({ snoozedUntil: until }, theirs?.tag ?? of.tag, false).catch((error) => say(error.message, { bad: true }));
+  const snooze = (/** @type {string|null} */ until) => change({ snoozedUntil: until }, theirs?.tag ?? of.tag, false).catch((error) => notify(error.message, { bad: true }));
   const remove = async () => {
     await call("DELETE", path);
-    say(t.tickets.deleted);
+    notify(t.tickets.deleted);
     go("tickets");
   };
   const now = theirs?.ticket ?? of.data;
-  const sleep = () => [...times().map((each) => ({ label: each.label, hint: each.hint, pick: () => void snooze(each.at.toISOString()) })), ...(now?.snoozedUntil ? [{ label: t.tickets.wake, icon: "sun", pick: () => void snooze(null) }] : [])];
+  const sleep = () => [...snoozeTimes().map((each) => ({ label: each.label, hint: each.hint, pick: () => void snooze(each.at.toISOString()) })), ...(now?.snoozedUntil ? [{ label: t.tickets.wake, icon: "sun", pick: () => void snooze(null) }] : [])];
   const actions = manages && of.data && html`<${Menu} label=${t.tickets.snooze} icon="moon" caret entries=${sleep} /><${Button} icon="close" label=${t.delete} press=${() => setDeletes(true)} />`;
   return html`<${Frame} title=${now?.title ?? t.tickets.one} up=${{ to: "tickets", label: t.pages.tickets }} actions=${actions} calls=${[of.call, log.call]}>
     <${States} of=${of}>${(/** @type {any} */ made) => html`<div class="columns">
-      <${Section} title=${t.tickets.fields}>${manages ? html`<div ref=${box}>${theirs && html`<${Meantime} of=${theirs} compare=${compare} />`}<${Form} key=${edits} save=${save} label=${t.saveChanges}><${TicketFields} of=${made} /><//></div>` : html`<${Read} of=${made} />`}<//>
+      <${Section} title=${t.tickets.fields}>${manages ? html`<div ref=${box}>${theirs && html`<${ChangeNotice} of=${theirs} compare=${compare} />`}<${Form} key=${edits} save=${save} label=${t.saveChanges}><${TicketFields} of=${made} /><//></div>` : html`<${Read} of=${made} />`}<//>
       <${About} of=${now} log=${log} />
     </div>`}<//>
-    ${deletes && html`<${Gone} title=${t.tickets.deleteOne} loses=${[t.tickets.losesTicket(of.data.title), t.tickets.losesLog]} stays=${[t.tickets.staysConversation]} label=${t.delete} run=${remove} close=${() => setDeletes(false)} />`}
-    ${clash && html`<${Meanwhile} fields=${Object.keys(clash.mine).map((name) => ({ label: LABELS[name] ?? name, theirs: worded(name, clash.theirs[name]), mine: worded(name, clash.mine[name]) }))}
+    ${deletes && html`<${ConfirmDialog} title=${t.tickets.deleteOne} loses=${[t.tickets.losesTicket(of.data.title), t.tickets.losesLog]} stays=${[t.tickets.staysConversation]} label=${t.delete} run=${remove} close=${() => setDeletes(false)} />`}
+    ${clash && html`<${ConflictDialog} fields=${Object.keys(clash.mine).map((name) => ({ label: LABELS[name] ?? name, theirs: fieldText(name, clash.theirs[name]), mine: fieldText(name, clash.mine[name]) }))}
       keep=${() => put(clash.theirs, clash.tag)} save=${() => change(clash.mine, clash.tag)} close=${() => setClash(null)} />`}
   <//>`;
 }
 
 /** What came while something is written in the fields. @param {{of: Theirs, compare: () => void}} props */
-const Meantime = ({ of, compare }) => html`<p class="stale" role="status">${of.ticket ? t.tickets.meantime(of.by ?? t.system) : t.tickets.goneMeantime(of.by ?? t.system)} ${of.ticket && html`<${Button} class="small" label=${t.tickets.compare} press=${compare} />`}</p>`;
+const ChangeNotice = ({ of, compare }) => html`<p class="stale" role="status">${of.ticket ? t.tickets.meantime(of.by ?? t.system) : t.tickets.goneMeantime(of.by ?? t.system)} ${of.ticket && html`<${Button} class="small" label=${t.tickets.compare} press=${compare} />`}</p>`;
 
 /** What the ticket belongs to, and its log. @param {{of: any, log: Listed}} props */
 const About = ({ of: ticket, log }) => html`<div>
     <${Section} title=${t.tickets.about}><${Pairs} of=${[
       [t.tickets.conversation, ticket.conversationId && html`<${Link} to=${`c/${ticket.conversationId}`}>${t.tickets.openConversation}<//>`],
       [t.tickets.contact, ticket.contactId && html`<${Link} to=${`contacts/${ticket.contactId}`}>${t.tickets.openContact}<//>`],
-      [t.tickets.snoozed, ticket.snoozedUntil && soon(ticket.snoozedUntil)],
+      [t.tickets.snoozed, ticket.snoozedUntil && futureTime(ticket.snoozedUntil)],
       [t.tickets.createdAt, html`<${Ago} at=${ticket.createdAt} />`],
       [t.tickets.lastActivity, html`<${Ago} at=${ticket.lastActivityAt} />`],
       [t.tickets.id, html`<code class="mono">${ticket.id}</code>`],
@@ -129,13 +129,13 @@ const About = ({ of: ticket, log }) => html`<div>
   </div>`;
 
 /** @param {{of: any}} props */
-const Read = ({ of }) => html`<${Pairs} of=${["title", "description", "status", "priority", "type", "processingUser", "processingTeam", "tags"].map((name) => [LABELS[name], name === "priority" ? html`<${Priority} of=${of[name]} />` : html`<span dir="auto">${worded(name, of[name]) ?? t.none}</span>`])} />`;
+const Read = ({ of }) => html`<${Pairs} of=${["title", "description", "status", "priority", "type", "processingUser", "processingTeam", "tags"].map((name) => [LABELS[name], name === "priority" ? html`<${Priority} of=${of[name]} />` : html`<span dir="auto">${fieldText(name, of[name]) ?? t.none}</span>`])} />`;
 
 /** @param {{of: any}} props */
 function Entry({ of }) {
   const who = of.actor?.name ?? t.system;
   return html`<li><${Avatar} name=${who} id=${of.actor?.id} size="s" bot=${of.actor?.type === "system"} /><div><p><${Name} name=${who} /> ${of.action === "created" ? t.tickets.didCreate : t.tickets.didChange} <${Ago} at=${of.at} /></p>
-    ${of.action !== "created" && html`<ul>${of.changes.map((/** @type {any} */ each) => html`<li key=${each.field}>${LABELS[each.field] ?? each.field}: <span dir="auto">${worded(each.field, each.from) ?? t.none}</span> → <span dir="auto">${worded(each.field, each.to) ?? t.none}</span></li>`)}</ul>`}</div></li>`;
+    ${of.action !== "created" && html`<ul>${of.changes.map((/** @type {any} */ each) => html`<li key=${each.field}>${LABELS[each.field] ?? each.field}: <span dir="auto">${fieldText(each.field, each.from) ?? t.none}</span> → <span dir="auto">${fieldText(each.field, each.to) ?? t.none}</span></li>`)}</ul>`}</div></li>`;
 }
 
 /** @typedef {{ticket: any, tag: string|null, by: string|null}} Theirs  ticket: null if it was deleted; by: who changed it last */
@@ -144,7 +144,7 @@ function Entry({ of }) {
  * @property {Loaded} of  what the fields were made of
  * @property {Theirs|null} theirs  the ticket now, if it is another one and something is written in the fields
  * @property {number} edits  another number when the fields are to be made anew
- * @property {(ticket: any, tag: string|null, anew?: boolean) => void} put  takes what the service has answered; anew: whether the fields are made of it
+ * @property {(ticket: any, tag: string|null, fromServer?: boolean) => void} put  takes what the service has answered; fromServer: whether the fields are made of it
  * @property {<T>(work: () => Promise<T>) => Promise<T>} own  does what changes the ticket from here, of which the stream tells nothing new
  */
 
@@ -159,11 +159,11 @@ export function useTicket(id, written, changed) {
   const [edits, setEdits] = useState(0);
   const known = useRef({ by: /** @type {string|null} */ (null), own: /** @type {Promise<unknown>} */ (Promise.resolve()), of, theirs }).current;
   Object.assign(known, { of, theirs });
-  const put = (/** @type {any} */ ticket, /** @type {string|null} */ tag, anew = true) => {
-    if (!anew && known.theirs) return setTheirs({ ticket, tag, by: known.theirs.by });
+  const put = (/** @type {any} */ ticket, /** @type {string|null} */ tag, fromServer = true) => {
+    if (!fromServer && known.theirs) return setTheirs({ ticket, tag, by: known.theirs.by });
     known.of.put(ticket, tag);
     setTheirs(null);
-    if (anew) setEdits((n) => n + 1);
+    if (fromServer) setEdits((n) => n + 1);
   };
   const look = async () => {
     await known.own;
@@ -181,7 +181,7 @@ export function useTicket(id, written, changed) {
     }
     changed();
   };
-  useFollowed(({ type, data }) => {
+  useRefreshOnEvents(({ type, data }) => {
     const about = type.startsWith("ticket.") && data.ticket.id === id;
     if (about) known.by = data.actor.name;
     return about;

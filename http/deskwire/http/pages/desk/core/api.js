@@ -42,7 +42,7 @@ export function newKey() {
 }
 
 /** How long a call may take; a page that waits for longer says that nobody answers. */
-const PATIENCE_MS = 30_000;
+const CALL_TIMEOUT_MS = 30_000;
 
 /** The address of a call, without its host. @param {string} path @param {Record<string, unknown>} [query] */
 export function address(path, query) {
@@ -52,12 +52,12 @@ export function address(path, query) {
 }
 
 /** @returns {Record<string, string>} */
-function identity() {
+function projectHeader() {
   return credentials.project ? { project: credentials.project } : {};
 }
 
 /** What a response says, as JSON; null for nothing. @param {string} text */
-function read(text) {
+function parseJson(text) {
   try {
     return text ? JSON.parse(text) : null;
   } catch {
@@ -69,11 +69,11 @@ function read(text) {
  * Makes a `Problem` of a response that is none of success, and tells if nobody is signed in.
  * @param {number} status @param {string} text @param {(name: string) => string|null} header @param {string} path
  */
-export function refusal(status, text, header, path) {
+export function problemOf(status, text, header, path) {
   const after = header("retry-after");
   if (status === 401 && !path.startsWith("auth/")) signedOut.value = true;
   const wait = after === null || Number.isNaN(Number(after)) ? null : Number(after) * 1000;
-  return new Problem(status, read(text), header("x-request-id"), wait);
+  return new Problem(status, parseJson(text), header("x-request-id"), wait);
 }
 
 /**
@@ -86,12 +86,12 @@ export function refusal(status, text, header, path) {
  * @returns {Promise<any>}
  */
 export async function call(method, path, options = {}) {
-  const headers = identity();
+  const headers = projectHeader();
   if (options.body !== undefined) headers["content-type"] = "application/json";
   if (options.key) headers["idempotency-key"] = options.key;
   if (options.ifMatch) headers["if-match"] = options.ifMatch;
   if (options.ifNoneMatch) headers["if-none-match"] = options.ifNoneMatch;
-  const limit = AbortSignal.timeout(PATIENCE_MS);
+  const limit = AbortSignal.timeout(CALL_TIMEOUT_MS);
   const body = options.body === undefined ? undefined : JSON.stringify(options.body);
   let response, text;
   try {
@@ -102,16 +102,16 @@ export async function call(method, path, options = {}) {
     options.signal?.throwIfAborted();
     throw new Offline("The service does not answer.", { cause: error });
   }
-  if (!response.ok) throw refusal(response.status, text, (name) => response.headers.get(name), path);
+  if (!response.ok) throw problemOf(response.status, text, (name) => response.headers.get(name), path);
   options.answered?.(response.headers);
-  return read(text);
+  return parseJson(text);
 }
 
 /** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [abort] */
 export const get = (path, query, abort) => call("GET", path, { query, signal: abort });
 
 /** Waits as long as a refusal for too many calls says, and asks again. @template T @param {() => Promise<T>} ask @returns {Promise<T>} */
-export async function patiently(ask) {
+export async function retryRateLimited(ask) {
   for (;;) {
     try {
       return await ask();
@@ -129,7 +129,7 @@ export async function all(path, query, most = 1000) {
   let cursor = null;
   do {
     /** @type {{items: any[], nextCursor: string|null}} */
-    const page = await patiently(() => get(path, { ...query, limit: 100, cursor }));
+    const page = await retryRateLimited(() => get(path, { ...query, limit: 100, cursor }));
     items.push(...page.items);
     cursor = page.nextCursor;
   } while (cursor && items.length < most);
@@ -167,7 +167,7 @@ export class Resource {
     if (!this.asked) return;
     const asked = ++this.asked;
     try {
-      const content = await patiently(this.ask);
+      const content = await retryRateLimited(this.ask);
       if (asked === this.asked) this.content.value = content;
       this.failed = false;
     } catch {
@@ -188,12 +188,12 @@ export function upload(file, name, progress, abort) {
   const request = new XMLHttpRequest(); // fetch does not tell how much of a body has been sent
   return new Promise((resolve, reject) => {
     request.open("POST", address("uploads"));
-    for (const [header, value] of Object.entries(identity())) request.setRequestHeader(header, value);
+    for (const [header, value] of Object.entries(projectHeader())) request.setRequestHeader(header, value);
     request.upload.onprogress = (event) => progress?.(event.lengthComputable ? event.loaded / event.total : 0);
     request.onload = () => {
       const { status, responseText } = request;
-      if (status < 300) resolve(read(responseText));
-      else reject(refusal(status, responseText, (header) => request.getResponseHeader(header), "uploads"));
+      if (status < 300) resolve(parseJson(responseText));
+      else reject(problemOf(status, responseText, (header) => request.getResponseHeader(header), "uploads"));
     };
     request.onerror = () => reject(new Offline("The service does not answer."));
     request.onabort = () => reject(new DOMException("The upload was stopped.", "AbortError"));

@@ -1,11 +1,11 @@
 // @ts-check
 /** The stream of a project for all tabs of a browser. A tab says which by the worker's name: the page's root and the project. */
 import { Stream } from "./stream.js";
-import { present } from "./state.js";
+import { applyPresence } from "./state.js";
 /** @import { Presence } from "./types.js" */
 
 const [root, project] = /** @type {[string, string]} */ (JSON.parse(/** @type {any} */ (self).name).slice(0, 2));
-const QUIET_MS = 150_000; // timers of tabs in the background run once a minute
+const TAB_TIMEOUT_MS = 150_000; // timers of tabs in the background run once a minute
 const VIEWS_MAX = 20;
 
 /** @type {Map<MessagePort, {heardAt: number, conversationIds: string[], composing: string|null}>} */
@@ -15,48 +15,48 @@ let presence = new Map();
 /** @type {any} */
 let hello = null;
 /** What the server was told last. */
-let told = "";
+let lastReported = "";
 
 /** @param {any} message */
-const tell = (message) => {
+const broadcast = (message) => {
   for (const port of tabs.keys()) port.postMessage(message);
 };
 
 const stream = new Stream(`${root}v3/stream?project=${encodeURIComponent(project)}`, {
   state: (state) => {
     if (state.state !== "live") hello = null;
-    tell({ state });
+    broadcast({ state });
   },
   hello: (said) => {
     hello = said;
-    presence = present(new Map(), said.presence ?? []);
-    tell({ hello: said });
-    told = "";
-    look();
+    presence = applyPresence(new Map(), said.presence ?? []);
+    broadcast({ hello: said });
+    lastReported = "";
+    reportViews();
   },
-  events: (events) => tell({ events }),
-  passing: (event) => {
-    if (event.type === "presence") presence = present(presence, event.data.agents);
-    tell({ passing: event });
+  events: (events) => broadcast({ events }),
+  ephemeral: (event) => {
+    if (event.type === "presence") presence = applyPresence(presence, event.data.agents);
+    broadcast({ ephemeral: event });
   },
 });
 
 /** @type {ReturnType<typeof setTimeout>|undefined} */
-let looking;
+let reportTimer;
 
 /** Tells the server what all tabs together show, shortly after the last change. */
-function look() {
-  clearTimeout(looking);
-  looking = setTimeout(async () => {
+function reportViews() {
+  clearTimeout(reportTimer);
+  reportTimer = setTimeout(async () => {
     const { streamId } = stream.state;
     const all = [...tabs.values()];
     const conversationIds = [...new Set(all.flatMap((each) => each.conversationIds))].slice(0, VIEWS_MAX);
     const body = JSON.stringify({ conversationIds, composing: all.find((each) => each.composing)?.composing ?? null });
-    if (!streamId || body === told) return;
-    told = body;
+    if (!streamId || body === lastReported) return;
+    lastReported = body;
     const headers = { "content-type": "application/json", project };
     const answer = await fetch(`${root}v3/stream/${streamId}/view`, { method: "PUT", headers, body }).catch(() => null);
-    if (!answer?.ok) told = ""; // told anew with the next change, or the next stream
+    if (!answer?.ok) lastReported = ""; // told anew with the next change, or the next stream
   }, 100);
 }
 
@@ -67,11 +67,11 @@ function leave(port) {
   if (!tabs.size) {
     stream.close();
     self.close();
-  } else look();
+  } else reportViews();
 }
 
 setInterval(() => {
-  for (const [port, { heardAt }] of tabs) if (Date.now() - heardAt > QUIET_MS) leave(port);
+  for (const [port, { heardAt }] of tabs) if (Date.now() - heardAt > TAB_TIMEOUT_MS) leave(port);
 }, 30_000);
 
 self.addEventListener("connect", (event) => {
@@ -86,7 +86,7 @@ self.addEventListener("connect", (event) => {
     else if (data.do === "view") {
       tab.conversationIds = data.conversationIds;
       tab.composing = data.composing;
-      look();
+      reportViews();
     }
   };
   if (stream.state.state === "ended") stream.retry(); // somebody may have signed in since

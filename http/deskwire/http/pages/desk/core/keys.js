@@ -54,15 +54,15 @@ export const COMMANDS = [
   command("back", "anywhere", "escape"),
 ];
 
-const SINGLE = "deskwire.singleKeys";
-const CHORD_MS = 1_500;
+const SETTING_KEY = "deskwire.singleKeys";
+const CHORD_TIMEOUT_MS = 1_500;
 const MAC = typeof navigator === "object" && /Mac|iP(hone|ad)/.test(navigator.platform ?? "");
 
 /** Whether single letters count, outside of fields; stays in this browser. */
-export const singleKeys = signal(remembered());
-function remembered() {
+export const singleKeys = signal(storedSetting());
+function storedSetting() {
   try {
-    return localStorage.getItem(SINGLE) !== "off";
+    return localStorage.getItem(SETTING_KEY) !== "off";
   } catch {
     return true;
   }
@@ -70,7 +70,7 @@ function remembered() {
 if (typeof localStorage === "object")
   singleKeys.subscribe((on) => {
     try {
-      localStorage.setItem(SINGLE, on ? "on" : "off");
+      localStorage.setItem(SETTING_KEY, on ? "on" : "off");
     } catch {
       // it holds for this page then
     }
@@ -79,7 +79,7 @@ if (typeof localStorage === "object")
 /** The first part of a chord that has been pressed, e.g. `g`; empty for none. */
 export const pending = signal("");
 /** @type {ReturnType<typeof setTimeout>|undefined} */
-let forgetting;
+let chordTimer;
 
 // What a key means: pure.
 
@@ -88,7 +88,7 @@ let forgetting;
  * another character.
  * @param {{key: string, ctrlKey: boolean, metaKey: boolean, altKey: boolean, shiftKey: boolean}} event @param {boolean} mac @returns {string}
  */
-export function written({ key, ctrlKey, metaKey, altKey, shiftKey }, mac) {
+export function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }, mac) {
   const name = key.length === 1 ? key.toLowerCase() : key.toLowerCase().replace(/^ $/, "space");
   const letter = name.length > 1 || name !== key || /^[a-z]$/.test(name);
   const parts = [(mac ? metaKey : ctrlKey) && "mod", (mac ? ctrlKey : metaKey) && "other", altKey && "alt", shiftKey && letter && "shift"];
@@ -96,7 +96,7 @@ export function written({ key, ctrlKey, metaKey, altKey, shiftKey }, mac) {
 }
 
 /** Whether a key would write something, or move within a field: then it belongs to the field. @param {string} press @returns {boolean} */
-export const ofField = (press) => !/(^|\+)(mod|other)\+/.test(press) && press !== "escape";
+export const typesText = (press) => !/(^|\+)(mod|other)\+/.test(press) && press !== "escape";
 
 /**
  * The commands that a press stands for, of those that count where it was made.
@@ -104,8 +104,8 @@ export const ofField = (press) => !/(^|\+)(mod|other)\+/.test(press) && press !=
  * @param {{field: boolean, singles: boolean, where: ReadonlySet<string>}} at  where: `list`, `thread`, `composer` as the focus is in one
  * @returns {{commands: string[], pending: string}} pending: what begins a chord, if the press does.
  */
-export function meant(first, press, { field, singles, where }) {
-  if (field && ofField(press)) return { commands: [], pending: "" };
+export function commandsFor(first, press, { field, singles, where }) {
+  if (field && typesText(press)) return { commands: [], pending: "" };
   const single = /^(shift\+)?[^+]$/.test(press) || press === "+";
   if (single && !singles) return { commands: [], pending: "" };
   const whole = first ? `${first} ${press}` : press;
@@ -117,7 +117,7 @@ export function meant(first, press, { field, singles, where }) {
 
 const NAMES = /** @type {Record<string, string>} */ ({ enter: "↵", arrowdown: "↓", arrowup: "↑", escape: "Esc", shift: "⇧", alt: MAC ? "⌥" : "Alt" });
 /** How a command's key is written on this computer, e.g. `⌘↵`; nothing for one that has none. @param {string} id @returns {string} */
-export function shown(id) {
+export function keyLabel(id) {
   const keys = COMMANDS.find((each) => each.id === id)?.keys[0] ?? "";
   const part = (/** @type {string} */ name) => NAMES[name] ?? (name === "mod" ? (MAC ? "⌘" : "Ctrl") : name.length === 1 && keys.includes("+") ? name.toUpperCase() : name);
   return keys.split(" ").map((press) => press.split("+").map(part).join(MAC ? "" : " ")).join(" ");
@@ -136,10 +136,10 @@ const handlers = [];
  */
 export function handle(made) {
   handlers.unshift(made);
-  const wanted = ahead?.command;
+  const wanted = typeAhead?.command;
   if (wanted && made[wanted]) {
-    ahead = { .../** @type {Ahead} */ (ahead), command: null };
-    queueMicrotask(() => run(wanted));
+    typeAhead = { .../** @type {TypeAhead} */ (typeAhead), command: null };
+    queueMicrotask(() => runCommand(wanted));
   }
   return () => {
     const at = handlers.indexOf(made);
@@ -148,7 +148,7 @@ export function handle(made) {
 }
 
 /** Does a command, as its key does. @param {string} id @param {KeyboardEvent|null} [event] @returns {boolean} Whether somebody did it. */
-export function run(id, event = null) {
+export function runCommand(id, event = null) {
   for (const each of [...handlers]) if (each[id] && each[id]?.(event) !== false) return true;
   return false;
 }
@@ -157,15 +157,15 @@ export function run(id, event = null) {
 
 /**
  * Keys that were pressed after a command that opens a field, and before that has the focus. They are text for it, and never commands.
- * @typedef {{field: string, text: string, command: string|null, timer: ReturnType<typeof setTimeout>}} Ahead
+ * @typedef {{field: string, text: string, command: string|null, timer: ReturnType<typeof setTimeout>}} TypeAhead
  * field: a selector. command: one that waits for its handler.
  */
-/** @type {Ahead|null} */
-let ahead = null;
-const AHEAD_MS = 8_000;
+/** @type {TypeAhead|null} */
+let typeAhead = null;
+const TYPE_AHEAD_TIMEOUT_MS = 8_000;
 
 /** Text that no field took, as none opened; empty for none. */
-export const unplaced = signal("");
+export const lostTyping = signal("");
 
 /** The box of replies and notes, as a selector. */
 export const EDITOR = ".composer textarea";
@@ -174,26 +174,26 @@ export const EDITOR = ".composer textarea";
  * Take the keys that follow as text until a field has the focus. Escape, Tab and the mouse end that.
  * @param {string} field  a selector: of the field, or of what is around it @param {string|null} [command]  to run as soon as somebody does it
  */
-export function writeAhead(field, command = null) {
-  const text = ahead?.field === field ? ahead.text : "";
-  endAhead();
+export function startTypeAhead(field, command = null) {
+  const text = typeAhead?.field === field ? typeAhead.text : "";
+  endTypeAhead();
   if (document.activeElement?.closest(field)) return;
   const timer = setTimeout(() => {
-    unplaced.value = ahead?.text ?? "";
-    ahead = null;
-  }, AHEAD_MS);
-  ahead = { field, text, command, timer };
+    lostTyping.value = typeAhead?.text ?? "";
+    typeAhead = null;
+  }, TYPE_AHEAD_TIMEOUT_MS);
+  typeAhead = { field, text, command, timer };
 }
 
-function endAhead() {
-  clearTimeout(ahead?.timer);
-  ahead = null;
+function endTypeAhead() {
+  clearTimeout(typeAhead?.timer);
+  typeAhead = null;
 }
 
-/** @param {KeyboardEvent} event @param {Ahead} to */
-function takeAhead(event, to) {
+/** @param {KeyboardEvent} event @param {TypeAhead} to */
+function bufferKey(event, to) {
   const { key } = event;
-  if (key === "Escape" || key === "Tab") return endAhead();
+  if (key === "Escape" || key === "Tab") return endTypeAhead();
   const writes = event.getModifierState("AltGraph") || !(event.ctrlKey || event.metaKey || (event.altKey && !MAC));
   if (!writes) return;
   event.preventDefault();
@@ -203,11 +203,11 @@ function takeAhead(event, to) {
 }
 
 /** @param {Event} event */
-function focused(event) {
+function onFocus(event) {
   const target = /** @type {HTMLInputElement} */ (event.target);
-  if (!ahead || !target.closest?.(ahead.field)) return;
-  const { text } = ahead;
-  endAhead();
+  if (!typeAhead || !target.closest?.(typeAhead.field)) return;
+  const { text } = typeAhead;
+  endTypeAhead();
   if (!text || !target.matches(FIELDS)) return;
   target.setRangeText(text, target.value.length, target.value.length, "end");
   target.dispatchEvent(new Event("input", { bubbles: true }));
@@ -216,25 +216,25 @@ function focused(event) {
 const FIELDS = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select, [contenteditable]";
 
 /** @param {KeyboardEvent} event */
-function pressed(event) {
+function onKeyDown(event) {
   if (event.defaultPrevented || event.isComposing || ["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
   const target = /** @type {Element} */ (event.target);
   const within = (/** @type {string} */ selector) => Boolean(target.closest?.(selector));
   if (within("dialog")) return; // it has keys of its own
-  if (ahead && !within(FIELDS)) return takeAhead(event, ahead);
+  if (typeAhead && !within(FIELDS)) return bufferKey(event, typeAhead);
   if ((event.key === "Enter" || event.key === " ") && within("button, a, summary, [role=option] input") && !within(".rows")) return;
   const where = new Set([within(".rows") && "list", within(".thread") && "thread", within(".composer") && "composer"].filter((each) => typeof each === "string"));
-  const press = written(event, MAC);
+  const press = keyName(event, MAC);
   const scrolls = /arrow|enter/.test(press) && within(".thread, .context");
   if (!within(FIELDS) && !scrolls) where.add("list"); // the list is where one is, unless one is somewhere else
-  const found = meant(pending.peek(), press, { field: within(FIELDS), singles: singleKeys.peek(), where });
-  clearTimeout(forgetting);
+  const found = commandsFor(pending.peek(), press, { field: within(FIELDS), singles: singleKeys.peek(), where });
+  clearTimeout(chordTimer);
   pending.value = found.pending;
-  if (found.pending) forgetting = setTimeout(() => (pending.value = ""), CHORD_MS);
-  if (found.pending || found.commands.some((id) => run(id, event))) event.preventDefault();
+  if (found.pending) chordTimer = setTimeout(() => (pending.value = ""), CHORD_TIMEOUT_MS);
+  if (found.pending || found.commands.some((id) => runCommand(id, event))) event.preventDefault();
 }
 if (typeof document === "object") {
-  document.addEventListener("keydown", pressed);
-  document.addEventListener("focusin", focused);
-  document.addEventListener("pointerdown", endAhead, true);
+  document.addEventListener("keydown", onKeyDown);
+  document.addEventListener("focusin", onFocus);
+  document.addEventListener("pointerdown", endTypeAhead, true);
 }

@@ -6,14 +6,14 @@
 import { canSeal, isSealed, noteUnopenable, open, openFile, seal, sealFile, unopenable } from "./seal.js";
 /** @import { Draft, Outgoing } from "./types.js" */
 
-const STORED_MS = 60_000;
-const FILE_MS = 30 * 86_400_000;
+const STORED_MAX_AGE_MS = 60_000;
+const FILE_MAX_AGE_MS = 30 * 86_400_000;
 
 /** `entry` is what an older version has kept as it was. @typedef {{sealed?: string, entry?: Outgoing, key: string, scope: string}} KeptEntry */
 /** @typedef {{key: string, scope: string, sealed?: Uint8Array, type?: string, blob?: Blob, uploadId: string|null, at: number}} KeptFile */
 
 /** @param {Outgoing} entry @param {string} scope @returns {KeptEntry} */
-const sealedOf = (entry, scope) => ({ key: entry.key, scope, sealed: seal(entry, scope) });
+const sealedEntry = (entry, scope) => ({ key: entry.key, scope, sealed: seal(entry, scope) });
 /** The entry; null if it opens under no key of its user. @param {KeptEntry} one @returns {Outgoing|null} */
 function entryOf({ sealed, entry, scope }) {
   try {
@@ -23,7 +23,7 @@ function entryOf({ sealed, entry, scope }) {
   }
 }
 /** @param {KeptEntry[]} all @returns {Outgoing[]} */
-const opened = (all) => all.map(entryOf).filter((each) => each !== null);
+const openedEntries = (all) => all.map(entryOf).filter((each) => each !== null);
 
 /** @type {Promise<IDBDatabase|null>|undefined} */
 let connected;
@@ -59,7 +59,7 @@ export const durable = async () => (await database()) !== null;
  * @param {(store: IDBObjectStore, result: (value: T) => void) => void} work @param {(map: Map<string, any>) => T} otherwise  the same in memory
  * @returns {Promise<T>}
  */
-async function within(name, work, otherwise) {
+async function transact(name, work, otherwise) {
   const db = await database();
   if (!db) return otherwise(memory[name]);
   return new Promise((done, fail) => {
@@ -74,32 +74,32 @@ async function within(name, work, otherwise) {
 
 const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire outbox") : null;
 /** Tells other tabs to look. */
-export const changed = () => channel?.postMessage("changed");
+export const notifyTabs = () => channel?.postMessage("changed");
 /** Registers who hears of changes by other tabs. @param {() => void} listener */
 export const onChange = (listener) => channel?.addEventListener("message", listener);
 
 /** All entries of a user in a project. @param {string} scope @returns {Promise<Outgoing[]>} */
-export const all = (scope) =>
-  within(
+export const entriesOf = (scope) =>
+  transact(
     "outbox",
     (store, result) => {
       const request = store.index("scope").getAll(scope);
-      request.onsuccess = () => result(opened(request.result));
+      request.onsuccess = () => result(openedEntries(request.result));
     },
-    (map) => opened([...map.values()].filter((each) => each.scope === scope)),
+    (map) => openedEntries([...map.values()].filter((each) => each.scope === scope)),
   );
 
 /** @param {Outgoing} entry @param {string} scope */
 export async function add(entry, scope) {
-  const one = sealedOf(entry, scope);
-  await within("outbox", (store) => void store.put(one), (map) => void map.set(one.key, one));
-  changed();
+  const one = sealedEntry(entry, scope);
+  await transact("outbox", (store) => void store.put(one), (map) => void map.set(one.key, one));
+  notifyTabs();
 }
 
 /** Changes an entry as it is now; nobody changes it between. @param {string} key @param {(entry: Outgoing) => Outgoing} to @param {string} [as]  its new key @returns {Promise<Outgoing|null>} null if it is not there. */
 export async function change(key, to, as = key) {
   if (!canSeal()) return null; // the session has ended: what is kept stays as it is
-  const made = await within(
+  const made = await transact(
     "outbox",
     (store, result) => {
       const request = store.get(key);
@@ -108,7 +108,7 @@ export async function change(key, to, as = key) {
         if (!before) return;
         const entry = to(before);
         if (as !== key) store.delete(key);
-        store.put({ ...sealedOf(entry, request.result.scope), key: as });
+        store.put({ ...sealedEntry(entry, request.result.scope), key: as });
         result(entry);
       };
     },
@@ -118,17 +118,17 @@ export async function change(key, to, as = key) {
       if (!before) return null;
       const entry = to(before);
       if (as !== key) map.delete(key);
-      map.set(as, { ...sealedOf(entry, one.scope), key: as });
+      map.set(as, { ...sealedEntry(entry, one.scope), key: as });
       return entry;
     },
   );
-  changed();
+  notifyTabs();
   return made;
 }
 
 /** Removes an entry, if it may be. @param {string} key @param {(entry: Outgoing) => boolean} [may] @returns {Promise<Outgoing|null>} */
 export async function remove(key, may = () => true) {
-  const gone = await within(
+  const gone = await transact(
     "outbox",
     (store, result) => {
       const request = store.get(key);
@@ -147,19 +147,19 @@ export async function remove(key, may = () => true) {
       return entry;
     },
   );
-  changed();
+  notifyTabs();
   return gone;
 }
 
 /** @param {string} key @param {Blob} blob @param {string} scope */
 export async function addFile(key, blob, scope) {
   const one = { key, scope, sealed: await sealFile(blob, key), type: blob.type, uploadId: null, at: Date.now() };
-  return within("files", (store) => void store.put(one), (map) => void map.set(key, one));
+  return transact("files", (store) => void store.put(one), (map) => void map.set(key, one));
 }
 
 /** @param {string} key @returns {Promise<{blob: Blob, uploadId: string|null}|null>} null if it is not there, or opens under no key of its user. */
 export async function file(key) {
-  const one = await stored(key);
+  const one = await fileRecord(key);
   try {
     const blob = one?.sealed ? openFile(one.sealed, key, one.type ?? "") : one?.blob;
     return one && blob ? { blob, uploadId: one.uploadId } : null;
@@ -169,8 +169,8 @@ export async function file(key) {
 }
 
 /** @param {string} key @returns {Promise<KeptFile|null>} */
-const stored = (key) =>
-  within(
+const fileRecord = (key) =>
+  transact(
     "files",
     (store, result) => {
       const request = store.get(key);
@@ -181,31 +181,31 @@ const stored = (key) =>
 
 /** @param {string} key @param {string} uploadId */
 export async function fileUploaded(key, uploadId) {
-  const one = await stored(key);
-  if (one) await within("files", (store) => void store.put({ ...one, uploadId }), (map) => void map.set(key, { ...one, uploadId }));
+  const one = await fileRecord(key);
+  if (one) await transact("files", (store) => void store.put({ ...one, uploadId }), (map) => void map.set(key, { ...one, uploadId }));
 }
 
 /** @param {string} key */
-export const dropFile = (key) => within("files", (store) => void store.delete(key), (map) => void map.delete(key));
+export const dropFile = (key) => transact("files", (store) => void store.delete(key), (map) => void map.delete(key));
 
 /** Removes what has served: entries that were stored a while ago, and files that no one sent. @param {string} scope */
-export async function tidy(scope) {
+export async function cleanUp(scope) {
   const now = Date.now();
   await sealOld(scope);
-  for (const each of await all(scope)) if (each.state === "stored" && now - (each.storedAt ?? 0) > STORED_MS) await remove(each.key);
-  await sweep("files", (/** @type {KeptFile} */ each) => each.scope === scope && now - each.at > FILE_MS);
+  for (const each of await entriesOf(scope)) if (each.state === "stored" && now - (each.storedAt ?? 0) > STORED_MAX_AGE_MS) await remove(each.key);
+  await sweep("files", (/** @type {KeptFile} */ each) => each.scope === scope && now - each.at > FILE_MAX_AGE_MS);
 }
 
 /** Seals what an older version has kept as it was. @param {string} scope */
 async function sealOld(scope) {
   if (!canSeal()) return;
-  const entries = await within("outbox", listOf(scope), () => []);
+  const entries = await transact("outbox", listOf(scope), () => []);
   for (const each of entries) if (each.entry) await change(each.key, (entry) => entry);
-  for (const each of await within("files", listOf(scope), () => [])) {
+  for (const each of await transact("files", listOf(scope), () => [])) {
     if (!each.blob) continue;
     const { blob, ...rest } = each;
     const one = { ...rest, sealed: await sealFile(blob, each.key), type: blob.type };
-    await within("files", (store) => void store.put(one), () => {});
+    await transact("files", (store) => void store.put(one), () => {});
   }
 }
 
@@ -219,12 +219,12 @@ const listOf = (scope) => (store, result) => {
 export async function forget(scope) {
   const user = `${scope.split(" ")[0]} `;
   for (const name of /** @type {const} */ (["outbox", "files"])) await sweep(name, (/** @type {{scope: string}} */ each) => each.scope.startsWith(user));
-  changed();
+  notifyTabs();
 }
 
 /** @param {"outbox"|"files"} name @param {(one: any) => boolean} which */
 const sweep = (name, which) =>
-  within(
+  transact(
     name,
     (store) => {
       const request = store.openCursor();
@@ -246,7 +246,7 @@ const sweep = (name, which) =>
 const UNOPENED = ".unopened";
 
 /** What there was no room for, sealed as what there is. @type {Map<string, string>} */
-const unwritten = new Map();
+const draftsInMemory = new Map();
 
 /** The draft; null if it opens under no key of its user: then it stays where it is. @param {string} key @param {string} text @returns {Draft|null} */
 function draftOf(key, text) {
@@ -260,14 +260,14 @@ function draftOf(key, text) {
 /** @param {string} prefix @returns {string[]} The keys that begin so. */
 function keysOf(prefix) {
   try {
-    return [...new Set([...Object.keys(localStorage), ...unwritten.keys()])].filter((key) => key.startsWith(prefix));
+    return [...new Set([...Object.keys(localStorage), ...draftsInMemory.keys()])].filter((key) => key.startsWith(prefix));
   } catch {
-    return [...unwritten.keys()].filter((key) => key.startsWith(prefix));
+    return [...draftsInMemory.keys()].filter((key) => key.startsWith(prefix));
   }
 }
 
 /** Return the drafts whose keys begin so; what an older version has kept as it was written is sealed. @param {string} prefix @returns {Promise<[key: string, draft: Draft][]>} */
-export async function texts(prefix) {
+export async function readDrafts(prefix) {
   /** @type {[string, Draft][]} */
   const found = [];
   for (const key of keysOf(prefix)) {
@@ -275,10 +275,10 @@ export async function texts(prefix) {
       noteUnopenable(key);
       continue;
     }
-    const text = unwritten.get(key) ?? localStorage.getItem(key) ?? "";
+    const text = draftsInMemory.get(key) ?? localStorage.getItem(key) ?? "";
     const one = draftOf(key, text);
     if (one) found.push([key, one]);
-    if (one && !isSealed(text)) await putText(key, one);
+    if (one && !isSealed(text)) await storeDraft(key, one);
   }
   return found;
 }
@@ -291,16 +291,16 @@ function setAside(key) {
 }
 
 /** Keep a draft. @param {string} key @param {Draft} draft @returns {Promise<boolean>} False if this browser can't keep it beyond this page, or nobody is signed in. */
-export async function putText(key, draft) {
+export async function storeDraft(key, draft) {
   if (!canSeal()) return false;
   const sealed = seal(draft, key);
   try {
     setAside(key);
     localStorage.setItem(key, sealed);
-    unwritten.delete(key);
+    draftsInMemory.delete(key);
     return true;
   } catch {
-    unwritten.set(key, sealed);
+    draftsInMemory.set(key, sealed);
     return false;
   }
 }
@@ -313,8 +313,8 @@ export async function putText(key, draft) {
  */
 export async function unopened(prefix, scope) {
   if (!canSeal()) return [];
-  const drafts = keysOf(prefix).filter((key) => key.endsWith(UNOPENED) || !draftOf(key, unwritten.get(key) ?? localStorage.getItem(key) ?? ""));
-  const entries = await within("outbox", listOf(scope), (map) => [...map.values()].filter((each) => each.scope === scope));
+  const drafts = keysOf(prefix).filter((key) => key.endsWith(UNOPENED) || !draftOf(key, draftsInMemory.get(key) ?? localStorage.getItem(key) ?? ""));
+  const entries = await transact("outbox", listOf(scope), (map) => [...map.values()].filter((each) => each.scope === scope));
   return [
     ...drafts.map((key) => {
       const [conversationId = null, mode = null] = key.slice(prefix.length).replace(UNOPENED, "").split(".");
@@ -326,13 +326,13 @@ export async function unopened(prefix, scope) {
 
 /** Remove what can't be opened, for good. @param {Unopened} one */
 export async function removeUnopened({ key, kind }) {
-  if (kind === "draft") await removeText(key);
-  else await within("outbox", (store) => void store.delete(key), (map) => void map.delete(key));
+  if (kind === "draft") await removeDraft(key);
+  else await transact("outbox", (store) => void store.delete(key), (map) => void map.delete(key));
 }
 
 /** Remove a draft. @param {string} key */
-export async function removeText(key) {
-  unwritten.delete(key);
+export async function removeDraft(key) {
+  draftsInMemory.delete(key);
   try {
     localStorage.removeItem(key);
   } catch {
@@ -341,6 +341,6 @@ export async function removeText(key) {
 }
 
 /** Remove the drafts whose keys begin so. @param {string} prefix */
-export async function removeTexts(prefix) {
-  for (const key of keysOf(prefix)) await removeText(key);
+export async function removeDrafts(prefix) {
+  for (const key of keysOf(prefix)) await removeDraft(key);
 }

@@ -9,15 +9,15 @@
 import { computed, effect, signal, untracked } from "../vendor/preact.js";
 import { Offline, Problem, call, get, newKey, signedOut } from "./api.js";
 import * as session from "./session.js";
-import { agrees } from "./state.js";
+import { matchesGuard } from "./state.js";
 /** @import { AgentMessage, Assignee, Guard, Outgoing, OutgoingFile, Row, Then } from "./types.js" */
 
-const PAUSE_MS = 1_000;
-const PAUSE_MAX_MS = 30_000;
+const RETRY_DELAY_MIN_MS = 1_000;
+const RETRY_DELAY_MAX_MS = 30_000;
 /** How long the server surely knows a key: an answer is kept for a day. */
-const KEY_MS = 23 * 3_600_000;
-const SHOWN_MS = 20_000;
-const AT_ONCE = 4;
+const KEY_LIFETIME_MS = 23 * 3_600_000;
+const STORED_SHOWN_MS = 20_000;
+const PARALLEL_SENDS_MAX = 4;
 /** Why an action is refused here: the conversation is no longer what its guard says. */
 export const CHANGED = "changed_meanwhile";
 const FINAL = new Set(["stored", "refused", "conflict"]);
@@ -38,13 +38,13 @@ export const outgoing = (id) => byConversation.value.get(id) ?? [];
 // What follows from an outcome: pure.
 
 /** How long to wait before another attempt. @param {number} attempts  from 1 @param {number} random */
-export const pause = (attempts, random) => Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempts - 1)) * (0.5 + random / 2);
+export const retryDelay = (attempts, random) => Math.min(RETRY_DELAY_MAX_MS, RETRY_DELAY_MIN_MS * 2 ** (attempts - 1)) * (0.5 + random / 2);
 
 /** The entry when it is being sent. @param {Outgoing} entry @param {number} now @returns {Outgoing} */
-export const sending = (entry, now) => ({ ...entry, state: "sending", waitsFor: null, sentAt: entry.sentAt ?? now });
+export const asSending = (entry, now) => ({ ...entry, state: "sending", waitsFor: null, sentAt: entry.sentAt ?? now });
 
 /** The entry when it is answered. @param {Outgoing} entry @param {any} answer @param {number} now @param {number} tookMs @returns {Outgoing} */
-export const stored = (entry, answer, now, tookMs) => ({ ...entry, state: "stored", answer, tookMs, storedAt: now, waitsFor: null, problem: null });
+export const asStored = (entry, answer, now, tookMs) => ({ ...entry, state: "stored", answer, tookMs, storedAt: now, waitsFor: null, problem: null });
 
 /**
  * The entry after a failure. What may yet succeed is kept and tried again; what the server refused never is.
@@ -52,25 +52,25 @@ export const stored = (entry, answer, now, tookMs) => ({ ...entry, state: "store
  * @param {ReadonlySet<string>} ours  messages that this outbox has sent: they are no news to who wrote them
  * @returns {Outgoing}
  */
-export function failed(entry, error, now, random, ours) {
+export function afterFailure(entry, error, now, random, ours) {
   const attempts = entry.attempts + 1;
   const later = (/** @type {string} */ waitsFor, /** @type {number} */ ms) => ({ ...entry, state: /** @type {const} */ ("kept"), attempts, waitsFor, notBefore: now + ms });
-  if (!(error instanceof Problem)) return later(error instanceof Offline ? "offline" : "failed", pause(attempts, random));
+  if (!(error instanceof Problem)) return later(error instanceof Offline ? "offline" : "failed", retryDelay(attempts, random));
   const { status, code, message, requestId, errors, document } = error;
-  if (status === 401) return later("signed_out", pause(attempts, random));
-  if (status === 429) return later("rate_limited", error.retryAfterMs ?? pause(attempts, random));
-  if (status >= 500 || status === 408 || code === "idempotency_in_progress") return later("server_failed", error.retryAfterMs ?? pause(attempts, random));
-  if (code === "idempotency_answer_erased") return stored(entry, null, now, now - (entry.sentAt ?? now));
+  if (status === 401) return later("signed_out", retryDelay(attempts, random));
+  if (status === 429) return later("rate_limited", error.retryAfterMs ?? retryDelay(attempts, random));
+  if (status >= 500 || status === 408 || code === "idempotency_in_progress") return later("server_failed", error.retryAfterMs ?? retryDelay(attempts, random));
+  if (code === "idempotency_answer_erased") return asStored(entry, null, now, now - (entry.sentAt ?? now));
   const problem = { status, code, detail: message, requestId, errors };
   if (code !== "conversation_moved_on") return { ...entry, state: "refused", attempts, problem };
   /** @type {AgentMessage[]} */
   const since = document.since ?? [];
-  if (since.length && since.every((each) => each.internal || ours.has(each.id))) return { ...renewed(entry, { ifSequence: document.sequence }, now), attempts };
+  if (since.length && since.every((each) => each.internal || ours.has(each.id))) return { ...withNewKey(entry, { ifSequence: document.sequence }, now), attempts };
   return { ...entry, state: "conflict", attempts, problem, since: since.filter((each) => !ours.has(each.id)) };
 }
 
 /** The entry, to be sent anew under a new key. @param {Outgoing} entry @param {{text?: string, ifSequence?: number|null}} changes @param {number} now @returns {Outgoing} */
-export function renewed(entry, changes, now) {
+export function withNewKey(entry, changes, now) {
   const body = { ...entry.body, ...changes };
   if (body.ifSequence === null) delete body.ifSequence;
   return { ...entry, key: newKey(), body, text: body.text ?? entry.text, state: "kept", waitsFor: null, problem: null, since: [], sentAt: null, notBefore: now };
@@ -93,48 +93,48 @@ export function due(all, now) {
 }
 
 /** Whether nobody can tell any more if it was carried out. @param {Outgoing} entry @param {number} now */
-export const unknown = (entry, now) => entry.sentAt !== null && now - entry.sentAt > KEY_MS;
+export const outcomeUnknown = (entry, now) => entry.sentAt !== null && now - entry.sentAt > KEY_LIFETIME_MS;
 
 // What is kept, and what sends it.
 
 /** @type {import("./outbox-store.js")} Loaded when it is needed: no list waits for it. */
-let kept;
+let outboxStore;
 /** The user's id and the project's, with a space between; null for none. @type {string|null} */
 export let scope = null;
 /** Resolves when what is kept is known. @type {Promise<void>} */
 let ready = Promise.resolve();
-let leads = false;
+let isLeader = false;
 /** @type {AbortController|null} Ends waiting for the lock, and holding it. */
-let term = null;
+let leadership = null;
 /** @type {ReturnType<typeof setTimeout>|undefined} */
-let alarm;
-let busy = 0;
+let wakeTimer;
+let sendsInFlight = 0;
 /** @type {Set<string>} */
-const under = new Set();
+const keysInFlight = new Set();
 /** @type {Set<string>} */
-const ours = new Set();
+const sentMessageIds = new Set();
 
 /** Begins for the user and project that are chosen; sends what was left. @returns {Promise<void>} */
 export function begin() {
   end();
   const { user, project } = session;
-  if (user.value && project.value) ready = start((scope = `${user.value.id} ${project.value.id}`), (term = new AbortController()));
+  if (user.value && project.value) ready = start((scope = `${user.value.id} ${project.value.id}`), (leadership = new AbortController()));
   return ready;
 }
 
 /** @param {string} of @param {AbortController} mine */
 async function start(of, mine) {
-  if (!kept) {
-    kept = await import("./outbox-store.js");
-    kept.onChange(() => void refresh().then(() => pump()));
+  if (!outboxStore) {
+    outboxStore = await import("./outbox-store.js");
+    outboxStore.onChange(() => void refresh().then(() => sendDue()));
   }
-  await kept.tidy(of);
-  durable.value = await kept.durable();
+  await outboxStore.cleanUp(of);
+  durable.value = await outboxStore.durable();
   if (mine.signal.aborted) return;
   await refresh();
   const lead = () => {
-    leads = true;
-    void pump(true);
+    isLeader = true;
+    void sendDue(true);
     return new Promise((done) => mine.signal.addEventListener("abort", () => done(undefined)));
   };
   if (navigator.locks) void navigator.locks.request(`deskwire outbox ${of}`, { signal: mine.signal }, lead).catch(() => {});
@@ -143,109 +143,109 @@ async function start(of, mine) {
 
 /** Stops. What is kept stays. */
 export function end() {
-  term?.abort();
-  term = scope = null;
-  leads = false;
-  clearTimeout(alarm);
+  leadership?.abort();
+  leadership = scope = null;
+  isLeader = false;
+  clearTimeout(wakeTimer);
   entries.value = [];
 }
 
-session.parting(async () => {
+session.onSignOut(async () => {
   await ready;
-  if (scope) await kept.forget(scope);
+  if (scope) await outboxStore.forget(scope);
 });
 effect(() => {
-  if (!signedOut.value) untracked(() => void wake("signed_out"));
+  if (!signedOut.value) untracked(() => void retryWaiting("signed_out"));
 });
-if (typeof addEventListener === "function") addEventListener("online", () => void wake("offline"));
+if (typeof addEventListener === "function") addEventListener("online", () => void retryWaiting("offline"));
 async function refresh() {
   const mine = scope;
-  if (!mine || !kept) return;
-  const all = await kept.all(mine);
+  if (!mine || !outboxStore) return;
+  const all = await outboxStore.entriesOf(mine);
   if (mine === scope) entries.value = all.sort((a, b) => a.order - b.order);
 }
 
 /** Sends what waits for this now. @param {string} reason */
-export async function wake(reason) {
+export async function retryWaiting(reason) {
   await ready;
-  for (const each of entries.peek()) if (each.waitsFor === reason) await kept.change(each.key, (one) => (one.state === "kept" ? { ...one, notBefore: 0 } : one));
+  for (const each of entries.peek()) if (each.waitsFor === reason) await outboxStore.change(each.key, (one) => (one.state === "kept" ? { ...one, notBefore: 0 } : one));
   await refresh();
-  void pump();
+  void sendDue();
 }
 
 /** Sends what is due, if this tab is the one that sends. @param {boolean} [first] what another tab was sending is ours now */
-async function pump(first = false) {
-  clearTimeout(alarm);
+async function sendDue(first = false) {
+  clearTimeout(wakeTimer);
   if (!scope) return;
-  if (!leads) {
+  if (!isLeader) {
     const { at } = due(entries.peek(), Date.now()); // timers of a tab in the background are late: remind the one that sends
-    if (at < Infinity) alarm = setTimeout(() => kept.changed(), Math.max(50, at - Date.now()));
+    if (at < Infinity) wakeTimer = setTimeout(() => outboxStore.notifyTabs(), Math.max(50, at - Date.now()));
     return;
   }
   if (first) {
-    for (const each of entries.peek()) if (each.state === "sending" && !under.has(each.key)) await kept.change(each.key, (one) => ({ ...one, state: "kept", notBefore: 0 }));
+    for (const each of entries.peek()) if (each.state === "sending" && !keysInFlight.has(each.key)) await outboxStore.change(each.key, (one) => ({ ...one, state: "kept", notBefore: 0 }));
     await refresh();
   }
   const now = Date.now();
   const { ready, at } = due(entries.peek(), now);
-  const leaving = entries.peek().filter((each) => each.state === "stored").map((each) => (each.storedAt ?? 0) + SHOWN_MS);
-  for (const each of entries.peek()) if (each.state === "stored" && (each.storedAt ?? 0) + SHOWN_MS <= now) await kept.remove(each.key);
-  if (!signedOut.peek()) for (const each of ready.slice(0, AT_ONCE - busy)) void transmit(each);
+  const leaving = entries.peek().filter((each) => each.state === "stored").map((each) => (each.storedAt ?? 0) + STORED_SHOWN_MS);
+  for (const each of entries.peek()) if (each.state === "stored" && (each.storedAt ?? 0) + STORED_SHOWN_MS <= now) await outboxStore.remove(each.key);
+  if (!signedOut.peek()) for (const each of ready.slice(0, PARALLEL_SENDS_MAX - sendsInFlight)) void sendEntry(each);
   const next = Math.min(at, ...leaving.filter((when) => when > now));
-  if (next < Infinity) alarm = setTimeout(() => void pump(), Math.max(50, next - now));
+  if (next < Infinity) wakeTimer = setTimeout(() => void sendDue(), Math.max(50, next - now));
 }
 
 /** @param {Outgoing} entry */
-async function transmit(entry) {
+async function sendEntry(entry) {
   const mine = scope;
-  if (under.has(entry.key)) return;
-  under.add(entry.key);
-  busy += 1;
+  if (keysInFlight.has(entry.key)) return;
+  keysInFlight.add(entry.key);
+  sendsInFlight += 1;
   try {
-    const taken = await kept.change(entry.key, (one) => (FINAL.has(one.state) ? one : unknown(one, Date.now()) ? tooLate(one) : sending(one, Date.now())));
+    const taken = await outboxStore.change(entry.key, (one) => (FINAL.has(one.state) ? one : outcomeUnknown(one, Date.now()) ? asExpired(one) : asSending(one, Date.now())));
     if (!taken || taken.state !== "sending" || mine !== scope) return;
     await refresh();
     const next = await attempt(taken);
-    await kept.change(entry.key, () => next, next.key);
+    await outboxStore.change(entry.key, () => next, next.key);
   } finally {
-    busy -= 1;
-    under.delete(entry.key);
+    sendsInFlight -= 1;
+    keysInFlight.delete(entry.key);
     if (mine === scope) {
       await refresh();
-      void pump();
+      void sendDue();
     }
   }
 }
 
 /** @param {Outgoing} entry @returns {Outgoing} */
-const tooLate = (entry) => ({ ...entry, state: "refused", problem: { status: 0, code: "outcome_unknown", detail: "It was sent long ago, and nobody can tell whether it arrived.", requestId: null, errors: [] } });
+const asExpired = (entry) => ({ ...entry, state: "refused", problem: { status: 0, code: "outcome_unknown", detail: "It was sent long ago, and nobody can tell whether it arrived.", requestId: null, errors: [] } });
 
 /** @param {Outgoing} entry @returns {Promise<Outgoing>} */
 async function attempt(entry) {
   try {
-    await before.send(entry);
+    await hooks.send(entry);
     const attachments = entry.files.length ? await (await import("./uploads.js")).idsOf(entry.files) : [];
     const body = attachments.length ? { ...entry.body, attachments } : entry.body;
-    if (entry.guard && !agrees(await get(`conversations/${entry.conversationId}`, { view: "agent" }), entry.guard)) throw new Problem(409, { code: CHANGED }, null, null);
+    if (entry.guard && !matchesGuard(await get(`conversations/${entry.conversationId}`, { view: "agent" }), entry.guard)) throw new Problem(409, { code: CHANGED }, null, null);
     const began = performance.now();
     const answer = await call(entry.method, entry.path, { body, key: entry.kind === "message" ? entry.key : undefined });
-    if (entry.kind === "message" && answer?.id) ours.add(answer.id);
-    for (const file of entry.files) void kept.dropFile(file.key);
-    return { ...stored(entry, answer, Date.now(), Math.round(performance.now() - began)), storedAsOf: rows.asOf(entry.conversationId ?? "") };
+    if (entry.kind === "message" && answer?.id) sentMessageIds.add(answer.id);
+    for (const file of entry.files) void outboxStore.dropFile(file.key);
+    return { ...asStored(entry, answer, Date.now(), Math.round(performance.now() - began)), storedAsOf: rowVersions.asOf(entry.conversationId ?? "") };
   } catch (error) {
-    return failed(entry, error, Date.now(), Math.random(), ours);
+    return afterFailure(entry, error, Date.now(), Math.random(), sentMessageIds);
   }
 }
 
 /** What has to be done before an entry is sent; set by held-messages.js. */
-export const before = { send: async (/** @type {Outgoing} */ entry) => void entry };
+export const hooks = { send: async (/** @type {Outgoing} */ entry) => void entry };
 /** The newest event that a conversation's row has; set by who knows the rows. */
-export const rows = { asOf: (/** @type {string} */ id) => (void id, "") };
+export const rowVersions = { asOf: (/** @type {string} */ id) => (void id, "") };
 
 // What views do.
 
 /** @param {Partial<Outgoing> & Pick<Outgoing, "kind"|"method"|"path"|"body"|"conversationId">} made @param {number} undoMs @returns {Promise<Outgoing>} */
-async function put(made, undoMs) {
+async function enqueue(made, undoMs) {
   await ready;
   const [userId = "", projectId = ""] = (scope ?? "").split(" ");
   const now = Date.now();
@@ -255,9 +255,9 @@ async function put(made, undoMs) {
     key: newKey(), userId, projectId, order: Math.max(now, last + 1), createdAt: now, notBefore: now + undoMs, attempts: 0, state: undoMs > 0 ? "held" : "kept",
     expect: null, label: "", text: null, internal: false, files: [], sentAt: null, tookMs: null, answer: null, problem: null, waitsFor: null, since: [], ...made,
   };
-  await kept.add(entry, scope ?? "");
+  await outboxStore.add(entry, scope ?? "");
   await refresh();
-  void pump();
+  void sendDue();
   return entry;
 }
 
@@ -270,12 +270,12 @@ async function put(made, undoMs) {
  */
 export function send(conversationId, { text, internal = false, files = [], ifSequence = null, then = null, holdSeconds = 0, draftVersion = 0 }) {
   const body = { text, internal, ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds ? { holdSeconds } : {}), ...(draftVersion ? { draftVersion } : {}) };
-  const expect = holdSeconds ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expected(then) };
-  return put({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files }, 0);
+  const expect = holdSeconds ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expectedAfter(then) };
+  return enqueue({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files }, 0);
 }
 
 /** @param {Then|null} then @returns {Partial<Row>} */
-function expected(then) {
+function expectedAfter(then) {
   if (!then) return {};
   if (then.close) return CLOSED;
   return { ...(then.status ? { status: then.status } : {}), ...(then.snoozedUntil === undefined ? {} : { snoozedUntil: then.snoozedUntil }) };
@@ -294,7 +294,7 @@ const OPEN = { status: "OPEN", closed: false, closedBy: null, closedAt: null, sn
  */
 
 /** How an action is called, and what the row looks like when it is done. @param {Action} action @returns {[method: string, path: string, body: any, expect: Partial<Row>|null]} */
-function calling(action) {
+function requestOf(action) {
   switch (action.do) {
     case "assign":
       return ["POST", "/assign", { assignee: action.assignee && { type: action.assignee.type, id: action.assignee.id } }, { assignee: action.assignee }];
@@ -324,23 +324,23 @@ function calling(action) {
  * @param {string} conversationId @param {Action} action @param {{undoMs?: number, guard?: Guard|null}} [options] guard: what the conversation has to be like @returns {Promise<Outgoing>}
  */
 export function act(conversationId, action, { undoMs = 0, guard = null } = {}) {
-  const [method, path, body, expect] = calling(action);
-  return put({ kind: "action", conversationId, method, path: `conversations/${conversationId}${path}`, body, expect, guard, label: action.do }, undoMs);
+  const [method, path, body, expect] = requestOf(action);
+  return enqueue({ kind: "action", conversationId, method, path: `conversations/${conversationId}${path}`, body, expect, guard, label: action.do }, undoMs);
 }
 
 /** Takes back what has not arrived. @param {string} key @returns {Promise<Outgoing|null>} What it was, for the draft; null if it is on its way, or done. */
-export async function undo(key) {
-  const gone = await kept.remove(key, (one) => one.state !== "sending" && one.state !== "stored");
+export async function withdraw(key) {
+  const gone = await outboxStore.remove(key, (one) => one.state !== "sending" && one.state !== "stored");
   await refresh();
-  void pump();
+  void sendDue();
   return gone;
 }
 /** Sends what was refused or in conflict again, under a new key; `ifSequence` null: whatever has come. @param {string} key @param {{text?: string, ifSequence?: number|null}} [changes] */
-export async function again(key, changes = {}) {
+export async function resend(key, changes = {}) {
   const before = entries.peek().find((each) => each.key === key);
   if (!before || !FINAL.has(before.state) || before.state === "stored") return;
-  const next = renewed(before, changes, Date.now());
-  await kept.change(key, () => next, next.key);
+  const next = withNewKey(before, changes, Date.now());
+  await outboxStore.change(key, () => next, next.key);
   await refresh();
-  void pump();
+  void sendDue();
 }

@@ -10,7 +10,7 @@ import { xchacha20poly1305 } from "../vendor/ciphers.js";
 import { storageKeys } from "./session.js";
 
 const NONCE_BYTES = 24;
-const FORM = "s1.";
+const PREFIX = "s1.";
 
 /** What is sealed and opens under no key of this user: the installation's secret is another one than it was. */
 export class Unopenable extends Error {}
@@ -22,14 +22,14 @@ export const unopenable = signal(/** @type {ReadonlySet<string>} */ (new Set()))
 export const noteUnopenable = (place) => void (unopenable.peek().has(place) || (unopenable.value = new Set(unopenable.peek()).add(place)));
 
 /** @param {Uint8Array} bytes */
-function written(bytes) {
+function toBase64(bytes) {
   let binary = "";
   for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
 /** @param {string} text */
-const read = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
+const fromBase64 = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
 
 /** Whether there is a key to seal with. */
 export const canSeal = () => storageKeys.peek().length > 0;
@@ -39,14 +39,14 @@ function sealedBytes(plain, place) {
   const [key] = storageKeys.peek();
   if (!key) throw new Unopenable("Nobody is signed in: there is no key.");
   const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-  return { nonce, sealed: xchacha20poly1305(read(key), nonce, new TextEncoder().encode(place)).encrypt(plain) };
+  return { nonce, sealed: xchacha20poly1305(fromBase64(key), nonce, new TextEncoder().encode(place)).encrypt(plain) };
 }
 
 /** @param {Uint8Array} nonce @param {Uint8Array} sealed @param {string} place */
 function openedBytes(nonce, sealed, place) {
   for (const key of storageKeys.peek()) {
     try {
-      return xchacha20poly1305(read(key), nonce, new TextEncoder().encode(place)).decrypt(sealed);
+      return xchacha20poly1305(fromBase64(key), nonce, new TextEncoder().encode(place)).decrypt(sealed);
     } catch {
       // sealed under another key, or altered
     }
@@ -58,16 +58,16 @@ function openedBytes(nonce, sealed, place) {
 /** A value as text that only its user can read. Throws Unopenable while nobody is signed in. @param {unknown} value  anything that is JSON @param {string} place  where it is kept: it opens there alone @returns {string} */
 export function seal(value, place) {
   const { nonce, sealed } = sealedBytes(new TextEncoder().encode(JSON.stringify(value)), place);
-  return `${FORM}${written(nonce)}.${written(sealed)}`;
+  return `${PREFIX}${toBase64(nonce)}.${toBase64(sealed)}`;
 }
 
 /** Whether a text was made by `seal`. @param {unknown} text @returns {text is string} */
-export const isSealed = (text) => typeof text === "string" && text.startsWith(FORM);
+export const isSealed = (text) => typeof text === "string" && text.startsWith(PREFIX);
 
 /** What was sealed. Throws Unopenable. @param {string} text @param {string} place @returns {any} */
 export function open(text, place) {
-  const [nonce = "", sealed = ""] = text.slice(FORM.length).split(".");
-  return JSON.parse(new TextDecoder().decode(openedBytes(read(nonce), read(sealed), place)));
+  const [nonce = "", sealed = ""] = text.slice(PREFIX.length).split(".");
+  return JSON.parse(new TextDecoder().decode(openedBytes(fromBase64(nonce), fromBase64(sealed), place)));
 }
 
 /** A file as bytes that only its user can read. @param {Blob} file @param {string} place @returns {Promise<Uint8Array>} */

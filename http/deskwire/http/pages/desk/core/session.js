@@ -19,17 +19,17 @@ export const permissions = computed(() => new Set(project.value?.permissions ?? 
 /** @param {string} permission  e.g. `conversations.reply` @returns {boolean} */
 export const may = (permission) => permissions.value.has(permission);
 
-const CHOSEN = "deskwire.project";
-const SETTLED_MS = 3_000;
-const others = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire session") : null;
-others?.addEventListener("message", ({ data }) => {
+const PROJECT_KEY = "deskwire.project";
+const SIGN_OUT_TIMEOUT_MS = 3_000;
+const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire session") : null;
+channel?.addEventListener("message", ({ data }) => {
   if (data === "out") forget();
-  else void begin().catch(() => {});
+  else void loadSession().catch(() => {});
 });
 
 /** @typedef {{users: {id: string, name: string, role?: string}[], teams: {id: string, name: string}[]}} People */
 /** @type {Resource<People>} */
-const everybody = new Resource(async () => {
+const peopleResource = new Resource(async () => {
   const chosen = project.peek();
   if (!chosen) return { users: [], teams: [] };
   const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), all("teams")]);
@@ -38,11 +38,11 @@ const everybody = new Resource(async () => {
 }, { users: [], teams: [] });
 
 /** The members of the organisation and the teams; the first read loads them. Reads a signal. @returns {People} */
-export const people = () => everybody.value;
+export const people = () => peopleResource.value;
 /** The users that conversations and tickets can be given to: viewers can't work on them. */
-export const assignable = () => everybody.value.users.filter((each) => each.role !== "viewer");
+export const assignable = () => peopleResource.value.users.filter((each) => each.role !== "viewer");
 /** Loads them anew. */
-export const reloadPeople = () => everybody.load();
+export const reloadPeople = () => peopleResource.load();
 
 /** The keys for what this browser keeps of the user: the first seals, each opens. In memory alone. @type {import("../vendor/preact.js").Signal<string[]>} */
 export const storageKeys = signal([]);
@@ -50,63 +50,63 @@ export const storageKeys = signal([]);
 export const typingMs = signal(0);
 
 /** @type {Set<() => unknown>} What is done before somebody's signing out. */
-const partings = new Set();
+const signOutHandlers = new Set();
 
 /** Registers what forgets a part of what is kept here when somebody signs out. @param {() => unknown} part */
-export const parting = (part) => partings.add(part);
+export const onSignOut = (part) => signOutHandlers.add(part);
 
 /** What is done while there is still a session, e.g. saving what is only here. @type {Set<() => Promise<unknown>>} */
-export const lastWords = new Set();
+export const beforeSignOut = new Set();
 /** Saves what can be saved before somebody is asked whether to sign out. */
-export const settled = () => Promise.race([Promise.allSettled([...lastWords].map((each) => each())), new Promise((done) => setTimeout(done, SETTLED_MS))]);
+export const saveBeforeSignOut = () => Promise.race([Promise.allSettled([...beforeSignOut].map((each) => each())), new Promise((done) => setTimeout(done, SIGN_OUT_TIMEOUT_MS))]);
 
 /** The project that the address names though it is not among those of the user; null for none. */
-export const missing = signal(/** @type {string|null} */ (null));
+export const unknownProject = signal(/** @type {string|null} */ (null));
 
 /** @param {{user: User|null, projects: Project[], storageKeys: string[], typingSeconds: number}} session */
-function take(session) {
+function applySession(session) {
   batch(() => {
     typingMs.value = session.typingSeconds * 1000;
     storageKeys.value = session.storageKeys;
     projects.value = session.projects;
     user.value = session.user;
     signedOut.value = false;
-    settle();
+    applyAddress();
   });
 }
 
 /** Shows what the address names: its place, in its project, or in the one that was shown here before where it names none. */
-function settle() {
-  const { named, where } = here();
+function applyAddress() {
+  const { named, where } = parseAddress();
   const before = project.peek();
-  const wanted = named ?? before?.id ?? stored();
+  const wanted = named ?? before?.id ?? storedProject();
   const chosen = projects.peek().find((each) => each.id === wanted) ?? (named ? null : (projects.peek()[0] ?? null));
   credentials.project = chosen?.id ?? null;
   const moves = before && before.id !== chosen?.id;
   batch(() => {
-    missing.value = user.peek() && !chosen ? named : null;
+    unknownProject.value = user.peek() && !chosen ? named : null;
     project.value = chosen;
-    typed.value = history.state?.typed?.user === user.peek()?.id ? (history.state?.typed?.words ?? {}) : {};
+    typedWords.value = history.state?.typed?.user === user.peek()?.id ? (history.state?.typed?.words ?? {}) : {};
     place.value = moves ? "" : where; // the store of the other project begins first
   });
-  if (moves) setTimeout(() => void (place.value = here().where));
+  if (moves) setTimeout(() => void (place.value = parseAddress().where));
   if (!chosen) return;
-  keep(chosen.id);
+  storeProject(chosen.id);
   if (!named) history.replaceState(history.state, "", hrefOf(where));
 }
 
-function stored() {
+function storedProject() {
   try {
-    return localStorage.getItem(CHOSEN);
+    return localStorage.getItem(PROJECT_KEY);
   } catch {
     return null;
   }
 }
 
 /** Keeps which project is shown, also when a newer one comes before it in the list. @param {string} id */
-function keep(id) {
+function storeProject(id) {
   try {
-    localStorage.setItem(CHOSEN, id);
+    localStorage.setItem(PROJECT_KEY, id);
   } catch {
     // it holds for this page then
   }
@@ -116,9 +116,9 @@ function keep(id) {
  * Asks the server who is signed in. If nobody is where somebody was, the page stays and asks for the password.
  * Throws Offline or Problem. @returns {Promise<void>}
  */
-export async function begin() {
+export async function loadSession() {
   const session = await get("auth/session");
-  if (session.user || !user.peek()) take(session);
+  if (session.user || !user.peek()) applySession(session);
   else signedOut.value = true;
 }
 
@@ -127,15 +127,15 @@ export async function begin() {
  * @param {string} email @param {string} password @param {string} [newPassword] @returns {Promise<void>}
  */
 export async function signIn(email, password, newPassword) {
-  take(await call("POST", "auth/session", { body: { email, password, newPassword } }));
-  others?.postMessage("in");
+  applySession(await call("POST", "auth/session", { body: { email, password, newPassword } }));
+  channel?.postMessage("in");
 }
 
 /** Shows another project. @param {string} projectId */
-export function choose(projectId) {
+export function openProject(projectId) {
   if (projectId === project.peek()?.id) return;
   history.pushState(null, "", hrefOf("", projectId));
-  settle();
+  applyAddress();
 }
 
 /**
@@ -143,10 +143,10 @@ export function choose(projectId) {
  * Throws Offline or Problem, and then nothing is forgotten. @returns {Promise<void>}
  */
 export async function signOut() {
-  await settled();
+  await saveBeforeSignOut();
   await call("DELETE", "auth/session");
-  await Promise.allSettled([...partings].map((part) => part()));
-  others?.postMessage("out");
+  await Promise.allSettled([...signOutHandlers].map((part) => part()));
+  channel?.postMessage("out");
   forget();
 }
 
@@ -156,12 +156,12 @@ effect(() => {
   credentials.project = null;
   batch(() => {
     project.value = null;
-    missing.value = null;
+    unknownProject.value = null;
     projects.value = storageKeys.value = [];
     heading.value = "";
-    typed.value = {};
+    typedWords.value = {};
   });
-  everybody.forget();
+  peopleResource.forget();
 });
 
 /** Shows nothing of anybody any more. */
@@ -171,7 +171,7 @@ function forget() {
     user.value = null;
     project.value = null;
     storageKeys.value = [];
-    missing.value = null;
+    unknownProject.value = null;
     go("", { replace: true });
     projects.value = [];
     signedOut.value = false;
@@ -181,20 +181,20 @@ function forget() {
 const ADDRESS = /^desk(?:\/(prj_\w+))?(?:\/|$)/;
 
 /** What the address names: a project, if it does, and the place. */
-function here() {
+function parseAddress() {
   const path = location.pathname.slice(ROOT.length);
   const [start, named] = ADDRESS.exec(path) ?? ["desk/"];
   return { named: named ?? null, where: path.slice(start.length) + location.search };
 }
 
 /** The address, as a path below `/desk` and the project, with its query: "", "c/cnv_…", "tickets?status=OPEN". */
-export const place = signal(here().where);
+export const place = signal(parseAddress().where);
 
 /**
  * Words that were typed to narrow the list at this place, such as a customer's name. They are kept with the history's entry and not in the
  * address, because the browser's list of visited pages keeps addresses after signing out. @type {import("../vendor/preact.js").Signal<Record<string, string>>}
  */
-export const typed = signal({});
+export const typedWords = signal({});
 
 /** The address of a place, for those who copy it: it names the project. Reads a signal. @param {string} where @param {string|undefined} [of] */
 export const hrefOf = (where, of = project.value?.id) => [`${ROOT}desk`, of, where].filter(Boolean).join("/");
@@ -215,8 +215,8 @@ export function go(where, { replace = false, words = {} } = {}) {
   if (replace) history.replaceState(state, "", url);
   else history.pushState(state, "", url);
   batch(() => {
-    typed.value = words;
+    typedWords.value = words;
     place.value = where;
   });
 }
-addEventListener("popstate", settle);
+addEventListener("popstate", applyAddress);

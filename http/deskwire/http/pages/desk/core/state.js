@@ -10,7 +10,7 @@ import { foldName } from "./folding.js";
 
 /** The id that is smaller than that of any event. */
 export const NO_EVENT = "evt_" + "0".repeat(26);
-const FIRST_WORDS = 160;
+const PREVIEW_MAX = 160;
 
 /**
  * @typedef {object} State
@@ -31,7 +31,7 @@ const FIRST_WORDS = 160;
  */
 
 /** A state that knows nothing. @param {string} me @returns {State} */
-export const nothing = (me) => ({ me, rows: new Map(), threads: new Map(), gone: new Map(), wanted: new Set(), marks: new Map(), touched: new Set() });
+export const emptyState = (me) => ({ me, rows: new Map(), threads: new Map(), gone: new Map(), wanted: new Set(), marks: new Map(), touched: new Set() });
 
 /** The state after an event. @param {State} state @param {Envelope} event @returns {State} */
 export const apply = (state, event) => applyAll(state, [event]);
@@ -104,10 +104,10 @@ class Step {
     if (message) this.say(id, message, event.sequence);
     for (const gone of event.data.redactedMessageIds ?? []) this.hide(id, gone, event);
     for (const gone of event.data.deletedMessageIds ?? []) this.hide(id, gone);
-    const known = this.rows.get(id) ?? begun(event);
+    const known = this.rows.get(id) ?? newRow(event);
     if (!known) this.wanted.add(id);
     else if (known.asOf < event.id) {
-      this.rows.set(id, changed(known, event));
+      this.rows.set(id, withEvent(known, event));
       this.touched.add(id);
     }
   }
@@ -162,7 +162,7 @@ class Step {
 }
 
 /** The row of a conversation that begins with this event; undefined if events alone do not tell. @param {Envelope} event @returns {Row|undefined} */
-function begun({ type, sequence, data }) {
+function newRow({ type, sequence, data }) {
   if (type !== "conversation.created" || sequence !== 1) return undefined;
   return {
     ...data.conversation,
@@ -182,7 +182,7 @@ function begun({ type, sequence, data }) {
 }
 
 /** The row after an event that it does not have yet. @param {Row} row @param {Envelope} event @returns {Row} */
-function changed(row, event) {
+function withEvent(row, event) {
   const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
   const next = { ...row, ...data.conversation, mine: row.mine, asOf };
@@ -190,7 +190,7 @@ function changed(row, event) {
     case "conversation.created":
       return { ...next, visible: true };
     case "message.created":
-      return written(next, row, data.message);
+      return withMessage(next, row, data.message);
     case "conversation.closed":
       return { ...next, waitingSince: null, snoozedUntil: null };
     case "conversation.reopened":
@@ -207,7 +207,7 @@ function changed(row, event) {
 }
 
 /** The row after a message. One that it has already, as when a hidden conversation is shown, changes no count. @param {Row} next @param {Row} row @param {AgentMessage} message @returns {Row} */
-function written(next, row, message) {
+function withMessage(next, row, message) {
   const { author, index } = message;
   if (index === null || index < row.messages) return next;
   const asks = author.type === "contact";
@@ -218,14 +218,14 @@ function written(next, row, message) {
     messages: index + 1,
     waitingSince: waiting,
     snoozedUntil: asks ? null : row.snoozedUntil,
-    lastMessage: firstWords(message),
+    lastMessage: preview(message),
     mine: unseen ? { ...row.mine, unread: row.mine.unread + 1 } : row.mine,
   };
 }
 
 /** A message as a row shows it; a character is a code point. @param {AgentMessage} message */
-export function firstWords({ id, author, text, internal, createdAt }) {
-  const words = text.length > FIRST_WORDS ? [...text.slice(0, 2 * FIRST_WORDS)].slice(0, FIRST_WORDS).join("") : text;
+export function preview({ id, author, text, internal, createdAt }) {
+  const words = text.length > PREVIEW_MAX ? [...text.slice(0, 2 * PREVIEW_MAX)].slice(0, PREVIEW_MAX).join("") : text;
   return { id, author, text: words, internal: internal ?? false, createdAt };
 }
 
@@ -241,19 +241,19 @@ export function withNewest(known, page) {
   const last = before.findLastIndex((each) => inPage.has(each.id));
   const older = first < 0 ? [] : before.slice(0, first);
   const newer = before.slice(last + 1).filter((each) => last >= 0 || known?.tail.has(each.id));
-  return { ...loaded([...older, ...page, ...newer]), joined: older.length > 0 };
+  return { ...loadedThread([...older, ...page, ...newer]), joined: older.length > 0 };
 }
 
 /** The thread after an older page came, oldest first. @param {Loaded} known @param {readonly AgentMessage[]} page @returns {Loaded} */
 export function withOlder(known, page) {
-  return { ...loaded([...page.filter((each) => !known.ids.has(each.id)), ...known.messages]), tail: known.tail };
+  return { ...loadedThread([...page.filter((each) => !known.ids.has(each.id)), ...known.messages]), tail: known.tail };
 }
 
 /** @param {AgentMessage[]} messages @returns {Loaded} */
-export const loaded = (messages) => ({ messages, ids: new Set(messages.map((each) => each.id)), tail: new Set() });
+export const loadedThread = (messages) => ({ messages, ids: new Set(messages.map((each) => each.id)), tail: new Set() });
 
 /** Whether a row has a tag, however it is written. @param {Row} row @param {string} tag */
-export const tagged = (row, tag) => row.tags.some((each) => foldName(each) === foldName(tag));
+export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === foldName(tag));
 
 /** Whether a row belongs to the list of a filter. @param {Row} row @param {Filter} filter @param {string} me @returns {boolean} */
 export function matches(row, filter, me) {
@@ -265,7 +265,7 @@ export function matches(row, filter, me) {
   if (assignee && assignee !== "none" && assignee !== "me" && of?.id !== assignee) return false;
   if (team && of?.id !== team) return false;
   if (unread !== undefined && row.mine.unread > 0 !== unread) return false;
-  if (tag && !tagged(row, tag)) return false;
+  if (tag && !hasTag(row, tag)) return false;
   if (snoozed !== undefined && (row.snoozedUntil !== null) !== snoozed) return false;
   if (visible !== undefined && row.visible !== visible) return false;
   if (waiting !== undefined && (row.waitingSince !== null) !== waiting) return false;
@@ -292,7 +292,7 @@ export function comparison({ sort, order }) {
  *   bound: the key of the last row that is loaded, null if all are; rows behind it are not shown before their page is.
  * @returns {string[]}
  */
-export function placed(ids, touched, { filter, me, bound, rowOf }) {
+export function placeRows(ids, touched, { filter, me, bound, rowOf }) {
   const changed = new Set(touched);
   const before = comparison(filter);
   const next = ids.filter((id) => !changed.has(id));
@@ -319,7 +319,7 @@ export function placed(ids, touched, { filter, me, bound, rowOf }) {
  * @param {readonly string[]} held @param {readonly string[]} live @param {(id: string) => boolean} leaves
  * @returns {{ids: string[], fresh: number}} fresh: rows that are somewhere else, or not there yet.
  */
-export function asHeld(held, live, leaves) {
+export function holdOrder(held, live, leaves) {
   const ids = held.filter((id) => !leaves(id));
   const shown = new Set(ids);
   const common = live.filter((id) => shown.has(id));
@@ -335,18 +335,18 @@ export function asHeld(held, live, leaves) {
 }
 
 /** An order that is held, with a page below it that was asked for. @param {readonly string[]} held @param {readonly string[]} live @param {readonly Row[]} page @returns {string[]} */
-export function below(held, live, page) {
+export function appendPage(held, live, page) {
   const [shown, there] = [new Set(held), new Set(live)];
   return [...held, ...page.map((each) => each.id).filter((id) => there.has(id) && !shown.has(id))];
 }
 
 /** How long a row is shown as a stored entry expects it, if no event comes. */
-const SETTLED_MS = 10_000;
+const PENDING_MAX_MS = 10_000;
 
 /** The row with what is in the outbox already done, unless an event has told of it. @param {Row} row @param {readonly Outgoing[]} entries @param {number} now @returns {Row} */
-export function asExpected(row, entries, now) {
+export function withPending(row, entries, now) {
   const counts = (/** @type {Outgoing} */ { state, storedAt, storedAsOf }) =>
-    state === "stored" ? row.asOf <= (storedAsOf ?? "") && now - (storedAt ?? 0) < SETTLED_MS : state === "held" || state === "kept" || state === "sending";
+    state === "stored" ? row.asOf <= (storedAsOf ?? "") && now - (storedAt ?? 0) < PENDING_MAX_MS : state === "held" || state === "kept" || state === "sending";
   return entries.reduce((shown, each) => (counts(each) ? { ...shown, ...each.expect } : shown), row);
 }
 
@@ -354,14 +354,14 @@ export function asExpected(row, entries, now) {
 const time = (at) => (at ? Date.parse(at) : null);
 
 /** Whether a conversation is as a change left it; what is not named may be anything. @param {Row} now @param {Guard} left */
-export const agrees = (now, left) =>
+export const matchesGuard = (now, left) =>
   (left.status === undefined || now.status === left.status) &&
   (!left.closedAt || !now.closedAt || time(now.closedAt) === time(left.closedAt)) &&
   (left.assignee === undefined || now.assignee?.id === left.assignee?.id) &&
   (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil));
 
 /** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @param {number} lastsMs @returns {ReadonlyMap<string, Typing[]>} */
-export function typed(known, { type, data }, now, lastsMs) {
+export function applyTyping(known, { type, data }, now, lastsMs) {
   const who = data.agent ?? data.contact ?? {};
   const kind = type.startsWith("contact.") ? "contact" : "agent";
   const others = (known.get(data.conversationId) ?? []).filter((each) => each.until > now && (each.type !== kind || each.id !== (who.id ?? null)));
@@ -371,7 +371,7 @@ export function typed(known, { type, data }, now, lastsMs) {
 }
 
 /** Who is there, after some have changed. @param {ReadonlyMap<string, Presence>} known @param {Presence[]} agents @returns {ReadonlyMap<string, Presence>} */
-export function present(known, agents) {
+export function applyPresence(known, agents) {
   const next = new Map(known);
   for (const agent of agents) {
     if (agent.online) next.set(agent.id, agent);
@@ -381,7 +381,7 @@ export function present(known, agents) {
 }
 
 /** Deliveries by event sequence, after some have changed. @param {ReadonlyMap<number, Delivery[]>|undefined} known @param {Delivery[]} given @returns {ReadonlyMap<number, Delivery[]>} */
-export function delivered(known, given) {
+export function applyDeliveries(known, given) {
   const next = new Map(known);
   for (const each of given) {
     const others = (next.get(each.sequence) ?? []).filter((one) => one.endpointId !== each.endpointId);

@@ -5,11 +5,11 @@
  * What belongs to an open conversation is in conversation.js.
  */
 import { batch, computed, effect, signal, untracked } from "../vendor/preact.js";
-import { Offline, Problem, get, patiently, signedOut } from "./api.js";
-import { connection, close, healed, open as openStream, retry, view } from "./feed.js";
-import { entries, rows, wake } from "./outbox.js";
+import { Offline, Problem, get, retryRateLimited, signedOut } from "./api.js";
+import { connection, close, gapClosed, open as openStream, retry, reportView } from "./feed.js";
+import { entries, rowVersions, retryWaiting } from "./outbox.js";
 import * as session from "./session.js";
-import { applyAll, asExpected, asHeld, below, comparison, matches, nothing, placed, present, sortKey, withRows } from "./state.js";
+import { applyAll, withPending, holdOrder, appendPage, comparison, matches, emptyState, placeRows, applyPresence, sortKey, withRows } from "./state.js";
 /** @import { State } from "./state.js" */
 /** @import { Counters, Envelope, Filter, Gone, ListView, Presence, Row } from "./types.js" */
 /** @import { ReadonlySignal, Signal } from "../vendor/preact.js" */
@@ -20,7 +20,7 @@ const COUNTERS_MS = 2_000;
 const HIDDEN_MS = 60_000;
 
 /** All that is known; see state.js. */
-export const known = signal(nothing(""));
+export const known = signal(emptyState(""));
 /** The numbers beside the views; null until they are loaded. */
 export const counters = signal(/** @type {Counters|null} */ (null));
 /** Who has the desk open, by user id. */
@@ -32,28 +32,28 @@ export const composing = signal(/** @type {string|null} */ (null));
  * What lives and ends with the store: it hears of new streams, of passing events and of changes.
  * @typedef {object} Part
  * @property {() => void} [hello]
- * @property {(events: Envelope[]) => void} [heard]  stored events came
- * @property {(event: any) => void} [passing]
+ * @property {(events: Envelope[]) => void} [events]  stored events came
+ * @property {(event: any) => void} [ephemeral]
  * @property {(next: State) => void} [changed]
- * @property {() => void} [anew]  everything has been loaded anew
+ * @property {() => void} [reloaded]  everything has been loaded anew
  * @property {() => string[]} [open]  conversations to load anew with it
  * @property {() => void} end
  */
 const parts = /** @type {Set<Part>} */ (new Set());
 /** @param {Part} part @returns {Part} */
-export const join = (part) => (parts.add(part), part);
+export const registerPart = (part) => (parts.add(part), part);
 
-const lists = /** @type {Map<string, Shown>} */ (new Map());
+const lists = /** @type {Map<string, LoadedList>} */ (new Map());
 const fetching = /** @type {Set<string>} Conversations whose row is on its way. */ (new Set());
 /** How often a stream was opened, and its newest event then. */
 let opened = { times: 0, at: "" };
-let aside = /** @type {Envelope[]|null} What comes while everything is loaded anew. */ (null);
+let buffered = /** @type {Envelope[]|null} What comes while everything is loaded anew. */ (null);
 /** A number for what is begun; what was asked for before an `end` is of no use after it. */
-let run = 0;
+let runId = 0;
 /** Tells, later, whether the store is still the same. @returns {() => boolean} */
-export function same() {
-  const mine = run;
-  return () => mine === run;
+export function runGuard() {
+  const mine = runId;
+  return () => mine === runId;
 }
 let stops = /** @type {(() => void)[]} */ ([]);
 
@@ -62,11 +62,11 @@ export function begin() {
   end();
   const { user, project } = session;
   if (!user.value || !project.value) return;
-  const still = same();
-  known.value = nothing(user.value.id);
-  openStream(user.value.id, project.value.id, { hello: greeted, events: (events) => still() && heard(events), passing });
+  const still = runGuard();
+  known.value = emptyState(user.value.id);
+  openStream(user.value.id, project.value.id, { hello: onHello, events: (events) => still() && onEvents(events), ephemeral: onEphemeral });
   stops = [
-    effect(() => view(session.open.value ? [session.open.value] : [], composing.value)),
+    effect(() => reportView(session.open.value ? [session.open.value] : [], composing.value)),
     effect(() => {
       const { state, reason } = connection.value;
       if (state === "ended" && reason === "session_ended") signedOut.value = true;
@@ -74,59 +74,59 @@ export function begin() {
     effect(() => {
       if (!signedOut.value) untracked(() => connection.value.state === "ended" && retry());
     }),
-    effect(expected),
+    effect(placePending),
   ];
   void session.reloadPeople();
-  void count();
+  void loadCounters();
 }
 
 /** Forgets everything and closes the stream. */
 export function end() {
-  run += 1;
+  runId += 1;
   close();
   for (const stop of stops) stop();
   stops = [];
-  for (const map of [lists, fetching, rowsRead]) map.clear();
-  aside = null;
+  for (const map of [lists, fetching, rowSignals]) map.clear();
+  buffered = null;
   batch(() => {
     for (const part of parts) part.end();
-    known.value = nothing("");
+    known.value = emptyState("");
     counters.value = null;
     presence.value = new Map();
     composing.value = null;
   });
 }
 /** @param {any} hello */
-function greeted(hello) {
-  presence.value = present(new Map(), hello.presence ?? []);
+function onHello(hello) {
+  presence.value = applyPresence(new Map(), hello.presence ?? []);
   opened = { times: opened.times + 1, at: hello.at ?? "" };
-  if (hello.gap) void anew();
-  else if (!hello.resumedAfter) for (const each of lists.values()) if (each.asOf < opened.at) each.late();
+  if (hello.gap) void reloadAll();
+  else if (!hello.resumedAfter) for (const each of lists.values()) if (each.asOf < opened.at) each.refresh();
   for (const part of parts) part.hello?.();
-  void wake("offline");
-  void count();
+  void retryWaiting("offline");
+  void loadCounters();
 }
 
 /** @param {Envelope[]} events */
-function heard(events) {
-  if (aside) aside.push(...events);
-  became(applyAll(known.peek(), events));
-  for (const part of parts) part.heard?.(events);
+function onEvents(events) {
+  if (buffered) buffered.push(...events);
+  setState(applyAll(known.peek(), events));
+  for (const part of parts) part.events?.(events);
 }
 
 /** Makes this what is known, and puts the rows that changed in their place. @param {State} next */
-export function became(next) {
+export function setState(next) {
   const { marks } = known.peek();
   batch(() => {
     known.value = next;
     place(next.touched);
     for (const part of parts) part.changed?.(next);
   });
-  const anew = (/** @type {string} */ name) => next.marks.get(name) !== marks.get(name);
-  if (anew("settings:members")) session.begin().catch(() => {}); // one's own role may be another; the next call says so otherwise
-  if (anew("settings:members") || anew("settings:teams")) void session.reloadPeople();
-  if (next.wanted.size) soon("wanted", 200, fetchWanted);
-  if (next.touched.size) soon("counters", document.hidden ? HIDDEN_MS : COUNTERS_MS, count);
+  const isNew = (/** @type {string} */ name) => next.marks.get(name) !== marks.get(name);
+  if (isNew("settings:members")) session.loadSession().catch(() => {}); // one's own role may be another; the next call says so otherwise
+  if (isNew("settings:members") || isNew("settings:teams")) void session.reloadPeople();
+  if (next.wanted.size) coalesce("wanted", 200, fetchWanted);
+  if (next.touched.size) coalesce("counters", document.hidden ? HIDDEN_MS : COUNTERS_MS, loadCounters);
 }
 
 /** @param {Iterable<string>} touched @param {boolean} [own] */
@@ -135,28 +135,28 @@ function place(touched, own = false) {
 }
 
 /** @param {any} event */
-function passing(event) {
-  if (event.type === "presence") presence.value = present(presence.peek(), event.data.agents);
-  else if (event.type === "me.all_seen") allSeen(event.data.until);
-  for (const part of parts) part.passing?.(event);
+function onEphemeral(event) {
+  if (event.type === "presence") presence.value = applyPresence(presence.peek(), event.data.agents);
+  else if (event.type === "me.all_seen") markAllSeen(event.data.until);
+  for (const part of parts) part.ephemeral?.(event);
 }
 
-const coming = /** @type {Set<string>} */ (new Set());
+const scheduled = /** @type {Set<string>} */ (new Set());
 /** Does something a moment later, once for all who ask. @param {string} name @param {number} ms @param {() => unknown} work */
-export function soon(name, ms, work) {
-  const still = same();
-  if (coming.has(name)) return;
-  coming.add(name);
+export function coalesce(name, ms, work) {
+  const still = runGuard();
+  if (scheduled.has(name)) return;
+  scheduled.add(name);
   setTimeout(() => {
-    coming.delete(name);
+    scheduled.delete(name);
     if (still()) void work();
   }, ms);
 }
 
-async function count() {
-  const still = same();
+async function loadCounters() {
+  const still = runGuard();
   if (signedOut.peek()) return;
-  const counted = await patiently(() => get("inbox/counters")).catch(() => null);
+  const counted = await retryRateLimited(() => get("inbox/counters")).catch(() => null);
   if (still() && counted) counters.value = counted;
 }
 
@@ -164,18 +164,18 @@ async function fetchWanted() {
   const { wanted } = known.peek();
   if (wanted.size > WANTED_MAX) {
     known.value = { ...known.peek(), wanted: new Set() };
-    for (const each of lists.values()) each.late();
+    for (const each of lists.values()) each.refresh();
   } else await Promise.all([...wanted].map(fetchRow));
 }
 
 /** Loads a row anew, or one that is not known. @param {string} id */
 export async function fetchRow(id) {
-  const still = same();
+  const still = runGuard();
   if (fetching.has(id)) return;
   fetching.add(id);
   try {
-    const row = await patiently(() => get(`conversations/${id}`, { view: "agent" }));
-    if (still()) became(withRows(known.peek(), [row]));
+    const row = await retryRateLimited(() => get(`conversations/${id}`, { view: "agent" }));
+    if (still()) setState(withRows(known.peek(), [row]));
   } catch (error) {
     if (!still() || !(error instanceof Problem)) return;
     const { gone, wanted } = known.peek();
@@ -189,75 +189,75 @@ export async function fetchRow(id) {
 }
 
 /** Loads everything anew that is shown: events are missing, and no row can tell whether they were for it. */
-async function anew() {
-  const still = same();
-  aside = [];
+async function reloadAll() {
+  const still = runGuard();
+  buffered = [];
   try {
     const shown = [...lists.values()];
     const open = [...parts].flatMap((part) => part.open?.() ?? []);
-    const pages = await Promise.all(shown.map((each) => patiently(() => each.ask(null))));
-    const rows = await Promise.all(open.map((id) => patiently(() => get(`conversations/${id}`, { view: "agent" })).catch(() => null)));
+    const pages = await Promise.all(shown.map((each) => retryRateLimited(() => each.ask(null))));
+    const rows = await Promise.all(open.map((id) => retryRateLimited(() => get(`conversations/${id}`, { view: "agent" })).catch(() => null)));
     if (!still()) return;
     const { me, threads } = known.peek();
     const given = [...pages.flatMap((each) => each.items), ...rows.filter(Boolean)];
     batch(() => {
-      known.value = applyAll(withRows({ ...nothing(me), threads }, given), aside ?? []);
+      known.value = applyAll(withRows({ ...emptyState(me), threads }, given), buffered ?? []);
       shown.forEach((each, index) => each.begin(pages[index]));
-      for (const part of parts) part.anew?.();
+      for (const part of parts) part.reloaded?.();
     });
-    healed();
+    gapClosed();
   } catch {
-    soon("anew", 3000, anew);
+    coalesce("reload", 3000, reloadAll);
   } finally {
-    if (still()) aside = null;
+    if (still()) buffered = null;
   }
 }
 
-const rowsRead = /** @type {Map<string, ReadonlySignal<Row|undefined>>} */ (new Map());
+const rowSignals = /** @type {Map<string, ReadonlySignal<Row|undefined>>} */ (new Map());
 
 /** The conversation, with what is on its way in the outbox already done. Reads a signal. @param {string} id @returns {Row|undefined} */
 export function row(id) {
-  let found = rowsRead.get(id);
-  if (!found) rowsRead.set(id, (found = computed(() => shownRow(id))));
+  let found = rowSignals.get(id);
+  if (!found) rowSignals.set(id, (found = computed(() => optimisticRow(id))));
   return found.value;
 }
 
 /** What is in the outbox, by conversation. */
-const underway = computed(() => Map.groupBy(entries.value.filter((each) => each.conversationId && each.expect), (each) => each.conversationId ?? ""));
+const pendingByConversation = computed(() => Map.groupBy(entries.value.filter((each) => each.conversationId && each.expect), (each) => each.conversationId ?? ""));
 
 /** @param {string} id @returns {Row|undefined} */
-function shownRow(id) {
+function optimisticRow(id) {
   const row = known.value.rows.get(id);
-  const expected = underway.value.get(id);
-  return row && expected ? asExpected(row, expected, Date.now()) : row;
+  const expected = pendingByConversation.value.get(id);
+  return row && expected ? withPending(row, expected, Date.now()) : row;
 }
 
-rows.asOf = (id) => known.peek().rows.get(id)?.asOf ?? "";
+rowVersions.asOf = (id) => known.peek().rows.get(id)?.asOf ?? "";
 let before = /** @type {Set<string>} */ (new Set());
 /** Puts rows in their place when the outbox changes. */
-function expected() {
-  const now = new Set(underway.value.keys());
+function placePending() {
+  const now = new Set(pendingByConversation.value.keys());
   const both = new Set([...before, ...now]);
   before = now;
   if (both.size) untracked(() => batch(() => place(both, true)));
 }
 
 /** Shows as seen what was there before a time. @param {string|null} until */
-function allSeen(until) {
+function markAllSeen(until) {
   const seen = [...known.peek().rows.values()].filter((each) => each.mine.unread && until && (each.lastMessageAt ?? each.createdAt) < until);
   put(...seen.map((each) => ({ ...each, mine: { seenIndex: each.messages - 1, unread: 0 } })));
-  for (const each of lists.values()) each.late(); // of others, and where the mark was taken back
-  void count();
+  for (const each of lists.values()) each.refresh(); // of others, and where the mark was taken back
+  void loadCounters();
 }
 /** Takes rows that a call gave. @param {...Row} rows */
-export const put = (...rows) => became(withRows(known.peek(), rows));
+export const put = (...rows) => setState(withRows(known.peek(), rows));
 /** Why a conversation is gone; null if it is not. Reads a signal. @param {string} id @returns {Gone|null} */
 export const gone = (id) => known.value.gone.get(id) ?? null;
 /** Colleagues with this conversation open. Reads a signal. @param {string} id @returns {Presence[]} */
 export const viewers = (id) => [...presence.value.values()].filter((each) => each.id !== known.value.me && each.conversationIds.includes(id));
 
 /** A list as it is loaded and shown. */
-class Shown {
+class LoadedList {
   /** @param {Filter} filter */
   constructor(filter) {
     this.filter = filter;
@@ -279,21 +279,21 @@ class Shown {
   }
 
   /** Asks once more, for what was read may be older than the stream. */
-  late() {
+  refresh() {
     if (this.view.peek().state !== "loading") void this.load();
   }
 
   async load() {
     const asked = ++this.asked;
-    const still = same();
+    const still = runGuard();
     if (this.view.peek().state === "failed") this.set({ state: "loading", error: null });
     try {
       const { times } = opened;
-      const page = await patiently(() => this.ask(null));
+      const page = await retryRateLimited(() => this.ask(null));
       if (!still() || asked !== this.asked) return;
-      became(withRows(known.peek(), page.items));
+      setState(withRows(known.peek(), page.items));
       this.begin(page);
-      if (times !== opened.times && this.asOf < opened.at) this.late(); // it was read before the stream began
+      if (times !== opened.times && this.asOf < opened.at) this.refresh(); // it was read before the stream began
     } catch (error) {
       if (!still() || asked !== this.asked) return;
       const known = this.live.length > 0;
@@ -314,21 +314,21 @@ class Shown {
 
   async more() {
     const { cursor } = this;
-    const still = same();
+    const still = runGuard();
     const { asked } = this;
     if (!cursor || this.view.peek().loadingMore) return;
     this.set({ loadingMore: true });
     try {
-      const { items, nextCursor } = await patiently(() => this.ask(cursor));
+      const { items, nextCursor } = await retryRateLimited(() => this.ask(cursor));
       if (!still() || asked !== this.asked) return;
       const last = items.at(-1);
       this.cursor = nextCursor;
       this.bound = nextCursor && last ? sortKey(last, this.filter) : null;
-      became(withRows(known.peek(), items));
+      setState(withRows(known.peek(), items));
       batch(() => {
         this.fill();
         const { held, ids } = this.view.peek();
-        this.set({ more: nextCursor !== null, error: null, ids: held ? below(ids, this.live, items) : ids });
+        this.set({ more: nextCursor !== null, error: null, ids: held ? appendPage(ids, this.live, items) : ids });
         this.show();
       });
     } catch (error) {
@@ -344,7 +344,7 @@ class Shown {
     const before = comparison(filter);
     const found = [];
     for (const id of known.peek().rows.keys()) {
-      const row = untracked(() => shownRow(id));
+      const row = untracked(() => optimisticRow(id));
       if (!row || !matches(row, filter, known.peek().me)) continue;
       const key = sortKey(row, filter);
       if (bound === null || before(key, bound) <= 0) found.push({ id, key });
@@ -356,8 +356,8 @@ class Shown {
   /** @param {Iterable<string>} touched @param {boolean} own  what was done here leaves the list though its order is held */
   place(touched, own) {
     if (this.bound === "") return; // nothing is loaded yet
-    const rowOf = (/** @type {string} */ id) => untracked(() => shownRow(id));
-    this.live = placed(this.live, touched, { filter: this.filter, me: known.peek().me, bound: this.bound, rowOf });
+    const rowOf = (/** @type {string} */ id) => untracked(() => optimisticRow(id));
+    this.live = placeRows(this.live, touched, { filter: this.filter, me: known.peek().me, bound: this.bound, rowOf });
     this.show(own ? new Set(touched) : undefined);
   }
 
@@ -368,7 +368,7 @@ class Shown {
     const there = own && new Set(this.live);
     const { rows } = known.peek();
     const leaves = (/** @type {string} */ id) => !rows.has(id) || Boolean(own?.has(id) && !there?.has(id));
-    this.set(asHeld(view.ids, this.live, leaves));
+    this.set(holdOrder(view.ids, this.live, leaves));
   }
 
   /** @param {Partial<ListView>} changes */
@@ -376,25 +376,25 @@ class Shown {
 }
 
 /** @param {Filter} filter */
-function shown(filter) {
+function listOf(filter) {
   const key = JSON.stringify(filter);
   let found = lists.get(key);
-  if (!found) lists.set(key, (found = new Shown(filter)));
+  if (!found) lists.set(key, (found = new LoadedList(filter)));
   return found;
 }
 
 /** The list of a filter; the first read loads it. @param {Filter} filter @returns {ReadonlySignal<ListView>} */
-export const list = (filter) => shown(filter).view;
+export const list = (filter) => listOf(filter).view;
 /** Loads the next page of a list. @param {Filter} filter */
-export const more = (filter) => shown(filter).more();
+export const more = (filter) => listOf(filter).more();
 /** Loads a list anew, after a failure. @param {Filter} filter */
-export const reload = (filter) => void shown(filter).load();
+export const reload = (filter) => void listOf(filter).load();
 /** Holds the order of a list while it is used, or lets it go. @param {Filter} filter @param {boolean} held */
 export function hold(filter, held) {
-  const list = shown(filter);
+  const list = listOf(filter);
   if (list.view.peek().held === held) return;
   list.set({ held });
   list.show();
 }
 /** Puts what is fresh in its place, though the list is held. @param {Filter} filter */
-export const settle = (filter) => shown(filter).set({ ids: [...shown(filter).live], fresh: 0 });
+export const applyOrder = (filter) => listOf(filter).set({ ids: [...listOf(filter).live], fresh: 0 });

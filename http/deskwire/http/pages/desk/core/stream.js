@@ -12,15 +12,15 @@
 const PREFER = "heartbeat=1";
 const HEARTBEAT_MS = 15_000;
 /** How many heartbeats may be missed before the stream counts as silent, and before it is given up. */
-const SILENT_BEATS = 2.5;
-const DEAD_MS = 12_000;
-const LOOK_MS = 250;
+const SILENT_AFTER_BEATS = 2.5;
+const DEAD_AFTER_MS = 12_000;
+const SILENCE_CHECK_INTERVAL_MS = 250;
 /** How long the first byte of an answer may take: a server under load is not asked again because of that load. */
-const ANSWER_MS = 40_000;
-const PAUSE_MS = 500;
-const PAUSE_MAX_MS = 15_000;
-const STEADY_MS = 10_000;
-const CROWDED_MS = 30_000;
+const FIRST_BYTE_TIMEOUT_MS = 40_000;
+const RETRY_DELAY_MIN_MS = 500;
+const RETRY_DELAY_MAX_MS = 15_000;
+const STABLE_AFTER_MS = 10_000;
+const TOO_MANY_STREAMS_DELAY_MS = 30_000;
 
 /** Where a parser of server-sent events is; see `parse`. @typedef {{rest: string, id: string, event: string, data: string[]}} Parsing */
 
@@ -48,20 +48,20 @@ export function parse(at, text) {
 }
 
 /** How long to wait before another attempt, in milliseconds. @param {number} failures  one after the other, from 1 @param {number} random  0 to 1 */
-export function pause(failures, random) {
-  const most = Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (failures - 1));
+export function retryDelay(failures, random) {
+  const most = Math.min(RETRY_DELAY_MAX_MS, RETRY_DELAY_MIN_MS * 2 ** (failures - 1));
   return most / 2 + (random * most) / 2;
 }
 
 /** What the end of a stream means: whether to go on, and when. @param {{reason: string, retryAfterMs?: number|null}} bye */
-export function farewell({ reason, retryAfterMs }) {
-  if (reason === "shutdown") return { ended: false, afterMs: retryAfterMs ?? PAUSE_MS };
-  if (reason === "too_many_streams") return { ended: false, afterMs: Math.max(retryAfterMs ?? 0, CROWDED_MS) };
+export function afterBye({ reason, retryAfterMs }) {
+  if (reason === "shutdown") return { ended: false, afterMs: retryAfterMs ?? RETRY_DELAY_MIN_MS };
+  if (reason === "too_many_streams") return { ended: false, afterMs: Math.max(retryAfterMs ?? 0, TOO_MANY_STREAMS_DELAY_MS) };
   return { ended: true, afterMs: 0 };
 }
 
 /** Looks whether anything has come, and says when nothing has. */
-class Silence {
+class SilenceMonitor {
   /** @param {(since: number|null) => void} changed  gets the time of the last byte, null when one has come @param {() => void} dead */
   constructor(changed, dead) {
     this.changed = changed;
@@ -70,11 +70,11 @@ class Silence {
     this.silent = false;
     this.opened = false;
     this.beatMs = HEARTBEAT_MS;
-    this.timer = setInterval(() => this.look(Date.now()), LOOK_MS);
+    this.timer = setInterval(() => this.check(Date.now()), SILENCE_CHECK_INTERVAL_MS);
   }
 
   /** Something has come. */
-  heard() {
+  received() {
     this.lastAt = Date.now();
     this.opened = true;
     if (this.silent) this.changed(null);
@@ -82,13 +82,13 @@ class Silence {
   }
 
   /** @param {number} now */
-  look(now) {
-    const late = now - this.lookedAt > 4 * LOOK_MS; // this side has slept: what came meanwhile is read first
+  check(now) {
+    const late = now - this.lookedAt > 4 * SILENCE_CHECK_INTERVAL_MS; // this side has slept: what came meanwhile is read first
     this.lookedAt = now;
     if (late) return;
     const quiet = now - this.lastAt;
-    if (quiet > (this.opened ? Math.max(DEAD_MS, this.beatMs * SILENT_BEATS) : ANSWER_MS)) this.dead();
-    else if (this.opened && !this.silent && quiet > this.beatMs * SILENT_BEATS) {
+    if (quiet > (this.opened ? Math.max(DEAD_AFTER_MS, this.beatMs * SILENT_AFTER_BEATS) : FIRST_BYTE_TIMEOUT_MS)) this.dead();
+    else if (this.opened && !this.silent && quiet > this.beatMs * SILENT_AFTER_BEATS) {
       this.silent = true;
       this.changed(this.lastAt);
     }
@@ -100,24 +100,24 @@ class Silence {
 }
 
 /** What the server says when it opens no stream: whether to ask again. @param {number} status @param {string} code */
-function refused(status, code) {
+function endReason(status, code) {
   if (status === 429 || status === 408 || status >= 500) return null;
   return status === 401 ? "session_ended" : status === 403 ? "permission_lost" : code;
 }
 
 /**
- * @typedef {object} Ears
+ * @typedef {object} StreamListener
  * @property {(state: Connection) => void} state
  * @property {(hello: any) => void} hello
  * @property {(batch: any[]) => void} events
- * @property {(event: any) => void} passing
+ * @property {(event: any) => void} ephemeral
  */
 
 export class Stream {
-  /** @param {string} url  of the stream, with the project @param {Ears} ears @param {string|null} [cursor] */
-  constructor(url, ears, cursor = null) {
+  /** @param {string} url  of the stream, with the project @param {StreamListener} listener @param {string|null} [cursor] */
+  constructor(url, listener, cursor = null) {
     this.url = url;
-    this.ears = ears;
+    this.listener = listener;
     /** @type {Connection} */
     this.state = { state: "connecting", since: Date.now(), cursor, lastEventAt: null, caughtUp: 0, retryAt: null, streamId: null, reason: null, silentSince: null };
     this.failures = 0;
@@ -126,7 +126,7 @@ export class Stream {
     this.wake = () => {};
     /** @type {AbortController|null} */
     this.open = null;
-    /** @type {Silence|null} */
+    /** @type {SilenceMonitor|null} */
     this.silence = null;
     /** @type {string|null} The event that was the newest when the stream was opened, until it has come. */
     this.until = null;
@@ -136,17 +136,17 @@ export class Stream {
   set(changes) {
     const since = changes.state && changes.state !== this.state.state ? Date.now() : this.state.since;
     this.state = { ...this.state, since, ...changes };
-    this.ears.state(this.state);
+    this.listener.state(this.state);
   }
 
   /** Runs until `close`, or until the server ends it for good. */
   async run() {
     while (!this.closed) {
       const began = Date.now();
-      const after = await this.once().catch(() => null);
+      const after = await this.readOnce().catch(() => null);
       if (this.closed || this.state.state === "ended") return;
-      this.failures = Date.now() - began > STEADY_MS ? 1 : this.failures + 1;
-      const wait = after === null ? pause(this.failures, Math.random()) : after + Math.random() * 500;
+      this.failures = Date.now() - began > STABLE_AFTER_MS ? 1 : this.failures + 1;
+      const wait = after === null ? retryDelay(this.failures, Math.random()) : after + Math.random() * 500;
       const state = navigator.onLine === false ? "offline" : this.state.cursor || this.failures > 1 ? "reconnecting" : "connecting";
       this.set({ state, retryAt: Date.now() + wait, streamId: null, silentSince: null });
       await this.sleep(wait);
@@ -180,20 +180,20 @@ export class Stream {
   }
 
   /** Opens it once, and reads until it ends. @returns {Promise<number|null>} How long to wait if the server said so, in ms. */
-  async once() {
+  async readOnce() {
     const open = new AbortController();
     this.open = open;
-    this.silence = new Silence((silentSince) => this.set({ silentSince }), () => open.abort());
+    this.silence = new SilenceMonitor((silentSince) => this.set({ silentSince }), () => open.abort());
     try {
       const after = this.state.cursor ? `&after=${encodeURIComponent(this.state.cursor)}` : "";
       const response = await fetch(this.url + after, { signal: open.signal, cache: "no-store", headers: { accept: "text/event-stream", prefer: PREFER } });
-      if (!response.ok || !response.body) return await this.turnedAway(response);
+      if (!response.ok || !response.body) return await this.onRefusal(response);
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let at = parsing();
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return null;
-        this.silence.heard();
+        this.silence.received();
         const step = parse(at, value);
         at = step.at;
         const after = this.take(step.found);
@@ -206,9 +206,9 @@ export class Stream {
   }
 
   /** @param {Response} response */
-  async turnedAway(response) {
+  async onRefusal(response) {
     const problem = await response.json().catch(() => null);
-    const reason = refused(response.status, problem?.code ?? "unknown");
+    const reason = endReason(response.status, problem?.code ?? "unknown");
     if (reason) this.set({ state: "ended", reason, retryAt: null, streamId: null, silentSince: null });
     const after = Number(response.headers.get("retry-after"));
     return after > 0 ? after * 1000 : null;
@@ -219,34 +219,34 @@ export class Stream {
     const batch = [];
     for (const { id, event, data } of found) {
       const content = JSON.parse(data);
-      if (event === "hello") this.greeted(content);
-      else if (event === "passing") this.ears.passing(content);
+      if (event === "hello") this.onHello(content);
+      else if (event === "passing") this.listener.ephemeral(content);
       else if (event === "bye") {
-        this.heard(batch);
-        const { ended, afterMs } = farewell(content);
+        this.deliver(batch);
+        const { ended, afterMs } = afterBye(content);
         if (ended) this.set({ state: "ended", reason: content.reason, retryAt: null, streamId: null, silentSince: null });
         return afterMs;
       } else if (id) batch.push(content);
     }
-    this.heard(batch);
+    this.deliver(batch);
     return null;
   }
 
   /** @param {any} hello */
-  greeted(hello) {
+  onHello(hello) {
     const resumed = Boolean(this.state.cursor) && !hello.gap;
     const cursor = resumed ? this.state.cursor : hello.at;
     this.until = resumed && hello.at > (cursor ?? "") ? hello.at : null;
     if (this.silence && hello.heartbeatS) this.silence.beatMs = hello.heartbeatS * 1000;
-    this.ears.hello(hello);
+    this.listener.hello(hello);
     this.set({ state: "live", cursor, streamId: hello.streamId, retryAt: null, reason: null, caughtUp: 0 });
   }
 
   /** @param {any[]} batch */
-  heard(batch) {
+  deliver(batch) {
     if (!batch.length) return;
     const newest = batch[batch.length - 1].id;
-    this.ears.events(batch);
+    this.listener.events(batch);
     const missed = this.until ? batch.filter((each) => each.id <= (this.until ?? "")).length : 0;
     if (newest >= (this.until ?? "")) this.until = null;
     this.set({ cursor: newest, lastEventAt: Date.now(), caughtUp: this.state.caughtUp + missed });

@@ -11,7 +11,7 @@ export const uploads = signal(/** @type {ReadonlyMap<string, OutgoingFile & {pro
 const uploading = new Map();
 
 /** @param {string} key @param {Partial<OutgoingFile & {problem?: string}>} changes */
-function progressed(key, changes) {
+function setProgress(key, changes) {
   const before = uploads.peek().get(key);
   if (before) uploads.value = new Map(uploads.peek()).set(key, { ...before, ...changes });
 }
@@ -36,14 +36,14 @@ export function uploaded(file) {
     const one = await kept.file(file.key);
     if (one?.uploadId) return one.uploadId;
     if (!one) throw new Problem(0, { code: "file_lost", detail: `${file.name} is no longer on this device.` }, null, null);
-    const { id } = await upload(one.blob, file.name, (progress) => progressed(file.key, { progress }));
+    const { id } = await upload(one.blob, file.name, (progress) => setProgress(file.key, { progress }));
     await kept.fileUploaded(file.key, id);
     return id;
   })();
   uploading.set(file.key, made);
   made.then(
-    (id) => progressed(file.key, { progress: 1, uploadId: id }),
-    (error) => (uploading.delete(file.key), error instanceof Problem && progressed(file.key, { problem: error.message })),
+    (id) => setProgress(file.key, { progress: 1, uploadId: id }),
+    (error) => (uploading.delete(file.key), error instanceof Problem && setProgress(file.key, { problem: error.message })),
   );
   return made;
 }

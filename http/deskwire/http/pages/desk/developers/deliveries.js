@@ -2,15 +2,15 @@
 /** The delivery log of an endpoint, and one delivery with its attempts. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Empty, say } from "../ui/parts.js";
+import { Button, Empty, notify } from "../ui/parts.js";
 import { Pairs, Section } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { States, useCall, useList } from "../ui/loading.js";
-import { Link, ask, query } from "../ui/link.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { CONTRACT, EXTENSIONS, INTERNAL } from "./event-types.js";
 import { conversationIn } from "./endpoint-forms.js";
-import { Exact, Outcome, duration, exact, reasonOf } from "./format.js";
-import { useFresh } from "../ui/auto-refresh.js";
+import { Exact, Outcome, duration, exact, errorText } from "./format.js";
+import { useAutoRefresh } from "../ui/auto-refresh.js";
 import { Dialog } from "../ui/dialog.js";
 import { call } from "../core/api.js";
 import { Copied } from "../ui/secret.js";
@@ -26,7 +26,7 @@ function filters() {
 }
 
 /** Why a delivery is as it is, in a few words. @param {any} row */
-function because(row) {
+function reasonText(row) {
   const last = row.attempts.at(-1);
   if (row.status === "delivered") return last ? t.log.answered(last.status, duration(last.latencyMs)) : null;
   return row.reason ?? last?.error ?? (row.status === "pending" ? t.log.notYet : null);
@@ -37,46 +37,46 @@ export function Log({ endpoint, round }) {
   const of = useList(`webhooks/${endpoint.id}/deliveries`, filters(), PAGE);
   const open = query.value.get("delivery");
   const pending = of.items.some((/** @type {any} */ each) => each.status === "pending");
-  useFresh(of.reload, pending, of.items.length > PAGE);
+  useAutoRefresh(of.reload, pending, of.items.length > PAGE);
   useEffect(() => void of.reload(), [open, round]);
   const columns = [
-    { label: t.log.when, cell: (/** @type {any} */ row) => html`<button type="button" class="link" onClick=${() => ask({ delivery: row.id })}><${Exact} at=${row.createdAt} /></button>` },
+    { label: t.log.when, cell: (/** @type {any} */ row) => html`<button type="button" class="link" onClick=${() => setQuery({ delivery: row.id })}><${Exact} at=${row.createdAt} /></button>` },
     { label: t.log.event, cell: (/** @type {any} */ row) => html`<span class="mono">${row.eventType ?? t.none}</span>${row.sequence !== null && html` <span class="num muted">#${row.sequence}</span>`}${row.redeliveryOf && html` <span class="chip">${t.log.again}</span>`}` },
-    { label: t.log.outcome, cell: (/** @type {any} */ row) => html`<${Outcome} status=${row.status} /> <span class="muted"><bdi>${because(row)}</bdi></span>` },
+    { label: t.log.outcome, cell: (/** @type {any} */ row) => html`<${Outcome} status=${row.status} /> <span class="muted"><bdi>${reasonText(row)}</bdi></span>` },
     { label: t.log.attempts, num: true, less: true, cell: (/** @type {any} */ row) => row.attempts.length },
-    { label: t.log.actions, silent: true, cell: (/** @type {any} */ row) => row.status !== "pending" && row.eventId && html`<${Button} class="small" label=${t.again.one} press=${() => again(row, of.reload)} />` },
+    { label: t.log.actions, silent: true, cell: (/** @type {any} */ row) => row.status !== "pending" && row.eventId && html`<${Button} class="small" label=${t.again.one} press=${() => redeliver(row, of.reload)} />` },
   ];
   const some = FILTERS.some((each) => query.value.get(each));
   const none = some
-    ? html`<${Empty} icon="filter" title=${t.log.noneFits} action=${html`<${Button} label=${t.log.clear} press=${() => ask(Object.fromEntries(FILTERS.map((each) => [each, null])))} />`} />`
+    ? html`<${Empty} icon="filter" title=${t.log.noneFits} action=${html`<${Button} label=${t.log.clear} press=${() => setQuery(Object.fromEntries(FILTERS.map((each) => [each, null])))} />`} />`
     : html`<${Empty} icon="send" title=${t.log.none} text=${t.log.noneText} />`;
   return html`<${Section} title=${t.log.title}>
     <${Filters} />
     <${ListTable} of=${of} caption=${t.log.title} columns=${columns} empty=${none} />
-    ${open && html`<${Delivery} key=${open} id=${open} close=${() => ask({ delivery: null })} />`}
+    ${open && html`<${Delivery} key=${open} id=${open} close=${() => setQuery({ delivery: null })} />`}
   <//>`;
 }
 
 function Filters() {
   const option = (/** @type {string} */ value, /** @type {string} */ label, /** @type {string} */ name) => html`<option key=${value} value=${value} selected=${query.value.get(name) === value}>${label}</option>`;
-  const picked = (/** @type {string} */ name) => (/** @type {any} */ event) => ask({ [name]: event.target.value || null });
+  const picked = (/** @type {string} */ name) => (/** @type {any} */ event) => setQuery({ [name]: event.target.value || null });
   return html`<div class="filters" role="group" aria-label=${t.log.filters}>
     <label class="label">${t.log.outcome}<select class="field" onChange=${picked("status")}>${option("", t.log.any, "status")}${STATUSES.map((each) => option(each, t.status[/** @type {"pending"} */ (each)], "status"))}</select></label>
     <label class="label">${t.log.event}<select class="field" onChange=${picked("type")}>${option("", t.log.any, "type")}${[...CONTRACT, ...EXTENSIONS, ...INTERNAL, "webhook.test"].map((each) => option(each, each, "type"))}</select></label>
-    <label class="label">${t.log.conversation}<input class="field mono" type="search" placeholder="cnv_…" value=${query.value.get("conversation") ?? ""} spellcheck="false" autocomplete="off" onChange=${(/** @type {any} */ event) => ask({ conversation: conversationIn(event.target.value) || null })} /></label>
+    <label class="label">${t.log.conversation}<input class="field mono" type="search" placeholder="cnv_…" value=${query.value.get("conversation") ?? ""} spellcheck="false" autocomplete="off" onChange=${(/** @type {any} */ event) => setQuery({ conversation: conversationIn(event.target.value) || null })} /></label>
     <label class="label">${t.log.since}<input class="field" type="datetime-local" value=${query.value.get("since") ?? ""} onChange=${picked("since")} /></label>
   </div>`;
 }
 
 /** Sends the event of a delivery again, and shows the new delivery. @param {any} row @param {() => unknown} then */
-export async function again(row, then) {
+export async function redeliver(row, then) {
   try {
     const made = await call("POST", `deliveries/${row.id}/redeliver`);
-    say(t.again.sentOne, { action: t.again.look, run: () => ask({ delivery: made.id }) });
+    notify(t.again.sentOne, { action: t.again.look, run: () => setQuery({ delivery: made.id }) });
     then();
     return made;
   } catch (error) {
-    say(t.again.failed(reasonOf(error)), { bad: true });
+    notify(t.again.failed(errorText(error)), { bad: true });
     return null;
   }
 }
@@ -84,16 +84,16 @@ export async function again(row, then) {
 /** @param {{id: string, close: () => void}} props */
 export function Delivery({ id, close }) {
   const of = useCall(`deliveries/${id}`);
-  useFresh(of.reload, of.data?.status === "pending");
+  useAutoRefresh(of.reload, of.data?.status === "pending");
   return html`<${Dialog} title=${t.delivery.title} class="wide" close=${close}><div class="body"><${States} of=${of}>${() => html`<${Shown} of=${of.data} close=${close} />`}<//></div><//>`;
 }
 
 /** @param {{of: any, close: () => void}} props */
 function Shown({ of, close }) {
-  const more = (/** @type {string|null} */ id) => id && html`<button type="button" class="link mono" onClick=${() => ask({ delivery: id })}>${id}</button>`;
+  const more = (/** @type {string|null} */ id) => id && html`<button type="button" class="link mono" onClick=${() => setQuery({ delivery: id })}>${id}</button>`;
   const resend = async () => {
-    const made = await again(of, () => {});
-    if (made) ask({ delivery: made.id });
+    const made = await redeliver(of, () => {});
+    if (made) setQuery({ delivery: made.id });
   };
   const rows = /** @type {[string, any][]} */ ([
     [t.log.outcome, html`<${Outcome} status=${of.status} />${of.reason && html` <bdi>${of.reason}</bdi>`}`],

@@ -2,12 +2,12 @@
 /** The dialogs of an endpoint: what it is sent and where, a new secret, and what is sent again after a dry run. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Icon, say } from "../ui/parts.js";
+import { Button, Icon, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { Field, Form, Tick } from "../ui/form.js";
 import { CONTRACT, EXTENSIONS, INTERNAL, TYPING } from "./event-types.js";
-import { reasonOf } from "./format.js";
+import { errorText } from "./format.js";
 /** @import { Values } from "../ui/form.js" */
 
 const GROUPS = /** @type {[string, string[]][]} */ ([[t.form.contract, CONTRACT], [t.form.typing, TYPING], [t.form.extensions, EXTENSIONS], [t.form.internal, INTERNAL]]);
@@ -52,7 +52,7 @@ function DryRun({ about, find, send, sent, disabled }) {
     setWrong("");
     if (about === null) return;
     let left = false;
-    find().then((answer) => !left && setFound(answer), (error) => !left && setWrong(reasonOf(error)));
+    find().then((answer) => !left && setFound(answer), (error) => !left && setWrong(errorText(error)));
     return () => void (left = true);
   }, [JSON.stringify(about)]);
   const press = async () => {
@@ -60,7 +60,7 @@ function DryRun({ about, find, send, sent, disabled }) {
     try {
       sent(await send());
     } catch (error) {
-      setWrong(reasonOf(error));
+      setWrong(errorText(error));
     }
     setBusy(false);
   };
@@ -78,7 +78,7 @@ export function Recover({ endpoint, done, close }) {
   const [since, setSince] = useState(() => new Date(Date.now() - 24 * 3_600_000).toISOString());
   const pick = (/** @type {number} */ each) => (setHours(each), setSince(new Date(Date.now() - each * 3_600_000).toISOString()));
   const ask = (/** @type {boolean} */ dryRun) => call("POST", `webhooks/${endpoint.id}/recover`, { body: { since, dryRun } });
-  const sent = (/** @type {any} */ answer) => (say(t.again.sent(answer.count)), close(), done());
+  const sent = (/** @type {any} */ answer) => (notify(t.again.sent(answer.count)), close(), done());
   return html`<${Dialog} title=${t.again.recover} close=${close}><div class="body">
     <p>${t.again.recoverText}</p>
     <fieldset class="choice"><legend>${t.again.since}</legend><div class="segments">${HOURS.map((each) => html`<label key=${each}><input type="radio" name="since" checked=${each === hours} onChange=${() => pick(each)} /><span>${t.again.hours(each)}</span></label>`)}</div></fieldset>
@@ -90,7 +90,7 @@ export function Recover({ endpoint, done, close }) {
 export function Replay({ endpoint, conversation, done, close }) {
   const [about, setAbout] = useState(/** @type {any} */ (conversation ? { conversationId: conversation } : null));
   const ask = (/** @type {boolean} */ dryRun) => call("POST", `webhooks/${endpoint.id}/replay`, { body: { ...about, dryRun } });
-  const sent = (/** @type {any} */ answer) => (say(t.again.sent(answer.count)), close(), done());
+  const sent = (/** @type {any} */ answer) => (notify(t.again.sent(answer.count)), close(), done());
   const look = async (/** @type {Values} */ form) => {
     const next = { conversationId: conversationIn(form.raw("conversationId")), from: form.number("from"), to: form.number("to") };
     await call("POST", `webhooks/${endpoint.id}/replay`, { body: { ...next, dryRun: true } }); // its problems belong beside the fields

@@ -6,7 +6,7 @@ import { exact } from "./format.js";
 /** @import { Moment } from "./replay.js" */
 
 /** Who did something, as agents call them. @param {any} actor @param {Map<string, string>} names  of workflows */
-function who(actor, names) {
+function actorName(actor, names) {
   if (!actor) return null;
   if (actor.type === "bot") return t.told.workflow(names.get(actor.id) ?? actor.id);
   return actor.name ?? t.told.actors[/** @type {"key"} */ (actor.type)] ?? actor.type;
@@ -16,7 +16,7 @@ function who(actor, names) {
 const nameOf = (assignee) => assignee?.name ?? assignee?.id;
 
 /** What was changed of a field, in words. @type {Record<string, (to: any, from: any) => string>} */
-const CHANGED = {
+const FIELD_TEXTS = {
   tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.told.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.told.untagged)].join(", "),
   snoozedUntil: (to) => (to ? t.told.snoozed(exact(to)) : t.told.woke),
   assignee: (to) => (to ? t.told.assignedTo(nameOf(to)) : t.told.unassigned),
@@ -28,10 +28,10 @@ const CHANGED = {
 };
 
 /** @param {any} activity */
-const changes = (activity) => (activity?.changes ?? []).map((/** @type {any} */ each) => CHANGED[each.field]?.(each.to, each.from)).filter(Boolean).join(", ");
+const changes = (activity) => (activity?.changes ?? []).map((/** @type {any} */ each) => FIELD_TEXTS[each.field]?.(each.to, each.from)).filter(Boolean).join(", ");
 
 /** @type {Record<string, (data: any, names: Map<string, string>) => string>} */
-const EVENTS = {
+const EVENT_TEXTS = {
   "conversation.created": () => t.told.began,
   "conversation.reopened": () => t.told.reopened,
   "conversation.closed": (data) => t.told.closed(t.told.closers[/** @type {"bot"} */ (data.closedBy)] ?? data.closedBy),
@@ -48,10 +48,10 @@ const EVENTS = {
 const brief = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 
 /** What happened, and who did it and why. @param {Moment} moment @param {Map<string, string>} names  of workflows, by id */
-export function told({ event, activity, step }, names) {
-  const by = who(activity?.actor, names);
+export function eventText({ event, activity, step }, names) {
+  const by = actorName(activity?.actor, names);
   const own = changes(activity) || (activity?.action === "started" ? t.told.began : "");
-  const words = event ? (EVENTS[event.type]?.(event.data, names) ?? event.type) : own || activity?.action;
+  const words = event ? (EVENT_TEXTS[event.type]?.(event.data, names) ?? event.type) : own || activity?.action;
   const more = event && own && !["conversation.assigned", "conversation.closed", "conversation.reopened"].includes(event.type) ? own : "";
   const why = !step ? "" : step === activity?.step ? t.told.byStep(step.actionFlowId, step.actionId, step.version) : t.told.afterStep(brief(step.action?.text ?? ""), step.actionFlowId, step.actionId);
   return html`<bdi>${words}</bdi>${more && html` <bdi class="muted">(${more})</bdi>`}${by && html` <b><bdi>${t.told.by(by)}</bdi></b>`}${why && html`<br /><bdi class="muted">${why}</bdi>`}`;

@@ -9,7 +9,7 @@ import { connection } from "../core/feed.js";
 import { Frame, Pairs } from "../ui/frame.js";
 import { More, Table } from "../ui/table.js";
 import { States, useCall, useList } from "../ui/loading.js";
-import { Link, ask, query } from "../ui/link.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { Copied, copy } from "../ui/secret.js";
 import { CONTRACT, EXTENSIONS } from "./event-types.js";
 import { conversationIn } from "./endpoint-forms.js";
@@ -43,33 +43,33 @@ export function Page() {
   const fits = (/** @type {any} */ each) => LISTED.has(each.type) && (!types || types.split(",").includes(each.type)) && (!conversation || conversationOf(each)?.id === conversation);
   useEffect(() => hold([]), [types, conversation]);
   const put = (/** @type {any[]} */ fresh) => of.edit((items) => [...fresh.filter((each) => !items.some((one) => one.id === each.id)), ...items].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, ROWS_MAX));
-  const heard = (/** @type {any[]} */ events) => {
+  const onEvents = (/** @type {any[]} */ events) => {
     const fresh = events.filter((each) => fits(each) && ![...of.items, ...held].some((one) => one.id === each.id));
     if (!fresh.length) return;
     if (paused) hold((before) => [...fresh, ...before].slice(0, ROWS_MAX));
     else put(fresh);
   };
   // What came between the first page and the stream is in neither.
-  const missed = () => call("GET", of.call.path, { query: of.call.query }).then(({ items }) => heard(items), () => {});
-  useEvents(heard, () => void missed());
+  const missed = () => call("GET", of.call.path, { query: of.call.query }).then(({ items }) => onEvents(items), () => {});
+  useEvents(onEvents, () => void missed());
   useEffect(() => {
     if (!paused && held.length) (put(held), hold([]));
   }, [paused]);
   const live = connection.value.state === "live" && !paused;
   const open = query.value.get("event");
   const columns = [
-    { label: t.log.when, cell: (/** @type {any} */ row) => html`<button type="button" class="link" onClick=${() => ask({ event: row.id })}><${Exact} at=${row.createdAt} /></button>` },
+    { label: t.log.when, cell: (/** @type {any} */ row) => html`<button type="button" class="link" onClick=${() => setQuery({ event: row.id })}><${Exact} at=${row.createdAt} /></button>` },
     { label: t.log.event, cell: (/** @type {any} */ row) => html`<span class="mono">${row.type}</span>` },
     { label: t.events.about, cell: subject },
   ];
-  const tools = html`<label class="label">${t.log.event}<select class="field" onChange=${(/** @type {any} */ event) => ask({ types: event.target.value || null })}><option value="" selected=${!types}>${t.log.any}</option>${[...LISTED].map((each) => html`<option key=${each} value=${each} selected=${types === each}>${each}</option>`)}</select></label>
-    <label class="label">${t.log.conversation}<input class="field mono" type="search" placeholder="cnv_…" value=${conversation ?? ""} spellcheck="false" autocomplete="off" onChange=${(/** @type {any} */ event) => ask({ conversation: conversationIn(event.target.value) || null })} /></label>
+  const tools = html`<label class="label">${t.log.event}<select class="field" onChange=${(/** @type {any} */ event) => setQuery({ types: event.target.value || null })}><option value="" selected=${!types}>${t.log.any}</option>${[...LISTED].map((each) => html`<option key=${each} value=${each} selected=${types === each}>${each}</option>`)}</select></label>
+    <label class="label">${t.log.conversation}<input class="field mono" type="search" placeholder="cnv_…" value=${conversation ?? ""} spellcheck="false" autocomplete="off" onChange=${(/** @type {any} */ event) => setQuery({ conversation: conversationIn(event.target.value) || null })} /></label>
     <span class="grow"></span><span class=${`chip ${live ? "good" : "waits"}`} role="status">${live ? t.events.live : paused ? t.events.paused(held.length) : t.events.waits}</span>
     <${Button} label=${paused ? t.events.resume : t.events.pause} icon=${paused ? "right" : "pause"} press=${() => pause(!paused)} />`;
   const cursor = of.items[0]?.id;
   return html`<${Frame} title=${t.pages.events} calls=${[of.call]} tools=${tools} actions=${cursor && html`<${Button} kind="quiet" icon="copy" label=${t.events.copyCursor} press=${() => copy(cursor)} />`}>
     <${States} of=${of} empty=${html`<${Empty} icon="bolt" title=${t.events.none} text=${t.events.noneText} />`}>${(/** @type {any[]} */ rows) => html`<${Table} caption=${t.pages.events} columns=${columns} rows=${rows} /><${More} of=${of} />`}<//>
-    ${open && html`<${Event} key=${open} id=${open} known=${of.items.find((/** @type {any} */ each) => each.id === open)} close=${() => ask({ event: null })} />`}
+    ${open && html`<${Event} key=${open} id=${open} known=${of.items.find((/** @type {any} */ each) => each.id === open)} close=${() => setQuery({ event: null })} />`}
   <//>`;
 }
 

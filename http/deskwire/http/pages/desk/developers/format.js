@@ -32,4 +32,4 @@ export const Exact = ({ at }) => html`<time class="num" datetime=${at} title=${f
 export const duration = (ms) => (ms < 1000 ? t.ms(Math.round(ms)) : ms < 60_000 ? t.seconds((ms / 1000).toFixed(1)) : t.minutes(Math.round(ms / 60_000)));
 
 /** The message of whatever was thrown. @param {unknown} error */
-export const reasonOf = (error) => (error instanceof Error ? error.message : String(error));
+export const errorText = (error) => (error instanceof Error ? error.message : String(error));

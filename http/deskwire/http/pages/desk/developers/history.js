@@ -8,11 +8,11 @@ import { go, may } from "../core/session.js";
 import { all } from "../core/api.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
 import { States, useCall, useList } from "../ui/loading.js";
-import { Link, ask, query } from "../ui/link.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { Field, Form } from "../ui/form.js";
 import { Table } from "../ui/table.js";
-import { asOf, differing, moments, saidBy } from "./replay.js";
-import { told } from "./event-text.js";
+import { conversationAt, changedFields, moments, messagesAt } from "./replay.js";
+import { eventText } from "./event-text.js";
 import { conversationIn } from "./endpoint-forms.js";
 import { Exact, exact } from "./format.js";
 import { useEvents } from "../ui/auto-refresh.js";
@@ -22,10 +22,10 @@ const PAGE = 200;
 const FIELDS = ["status", "assignee", "title", "tags", "snoozedUntil", "archived", "visible", "ticketId", "rating", "attributes"];
 
 /** @param {{id: string|null}} props */
-export const Page = ({ id }) => (id ? html`<${History} id=${id} />` : html`<${Choose} />`);
+export const Page = ({ id }) => (id ? html`<${History} id=${id} />` : html`<${ChooseConversation} />`);
 
 /** Which conversation, for those who come by the navigation. */
-function Choose() {
+function ChooseConversation() {
   const of = useCall("conversations", { view: "agent", limit: 20 });
   const save = async (/** @type {Values} */ form) => go(`history/${conversationIn(form.raw("conversation"))}`);
   const columns = [
@@ -75,13 +75,13 @@ function History({ id }) {
   return html`<${Frame} title=${t.history.of(name)} up=${{ to: `c/${id}`, label: t.history.toConversation }} calls=${[now.call, events.call, { method: "GET", path: `conversations/${id}/activity` }, { method: "GET", path: `conversations/${id}/deliveries` }, { method: "GET", path: `conversations/${id}/messages` }]}>
     <${States} of=${now}>${() => html`<${States} of=${events} empty=${html`<${Empty} icon="clock" title=${t.history.noEvents} text=${t.history.noEventsText} />`}>${() => html`
       <${Slider} first=${first} last=${last} at=${at} event=${events.items.find((each) => each.sequence === at)} />
-      ${known && html`<div class="columns"><${Then} id=${id} at=${at} last=${last} now=${now.data} events=${events.items} known=${known} /><${Timeline} at=${at} events=${events} known=${known} names=${names} /></div>`}`}<//>`}<//>
+      ${known && html`<div class="columns"><${PastConversation} id=${id} at=${at} last=${last} now=${now.data} events=${events.items} known=${known} /><${Timeline} at=${at} events=${events} known=${known} names=${names} /></div>`}`}<//>`}<//>
   <//>`;
 }
 
 /** @param {{first: number, last: number, at: number, event: any}} props */
 function Slider({ first, last, at, event }) {
-  const to = (/** @type {number} */ n) => ask({ at: n === last ? null : String(n) });
+  const to = (/** @type {number} */ n) => setQuery({ at: n === last ? null : String(n) });
   const words = t.history.at(at, last, event ? exact(event.createdAt) : "");
   return html`<div class="travel"><${Button} icon="left" only label=${t.history.back} disabled=${at <= first} press=${() => to(at - 1)} />
     <input type="range" min=${first} max=${last} value=${at} aria-label=${t.history.slider} aria-valuetext=${words} onInput=${(/** @type {any} */ change) => to(Number(change.target.value))} />
@@ -102,12 +102,12 @@ function value(field, content) {
 }
 
 /** The conversation as it was. @param {{id: string, at: number, last: number, now: any, events: any[], known: any}} props */
-function Then({ id, at, last, now, events, known }) {
-  const then = asOf(events, now, known.activity, at);
+function PastConversation({ id, at, last, now, events, known }) {
+  const then = conversationAt(events, now, known.activity, at);
   if (!then) return html`<p class="muted">${t.history.noEventsText}</p>`;
   const { event, conversation } = then;
-  const differs = at < last ? differing(conversation, now, FIELDS) : [];
-  const messages = saidBy(known.messages, event);
+  const differs = at < last ? changedFields(conversation, now, FIELDS) : [];
+  const messages = messagesAt(known.messages, event);
   const rows = FIELDS.map((each) => [t.history.fields[/** @type {"status"} */ (each)], html`${value(each, conversation[each]) ?? t.none}${differs.includes(each) && html` <span class="chip accent">${t.history.nowIs} ${value(each, now[each]) ?? t.none}</span>`}`]);
   return html`<${Section} title=${at < last ? t.history.then(at) : t.history.asItIs}>
     <${Pairs} of=${rows.filter(([, shown], i) => shown && (value(FIELDS[i] ?? "", conversation[FIELDS[i] ?? ""]) || differs.includes(FIELDS[i] ?? "")))} />
@@ -125,8 +125,8 @@ function Timeline({ at, events, known, names }) {
   const reached = Map.groupBy(known.deliveries, (/** @type {any} */ each) => each.sequence);
   const list = moments(events.items, known.activity, since);
   return html`<${Section} title=${t.history.timeline}><ol class="moments">${list.map((each) => html`<li key=${each.key} class=${cx(each.sequence !== null && each.sequence > at && "ahead")} aria-current=${each.sequence === at ? "step" : undefined}>
-      ${each.sequence === null ? html`<span class="num muted">–</span>` : html`<button type="button" class="link num" aria-label=${t.history.goTo(each.sequence)} onClick=${() => ask({ at: String(each.sequence) })}>#${each.sequence}</button>`}
-      <div><span>${told(each, names)}</span> <${Exact} at=${each.at} />
+      ${each.sequence === null ? html`<span class="num muted">–</span>` : html`<button type="button" class="link num" aria-label=${t.history.goTo(each.sequence)} onClick=${() => setQuery({ at: String(each.sequence) })}>#${each.sequence}</button>`}
+      <div><span>${eventText(each, names)}</span> <${Exact} at=${each.at} />
       ${each.sequence !== null && html`<${Dots} of=${reached.get(each.sequence) ?? []} />`}</div></li>`)}</ol>
     ${events.more && html`<${Button} label=${t.history.earlier} disabled=${events.loadingMore} press=${events.next} />`}
   <//>`;

@@ -40,7 +40,7 @@ const order = (each) => each.sequence ?? -1;
  * @param {any[]} events  newest first @param {any} now  the conversation as it is, for agents @param {any[]} activity  newest first @param {number} sequence
  * @returns {{event: any, conversation: any} | null}  null if no event is stored that tells
  */
-export function asOf(events, now, activity, sequence) {
+export function conversationAt(events, now, activity, sequence) {
   const event = events.find((each) => each.sequence !== null && each.sequence <= sequence && each.data.conversation);
   if (!event) return null;
   const own = /** @type {Record<string, any>} */ ({ tags: now.tags, snoozedUntil: now.snoozedUntil, visible: now.visible });
@@ -52,7 +52,7 @@ export function asOf(events, now, activity, sequence) {
 }
 
 /** The messages that were there behind an event, oldest first; notes by their time. @param {any[]} messages @param {any} event @returns {any[]} */
-export const saidBy = (messages, event) => messages.filter((each) => (each.sequence ? each.sequence <= event.sequence : each.createdAt <= event.createdAt));
+export const messagesAt = (messages, event) => messages.filter((each) => (each.sequence ? each.sequence <= event.sequence : each.createdAt <= event.createdAt));
 
 /** Which of these fields differ between two views of a conversation. @param {any} before @param {any} after @param {string[]} fields @returns {string[]} */
-export const differing = (before, after, fields) => fields.filter((each) => JSON.stringify(before?.[each] ?? null) !== JSON.stringify(after?.[each] ?? null));
+export const changedFields = (before, after, fields) => fields.filter((each) => JSON.stringify(before?.[each] ?? null) !== JSON.stringify(after?.[each] ?? null));

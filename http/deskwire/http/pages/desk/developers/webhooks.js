@@ -2,20 +2,20 @@
 /** Webhook endpoints: the list with their health, and one endpoint with its figures, log and actions. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, notify } from "../ui/parts.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
 import { Table } from "../ui/table.js";
 import { States, useCall } from "../ui/loading.js";
-import { Link, ask, query } from "../ui/link.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { Secret } from "../ui/secret.js";
 import { Edit, Recover, Replay } from "./endpoint-forms.js";
 import { Health, healthOf } from "../ui/endpoint-health.js";
-import { endpointName, exact, reasonOf } from "./format.js";
-import { useFresh } from "../ui/auto-refresh.js";
+import { endpointName, exact, errorText } from "./format.js";
+import { useAutoRefresh } from "../ui/auto-refresh.js";
 import { Dialog } from "../ui/dialog.js";
 import { call } from "../core/api.js";
 import { go } from "../core/session.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Chart } from "../ui/chart.js";
 import { Log } from "./deliveries.js";
 
@@ -32,19 +32,19 @@ function Share({ id }) {
 }
 
 /** What waits for an endpoint, in words. @param {any} row */
-const waiting = (row) => [row.held && t.webhooks.held(row.held.count), row.missed && t.webhooks.missed(row.missed.count)].filter(Boolean).join(", ") || t.none;
+const backlogText = (row) => [row.held && t.webhooks.held(row.held.count), row.missed && t.webhooks.missed(row.missed.count)].filter(Boolean).join(", ") || t.none;
 
 function List() {
   const of = useCall("webhooks");
   const [registers, setRegisters] = useState(false);
   const [secret, setSecret] = useState(/** @type {string|null} */ (null));
   const items = of.data?.items ?? [];
-  useFresh(of.reload, items.some((/** @type {any} */ each) => healthOf(each).kind !== "good"), registers);
+  useAutoRefresh(of.reload, items.some((/** @type {any} */ each) => healthOf(each).kind !== "good"), registers);
   const columns = [
     { label: t.webhooks.endpoint, cell: (/** @type {any} */ row) => html`<${Link} to=${`webhooks/${row.id}`}><bdi>${endpointName(row)}</bdi><//><br /><span class="muted mono"><bdi>${row.url}</bdi></span>` },
     { label: t.webhooks.health, cell: (/** @type {any} */ row) => html`<${Health} of=${row} />${healthOf(row).why && html`<br /><span class="muted">${healthOf(row).why}</span>`}` },
     { label: t.webhooks.share, num: true, cell: (/** @type {any} */ row) => html`<${Share} id=${row.id} />` },
-    { label: t.webhooks.waits, cell: waiting },
+    { label: t.webhooks.waits, cell: backlogText },
     { label: t.webhooks.lastDelivery, less: true, cell: (/** @type {any} */ row) => (row.lastDelivery ? html`${t.status[/** @type {"pending"} */ (row.lastDelivery.status)]}, <${Ago} at=${row.lastDelivery.at} />` : t.none) },
   ];
   const register = html`<${Button} kind="primary" icon="plus" label=${t.webhooks.register} press=${() => setRegisters(true)} />`;
@@ -62,7 +62,7 @@ export function Endpoint({ id }) {
   const [shown, show] = useState(/** @type {string|null} */ (null));
   const [secret, setSecret] = useState(/** @type {string|null} */ (null));
   const endpoint = of.data;
-  useFresh(of.reload, Boolean(endpoint && healthOf(endpoint).kind !== "good"), shown !== null);
+  useAutoRefresh(of.reload, Boolean(endpoint && healthOf(endpoint).kind !== "good"), shown !== null);
   const days = Number(query.value.get("days")) || 1;
   const [since] = [new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000 - (days * 24 - 1) * 3_600_000).toISOString()];
   const figures = useCall(`webhooks/${id}/figures`, { since, bucket: days > 7 ? "day" : "hour" });
@@ -72,23 +72,23 @@ export function Endpoint({ id }) {
   return html`<${Frame} title=${endpoint ? endpointName(endpoint) : t.pages.webhooks} up=${{ to: "webhooks", label: t.pages.webhooks }} calls=${[of.call, figures.call, { method: "GET", path: `webhooks/${id}/deliveries` }]}
       face=${endpoint && html`<bdi>${endpointName(endpoint)}</bdi> <${Health} of=${endpoint} />`} actions=${endpoint && html`<${Actions} endpoint=${endpoint} show=${show} />`}>
     <${States} of=${of}>${() => html`<${About} of=${endpoint} /><${Figures} of=${figures} days=${days} /><${Log} endpoint=${endpoint} round=${round} />`}<//>
-    ${shown === "edit" && html`<${Edit} endpoint=${endpoint} done=${(/** @type {any} */ next) => (of.put(next), say(t.saved))} close=${close} />`}
+    ${shown === "edit" && html`<${Edit} endpoint=${endpoint} done=${(/** @type {any} */ next) => (of.put(next), notify(t.saved))} close=${close} />`}
     ${shown === "recover" && html`<${Recover} endpoint=${endpoint} done=${sent} close=${close} />`}
     ${shown === "replay" && html`<${Replay} endpoint=${endpoint} conversation=${query.value.get("conversation") ?? ""} done=${sent} close=${close} />`}
     ${shown === "rotate" && html`<${Rotate} endpoint=${endpoint} done=${(/** @type {any} */ next) => (setSecret(next.secret), of.put({ ...next, secret: endpoint.secret }), void of.reload())} close=${close} />`}
-    ${shown === "disable" && html`<${Gone} title=${t.endpoint.disable} loses=${[t.endpoint.disableLoses]} stays=${[t.endpoint.disableStays]} label=${t.endpoint.disable} run=${async () => of.put(await switched(id, "disabled"))} close=${close} />`}
-    ${shown === "delete" && html`<${Gone} title=${t.endpoint.delete} loses=${[t.endpoint.deleteLoses, t.endpoint.deleteLog]} stays=${[t.endpoint.deleteStays]} word=${endpointName(endpoint)} label=${t.endpoint.delete} run=${() => removed(id)} close=${close} />`}
+    ${shown === "disable" && html`<${ConfirmDialog} title=${t.endpoint.disable} loses=${[t.endpoint.disableLoses]} stays=${[t.endpoint.disableStays]} label=${t.endpoint.disable} run=${async () => of.put(await setStatus(id, "disabled"))} close=${close} />`}
+    ${shown === "delete" && html`<${ConfirmDialog} title=${t.endpoint.delete} loses=${[t.endpoint.deleteLoses, t.endpoint.deleteLog]} stays=${[t.endpoint.deleteStays]} word=${endpointName(endpoint)} label=${t.endpoint.delete} run=${() => deleteEndpoint(id)} close=${close} />`}
     ${secret && html`<${Secret} title=${t.endpoint.rotate} secret=${secret} text=${t.endpoint.rotated} close=${() => setSecret(null)} />`}
   <//>`;
 }
 
 /** @param {string} id @param {"enabled"|"disabled"} status */
-const switched = (id, status) => call("PATCH", `webhooks/${id}`, { body: { status } });
+const setStatus = (id, status) => call("PATCH", `webhooks/${id}`, { body: { status } });
 
 /** @param {string} id */
-async function removed(id) {
+async function deleteEndpoint(id) {
   await call("DELETE", `webhooks/${id}`);
-  say(t.endpoint.deleted);
+  notify(t.endpoint.deleted);
   queueMicrotask(() => go("webhooks"));
 }
 
@@ -100,13 +100,13 @@ function Actions({ endpoint, show }) {
     setBusy(true);
     try {
       const delivery = await call("POST", `webhooks/${endpoint.id}/test`);
-      ask({ delivery: delivery.id });
+      setQuery({ delivery: delivery.id });
     } catch (error) {
-      say(reasonOf(error), { bad: true });
+      notify(errorText(error), { bad: true });
     }
     setBusy(false);
   };
-  const enable = () => switched(endpoint.id, "enabled").then(() => say(t.endpoint.enabled), (error) => say(reasonOf(error), { bad: true }));
+  const enable = () => setStatus(endpoint.id, "enabled").then(() => notify(t.endpoint.enabled), (error) => notify(errorText(error), { bad: true }));
   const entries = () => [
     { label: t.form.change, icon: "pencil", pick: () => show("edit") },
     { label: t.endpoint.rotate, icon: "lock", pick: () => show("rotate") },
@@ -139,7 +139,7 @@ const DAYS = [1, 7, 30];
 
 /** @param {{of: any, days: number}} props */
 function Figures({ of, days }) {
-  const choice = html`<fieldset class="choice"><legend class="sr">${t.figures.since}</legend><div class="segments">${DAYS.map((each) => html`<label key=${each}><input type="radio" name="days" checked=${each === days} onChange=${() => ask({ days: each === 1 ? null : String(each) })} /><span>${t.figures.days(each)}</span></label>`)}</div></fieldset>`;
+  const choice = html`<fieldset class="choice"><legend class="sr">${t.figures.since}</legend><div class="segments">${DAYS.map((each) => html`<label key=${each}><input type="radio" name="days" checked=${each === days} onChange=${() => setQuery({ days: each === 1 ? null : String(each) })} /><span>${t.figures.days(each)}</span></label>`)}</div></fieldset>`;
   return html`<${Section} title=${days > 7 ? t.figures.byDay : t.figures.byHour} actions=${choice}><${States} of=${of}>${(/** @type {any} */ data) => {
     const values = (/** @type {string[]} */ ...names) => data.items.map((/** @type {any} */ each) => names.reduce((sum, name) => sum + each[name], 0));
     const sum = (/** @type {number[]} */ all) => all.reduce((a, b) => a + b, 0);
@@ -160,7 +160,7 @@ function Rotate({ endpoint, done, close }) {
       close();
       done(next);
     } catch (error) {
-      setWrong(reasonOf(error));
+      setWrong(errorText(error));
     }
   };
   return html`<${Dialog} title=${t.endpoint.rotate} close=${close}><div class="body"><p>${t.endpoint.rotateText}</p>${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}

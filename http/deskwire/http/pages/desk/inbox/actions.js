@@ -2,15 +2,15 @@
 /** What can be done with conversations: by key, menu and palette; each looks done at once, and says so if it is taken back. */
 import { html, useEffect, useLayoutEffect } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { contextShown, dialog, say, setting } from "../ui/parts.js";
-import { row, settle } from "../core/store.js";
+import { contextShown, dialog, notify, setting } from "../ui/parts.js";
+import { row, applyOrder } from "../core/store.js";
 import { thread } from "./conversation.js";
 import { go, may, open, user } from "../core/session.js";
 import { unopenable } from "../core/seal.js";
-import { CHANGED, act, entries, undo } from "../core/outbox.js";
-import { EDITOR, handle, run } from "../core/keys.js";
-import { aim, filter, focusList, selection, shown } from "./list.js";
-import { calledAll, changedAt, changedBy, leftBy, note, readAll, restored, undoLast } from "./undo.js";
+import { CHANGED, act, entries, withdraw } from "../core/outbox.js";
+import { EDITOR, handle, runCommand } from "../core/keys.js";
+import { targetsOrNotify, filter, focusList, selection, shownList } from "./list.js";
+import { namesOf, changedAt, lastChangedBy, guardAfter, recordChange, readAll, restoringActions, undoLast } from "./undo.js";
 /** @import { Row, Assignee, Outgoing } from "../core/types.js" */
 /** @import { Action } from "../core/outbox.js" */
 
@@ -23,34 +23,34 @@ export const mayAct = () => may("conversations.manage");
  * @param {(one: Row) => (now: Row) => Action[]} back  what takes it back, later
  */
 async function perform(ids, action, words, back) {
-  if (!mayAct()) return void say(t.actions.notAllowed, { bad: true });
+  if (!mayAct()) return void notify(t.actions.notAllowed, { bad: true });
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
   /** @type {import("./undo.js").Step[]} */
   const steps = [];
   for (const one of rows) {
     const wanted = action(one);
-    if (wanted) steps.push({ id: one.id, key: (await act(one.id, wanted)).key, back: back(one), left: leftBy(wanted) });
+    if (wanted) steps.push({ id: one.id, key: (await act(one.id, wanted)).key, back: back(one), left: guardAfter(wanted) });
   }
-  if (!steps.length) return void say(rows.length ? t.actions.already(calledAll(ids)) : t.actions.notHere, { icon: "info" });
+  if (!steps.length) return void notify(rows.length ? t.actions.already(namesOf(ids)) : t.actions.notHere, { icon: "info" });
   selection.value = new Set();
   const changed = steps.map((each) => each.id);
-  const who = calledAll(changed);
-  note({ who, what: words.what(who), steps }, t.actions.did(who, words.done, changed.length));
+  const who = namesOf(changed);
+  recordChange({ who, what: words.what(who), steps }, t.actions.did(who, words.done, changed.length));
 }
 
 /** Whether the next conversation opens when one is closed. */
 export const advance = setting("advance", false);
 
 /** Where one goes when the open conversation is done: the next of the list. @param {string[]} ids */
-function moveOn(ids) {
-  const { ids: all } = shown();
+function nextConversation(ids) {
+  const { ids: all } = shownList();
   const at = all.indexOf(ids[0] ?? "");
   const next = all.slice(at + 1).find((each) => !ids.includes(each)) ?? all.slice(0, Math.max(0, at)).findLast((each) => !ids.includes(each));
   return open.value && ids.includes(open.value) && at >= 0 ? next : undefined;
 }
 
 /** @param {Row} one @returns {(now: Row) => Action[]} */
-const statusOf = (one) => (now) => restored(one, now);
+const restoreStatus = (one) => (now) => restoringActions(one, now);
 
 /** @param {string[]} ids @param {Assignee | null} assignee */
 export function assign(ids, assignee) {
@@ -80,40 +80,40 @@ export const tag = (ids, tags) =>
 
 /** Close, and show the next of the list. @param {string[]} ids */
 async function close(ids) {
-  const next = moveOn(ids);
-  await perform(ids, (one) => (one.status === "CLOSED" ? null : { do: "close" }), { what: t.actions.what.close, done: t.actions.done.close }, statusOf);
-  if (advance.value && next && ids.length === 1) (go(`c/${next}`), settle(filter.value));
+  const next = nextConversation(ids);
+  await perform(ids, (one) => (one.status === "CLOSED" ? null : { do: "close" }), { what: t.actions.what.close, done: t.actions.done.close }, restoreStatus);
+  if (advance.value && next && ids.length === 1) (go(`c/${next}`), applyOrder(filter.value));
 }
 
 /** Leave what is marked unread, for looking at it would mark it read again. @param {string[]} ids */
-const leave = (ids) => void (open.value && ids.includes(open.value) && (go(""), queueMicrotask(focusList)));
+const closeIfOpen = (ids) => void (open.value && ids.includes(open.value) && (go(""), queueMicrotask(focusList)));
 
 /** @param {string[]} ids */
-const unread = (ids) => leave(ids) ?? perform(ids, (one) => {
+const unread = (ids) => closeIfOpen(ids) ?? perform(ids, (one) => {
   const last = thread(one.id).messages.findLast((each) => each.author.type === "contact" && each.index !== null)?.index ?? null;
   return { do: "unread", index: last === null ? Math.max(-1, one.messages - 2) : last - 1 };
 }, { what: t.actions.what.unread, done: t.actions.done.unread }, (one) => (now) => [{ do: "unread", index: one.mine.seenIndex ?? -1, unread: now.messages === one.messages ? one.mine.unread : undefined }]);
 
 /** With the conversations on the screen that a key is for. @param {(ids: string[]) => void} what */
-const on = (what) => () => {
-  const ids = aim();
+const withTargets = (what) => () => {
+  const ids = targetsOrNotify();
   if (ids) what(ids);
 };
 
 /** Whether `Ctrl Z` belongs to the text of a field: it has some, or it was changed later than anything else. @param {KeyboardEvent | null} event */
-function ofText(event) {
+function undoBelongsToField(event) {
   const field = /** @type {HTMLInputElement | null} */ (event?.target ?? null);
-  return Boolean(event?.key.toLowerCase() === "z" && field?.matches("input, textarea, [contenteditable]") && (field.value !== "" || !field.matches(EDITOR) || typedAt > changedAt()));
+  return Boolean(event?.key.toLowerCase() === "z" && field?.matches("input, textarea, [contenteditable]") && (field.value !== "" || !field.matches(EDITOR) || lastInputAt > changedAt()));
 }
-let typedAt = 0;
-document.addEventListener("input", (event) => void (event.isTrusted && (typedAt = Date.now())), true);
+let lastInputAt = 0;
+document.addEventListener("input", (event) => void (event.isTrusted && (lastInputAt = Date.now())), true);
 
 const HANDLERS = {
-  assignMe: on((ids) => user.value && assign(ids, { type: "user", id: user.value.id, name: user.value.name })),
-  close: on(close),
-  reopen: on((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, statusOf)),
-  pending: on((ids) => perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, statusOf)),
-  unread: on(unread),
+  assignMe: withTargets((ids) => user.value && assign(ids, { type: "user", id: user.value.id, name: user.value.name })),
+  close: withTargets(close),
+  reopen: withTargets((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, restoreStatus)),
+  pending: withTargets((ids) => perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, restoreStatus)),
+  unread: withTargets(unread),
   readAll: () => void readAll(),
   context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
   timeline: () => {
@@ -124,17 +124,17 @@ const HANDLERS = {
     }, 60);
   },
   undo: (/** @type {KeyboardEvent | null} */ event) => {
-    if (ofText(event)) return false;
+    if (undoBelongsToField(event)) return false;
     void undoLast();
     return true;
   },
 };
 
 /** The menu of a conversation. @param {string} id @returns {import("../ui/parts.js").Entry[]} */
-export function more(id) {
+export function menuEntries(id) {
   const one = row(id);
-  const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void run(what) });
-  const copy = { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => say(t.copied)) };
+  const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void runCommand(what) });
+  const copy = { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) };
   if (!mayAct() || !one) return [copy];
   return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", copy];
 }
@@ -143,31 +143,31 @@ export function more(id) {
 function useRefusals() {
   const refused = entries.value.filter((each) => each.kind === "action" && each.state === "refused");
   useEffect(() => {
-    for (const each of refused) void refusal(each);
+    for (const each of refused) void notifyRefusal(each);
   }, [refused.map((each) => each.key).join()]);
 }
 
 /** @param {Outgoing} out */
-async function refusal(out) {
-  if (!(await undo(out.key))) return; // another tab has said it
-  const who = calledAll([out.conversationId ?? ""]);
+async function notifyRefusal(out) {
+  if (!(await withdraw(out.key))) return; // another tab has said it
+  const who = namesOf([out.conversationId ?? ""]);
   const what = /** @type {Record<string, (who: string) => string>} */ (t.actions.names)[out.label]?.(who) ?? who;
-  if (out.problem?.code === CHANGED) say(t.actions.cantUndo(what, await changedBy(out.conversationId ?? "", out.guard ?? {})), { bad: true });
-  else say(t.actions.refused(what, out.problem?.detail ?? ""), { bad: true });
+  if (out.problem?.code === CHANGED) notify(t.actions.cantUndo(what, await lastChangedBy(out.conversationId ?? "", out.guard ?? {})), { bad: true });
+  else notify(t.actions.refused(what, out.problem?.detail ?? ""), { bad: true });
 }
 
 /** Say what this browser keeps and can't open: it was sealed under a secret of the service that is no longer known. */
-function useUnopenable() {
+function useUndecryptable() {
   const { size } = unopenable.value;
   useEffect(() => {
-    if (size) say(t.actions.unopenable(size), { bad: true, ms: 20_000, as: "unopenable", action: t.unopened.show, run: () => void (dialog.value = { name: "unopened" }) });
+    if (size) notify(t.actions.unopenable(size), { bad: true, ms: 20_000, as: "unopenable", action: t.unopened.show, run: () => void (dialog.value = { name: "unopened" }) });
   }, [size]);
 }
 
 /** The actions, as long as the desk is there. */
 export function Actions() {
   useRefusals();
-  useUnopenable();
+  useUndecryptable();
   useLayoutEffect(() => handle(HANDLERS), []);
   return html``;
 }

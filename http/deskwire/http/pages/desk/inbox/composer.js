@@ -2,18 +2,18 @@
 /** The editor for replies and notes: each mode has its own text and files, and a picker inserts snippets. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Button, Icon, Kbd, Menu, cx, lazy, say } from "../ui/parts.js";
+import { Button, Icon, Kbd, Menu, cx, lazy, notify } from "../ui/parts.js";
 import { Text, tomorrow } from "../ui/format.js";
 import { row } from "../core/store.js";
-import { snippets, thread, writing } from "./conversation.js";
+import { snippets, thread, reportTyping } from "./conversation.js";
 import { may, project, user } from "../core/session.js";
-import { again, outgoing, scope, send, undo } from "../core/outbox.js";
+import { resend, outgoing, scope, send, withdraw } from "../core/outbox.js";
 import { attach, detach, uploaded, uploads } from "../core/uploads.js";
-import { attached, draft, edit, lift, ready, use, whereKept } from "./drafts.js";
-import { giveBack, heldIn, holdSeconds, returned, sendAnyway, takeBack, useSecondsLeft } from "./held-messages.js";
+import { markUploaded, draft, edit, takeForSending, ready, moveDraft, draftLocation } from "./drafts.js";
+import { returnToDraft, heldIn, holdSeconds, restoredDraft, sendNowOrNotify, cancelHeld, useSecondsLeft } from "./held-messages.js";
 import { connection } from "../core/feed.js";
-import { EDITOR, handle, writeAhead } from "../core/keys.js";
-import { noteReply } from "./undo.js";
+import { EDITOR, handle, startTypeAhead } from "../core/keys.js";
+import { recordReply } from "./undo.js";
 import { fold } from "../core/folding.js";
 /** @import { AgentMessage, HeldMessage, Mode, Outgoing, OutgoingFile, Then } from "../core/types.js" */
 
@@ -23,16 +23,16 @@ const TEXT_MAX = 20_000;
 const FILES_MAX = 10;
 
 /** The seconds in which a reply can be taken back. @param {{of: HeldMessage, newest: boolean}} props */
-function Undo({ of, newest }) {
+function HeldReply({ of, newest }) {
   const left = useSecondsLeft(of);
-  return html`<div class="undo"><span class="grow num">${left > 0 ? t.composer.sendingIn(left) : t.truth.sending}</span><${Button} class="small" label=${t.composer.undo} keys=${newest ? "u" : undefined} press=${() => takeBack(of)} /><${Button} class="small" kind="quiet" label=${t.composer.now} press=${() => sendAnyway(of)} /></div>`;
+  return html`<div class="undo"><span class="grow num">${left > 0 ? t.composer.sendingIn(left) : t.truth.sending}</span><${Button} class="small" label=${t.composer.undo} keys=${newest ? "u" : undefined} press=${() => cancelHeld(of)} /><${Button} class="small" kind="quiet" label=${t.composer.now} press=${() => sendNowOrNotify(of)} /></div>`;
 }
 
 /**
  * A reply that was not sent, with what came before it, and what to do.
  * @param {{title: string, since: AgentMessage[], text: string, anyway: () => unknown, edit: () => unknown, discard: () => unknown}} props
  */
-function Unsent({ title, since, text, anyway, edit, discard }) {
+function NotSentNotice({ title, since, text, anyway, edit, discard }) {
   return html`<section class="moved" role="alert">
     <h2>${title}</h2>
     ${since.slice(-3).map((each) => html`<blockquote key=${each.id}><b><bdi>${each.author.name}</bdi></b> <${Text} text=${each.text.slice(0, 600)} /></blockquote>`)}
@@ -42,21 +42,21 @@ function Unsent({ title, since, text, anyway, edit, discard }) {
 }
 
 /** A reply that the outbox could not send because the conversation moved on. @param {{out: Outgoing}} props */
-function MovedOn({ out }) {
-  const change = async () => giveBack(out.conversationId ?? "", await undo(out.key));
-  return html`<${Unsent} title=${t.composer.movedOn(out.since.at(-1)?.author.name ?? "", out.since.length)} since=${out.since} text=${out.text ?? ""} anyway=${() => again(out.key, { ifSequence: null })} edit=${change} discard=${() => undo(out.key)} />`;
+function ConflictNotice({ out }) {
+  const change = async () => returnToDraft(out.conversationId ?? "", await withdraw(out.key));
+  return html`<${NotSentNotice} title=${t.composer.movedOn(out.since.at(-1)?.author.name ?? "", out.since.length)} since=${out.since} text=${out.text ?? ""} anyway=${() => resend(out.key, { ifSequence: null })} edit=${change} discard=${() => withdraw(out.key)} />`;
 }
 
 /** A held message that the server could not send at its time. @param {{of: HeldMessage}} props */
-function NotSent({ of }) {
+function RefusedHeldReply({ of }) {
   const moved = of.problem?.code === "conversation_moved_on";
   const since = moved ? thread(of.conversationId).messages.filter((each) => each.createdAt > of.createdAt && each.author.id !== user.value?.id) : [];
   const title = since.length ? t.composer.movedOn(since.at(-1)?.author.name ?? "", since.length) : t.composer.refused(of.problem?.detail ?? "");
-  return html`<${Unsent} title=${title} since=${since} text=${of.text} anyway=${() => sendAnyway(of, { ifSequence: null })} edit=${() => takeBack(of)} discard=${() => takeBack(of, true)} />`;
+  return html`<${NotSentNotice} title=${title} since=${since} text=${of.text} anyway=${() => sendNowOrNotify(of, { ifSequence: null })} edit=${() => cancelHeld(of)} discard=${() => cancelHeld(of, true)} />`;
 }
 
 /** A file that is being attached. @param {{of: OutgoingFile, remove: () => void}} props */
-function Attaching({ of, remove }) {
+function AttachmentChip({ of, remove }) {
   const up = uploads.value.get(of.key);
   const progress = up?.progress ?? of.progress;
   const done = of.uploadId || up?.uploadId || progress >= 1;
@@ -68,19 +68,19 @@ function Attaching({ of, remove }) {
 }
 
 /** Those who may only read learn why. */
-const Cannot = () => html`<div class="composer"><p class="cannot"><${Icon} name="lock" />${project.value ? t.composer.cannotProject(project.value.role) : t.composer.cannot}</p></div>`;
+const ReadOnlyNotice = () => html`<div class="composer"><p class="cannot"><${Icon} name="lock" />${project.value ? t.composer.cannotProject(project.value.role) : t.composer.cannot}</p></div>`;
 
 /** @param {{id: string}} props */
 export function Composer({ id }) {
-  if (!may("conversations.reply")) return html`<${Cannot} />`;
-  return ready.value ? html`<${Box} id=${id} />` : html`<div class="composer"></div>`;
+  if (!may("conversations.reply")) return html`<${ReadOnlyNotice} />`;
+  return ready.value ? html`<${Editor} id=${id} />` : html`<div class="composer"></div>`;
 }
 
 /** The text that is shown first: that of a reply, unless a note was written last. @param {string} id @returns {Mode} */
-const first = (id) => ((draft(id, "note")?.at ?? -1) > (draft(id, "reply")?.at ?? -1) ? "note" : "reply");
+const firstMode = (id) => ((draft(id, "note")?.at ?? -1) > (draft(id, "reply")?.at ?? -1) ? "note" : "reply");
 
 /** Put a text that was changed elsewhere into the field; the caret stays where it was. @param {HTMLTextAreaElement} el @param {string} text */
-function follow(el, text) {
+function replaceText(el, text) {
   const { value, selectionStart, selectionEnd } = el;
   let same = 0;
   while (same < value.length && value[same] === text[same]) same += 1;
@@ -99,7 +99,7 @@ function Field({ text, change, hook, ...rest }) {
   useLayoutEffect(() => {
     const el = hook.current;
     if (!el || composing.current) return;
-    if (el.value !== text) follow(el, text);
+    if (el.value !== text) replaceText(el, text);
     shown.current = text;
     if (CSS.supports("field-sizing", "content")) return;
     el.style.setProperty("height", "auto");
@@ -115,8 +115,8 @@ function Field({ text, change, hook, ...rest }) {
 }
 
 /** @param {{id: string}} props */
-function Box({ id }) {
-  const [mode, setMode] = useState(() => first(id));
+function Editor({ id }) {
+  const [mode, setMode] = useState(() => firstMode(id));
   const [over, setOver] = useState(false);
   const [speaks, setSpeaks] = useState(/** @type {Mode | null} */ (null));
   const [snippet, setSnippet] = useState(/** @type {{q: string, from: number} | null} */ (null));
@@ -127,7 +127,7 @@ function Box({ id }) {
   const latest = useRef(mode);
   latest.current = mode;
   const one = row(id);
-  const choices = snippet && offered(snippet.q);
+  const choices = snippet && offeredSnippets(snippet.q);
   const internal = mode === "note";
   const { text, files } = draft(id, mode) ?? { text: "", files: /** @type {OutgoingFile[]} */ ([]) };
   const other = draft(id, internal ? "reply" : "note");
@@ -139,13 +139,13 @@ function Box({ id }) {
 
   const store = (/** @type {{text?: string, files?: OutgoingFile[]}} */ change, /** @type {string | undefined} */ shown = undefined, to = mode) => {
     edit(id, to, { ...change, baseSequence: one?.sequence ?? null }, shown);
-    if (change.text !== undefined) writing(id, Boolean(change.text), to === "note");
+    if (change.text !== undefined) reportTyping(id, Boolean(change.text), to === "note");
   };
   const focus = () => (box.current?.focus(), box.current?.setSelectionRange(box.current.value.length, box.current.value.length));
   const show = (/** @type {Mode} */ to) => {
     setSnippet(null);
     if (to === latest.current) return void focus();
-    writing(id, false, internal);
+    reportTyping(id, false, internal);
     focusNext.current = true;
     latest.current = to;
     setMode(to);
@@ -156,19 +156,19 @@ function Box({ id }) {
     focus();
   });
   useEffect(() => {
-    if (returned.value?.id !== id) return;
-    const to = returned.value.mode;
-    returned.value = null;
+    if (restoredDraft.value?.id !== id) return;
+    const to = restoredDraft.value.mode;
+    restoredDraft.value = null;
     show(to);
     requestAnimationFrame(focus);
-  }, [returned.value]);
-  useEffect(() => () => writing(id, false, false), [id]);
+  }, [restoredDraft.value]);
+  useEffect(() => () => reportTyping(id, false, false), [id]);
   useEffect(() => {
     for (const each of /** @type {Mode[]} */ (["reply", "note"])) for (const file of draft(id, each)?.files ?? []) if (!file.uploadId) put(each, file);
   }, [id]);
-  const where = whereKept(id, mode);
+  const where = draftLocation(id, mode);
   useEffect(() => {
-    if (where === "nowhere") say(t.composer.draftLost, { bad: true });
+    if (where === "nowhere") notify(t.composer.draftLost, { bad: true });
   }, [where]);
 
   const uploading = files.some((each) => !each.uploadId && (uploads.value.get(each.key)?.progress ?? each.progress) < 1 && !uploads.value.get(each.key)?.problem);
@@ -178,35 +178,35 @@ function Box({ id }) {
     const to = latest.current;
     const { text, files } = draft(id, to) ?? { text: "", files: [] };
     if ((!text.trim() && !files.length) || text.length > TEXT_MAX) return void focus();
-    if (files.length > FILES_MAX) return void say(t.composer.tooMany, { bad: true });
+    if (files.length > FILES_MAX) return void notify(t.composer.tooMany, { bad: true });
     const note = to === "note";
-    const lifted = lift(id, to);
+    const lifted = takeForSending(id, to);
     setSnippet(null);
-    writing(id, false, note);
+    reportTyping(id, false, note);
     try {
       const out = await send(id, { text: text.trim(), internal: note, files, ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), draftVersion: lifted.taken.base.version });
-      noteReply(out, one);
+      recordReply(out, one);
     } catch (error) {
       lifted.failed();
-      return void say(t.composer.refused(/** @type {Error} */ (error).message), { bad: true });
+      return void notify(t.composer.refused(/** @type {Error} */ (error).message), { bad: true });
     }
     lifted.done();
     document.querySelector(".log")?.scrollTo({ top: 0 });
     focus();
   };
-  const put = (/** @type {Mode} */ to, /** @type {OutgoingFile} */ file) => void uploaded(file).then((uploadId) => attached(id, to, file.key, uploadId), () => {});
+  const put = (/** @type {Mode} */ to, /** @type {OutgoingFile} */ file) => void uploaded(file).then((uploadId) => markUploaded(id, to, file.key, uploadId), () => {});
   const append = (/** @type {Iterable<File>} */ more) => {
     const to = latest.current;
     return [...more].reduce(async (before, file) => {
       await before;
       const there = draft(id, to)?.files ?? [];
-      if (there.length >= FILES_MAX) return void say(t.composer.tooMany, { bad: true });
+      if (there.length >= FILES_MAX) return void notify(t.composer.tooMany, { bad: true });
       try {
         const kept = await attach(file, file.name || "pasted.png", scope ?? "");
         store({ files: [...(draft(id, to)?.files ?? []), kept] }, undefined, to);
         put(to, kept);
       } catch (error) {
-        say(t.composer.uploadFailed(file.name, /** @type {Error} */ (error).message), { bad: true });
+        notify(t.composer.uploadFailed(file.name, /** @type {Error} */ (error).message), { bad: true });
       }
     }, Promise.resolve());
   };
@@ -226,11 +226,11 @@ function Box({ id }) {
   };
   const swap = () => {
     const to = internal ? "reply" : "note";
-    use(id, mode, to);
+    moveDraft(id, mode, to);
     show(to);
   };
-  useLayoutEffect(() => handle({ reply: () => (writeAhead(EDITOR), show("reply")), note: () => (writeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (writeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
-  const typed = (/** @type {string} */ value, /** @type {string} */ shown) => (store({ text: value }, shown, latest.current), box.current && setSnippet(wanted(box.current)));
+  useLayoutEffect(() => handle({ reply: () => (startTypeAhead(EDITOR), show("reply")), note: () => (startTypeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (startTypeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
+  const typed = (/** @type {string} */ value, /** @type {string} */ shown) => (store({ text: value }, shown, latest.current), box.current && setSnippet(snippetQuery(box.current)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if (choices && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
     if (event.key === "Escape") (event.preventDefault(), event.stopPropagation(), snippet ? setSnippet(null) : /** @type {HTMLElement | null} */ (document.querySelector(".log"))?.focus());
@@ -255,10 +255,10 @@ function Box({ id }) {
     html`<button type="button" class="mode" aria-pressed=${mode === of} onClick=${() => show(of)}><${Icon} name=${icon} />${t.composer[of]}${mode !== of && other && html`<span class="begun" title=${t.list.draft}><span class="sr"> ${t.list.draft}</span></span>`}<${Kbd} keys=${keys} /></button>`;
   const label = internal ? t.composer.writeNote : t.composer.replyTo(name);
   return html`<div class=${cx("composer", internal && "is-note")}>
-    ${moved && html`<${MovedOn} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${NotSent} key=${each.id} of=${each} />` : html`<${Undo} key=${each.id} of=${each} newest=${each === newest} />`))}
+    ${moved && html`<${ConflictNotice} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${RefusedHeldReply} key=${each.id} of=${each} />` : html`<${HeldReply} key=${each.id} of=${each} newest=${each === newest} />`))}
     ${speaks && html`<${Voice} id=${id} insert=${(/** @type {string} */ words) => insert(words, speaks)} close=${() => (setSpeaks(null), focus())} />`}
     <div class="box">
-      ${snippet && choices && html`<${Snippets} q=${snippet.q} found=${choices} contact=${one?.contact} hook=${options} pick=${insert} away=${() => setSnippet(null)} />`}
+      ${snippet && choices && html`<${SnippetPicker} q=${snippet.q} found=${choices} contact=${one?.contact} hook=${options} pick=${insert} away=${() => setSnippet(null)} />`}
       <div class=${cx("card", over && "over")} onDragOver=${(/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
         <div class="modes" role="group" aria-label=${t.composer.label}>
           ${button("reply", "chat", "r")}${button("note", "lock", "n")}
@@ -267,7 +267,7 @@ function Box({ id }) {
         </div>
         <${Field} key=${mode} text=${text} change=${typed} hook=${box} placeholder=${label} aria-label=${label} aria-controls=${choices ? "snippets" : undefined} aria-autocomplete=${choices ? "list" : undefined}
           onKeyDown=${pressed} onPaste=${pasted} onBlur=${() => setTimeout(() => document.activeElement !== box.current && setSnippet(null), 150)} />
-        ${files.length > 0 && html`<div class="files">${files.map((each) => html`<${Attaching} key=${each.key} of=${each} remove=${() => remove(each)} />`)}</div>`}
+        ${files.length > 0 && html`<div class="files">${files.map((each) => html`<${AttachmentChip} key=${each.key} of=${each} remove=${() => remove(each)} />`)}</div>`}
         <div class="foot">
           <input ref=${picker} type="file" multiple hidden onChange=${(/** @type {any} */ event) => (append([...event.target.files]), (event.target.value = ""))} />
           <${Button} label=${t.composer.attach} icon="clip" only kind="quiet" press=${() => picker.current?.click()} />
@@ -285,21 +285,21 @@ function Box({ id }) {
 const SNIPPETS_MAX = 50;
 
 /** What is typed of a snippet's name before the caret; null for nothing. @param {HTMLTextAreaElement} box */
-export function wanted(box) {
+export function snippetQuery(box) {
   const before = box.value.slice(0, box.selectionStart);
   const match = /(?:^|\s)([;/][\p{L}\p{N}_-]*)$/u.exec(before);
   return match?.[1] ? { q: match[1].slice(1), from: before.length - match[1].length } : null;
 }
 
 /** A snippet's text with what its placeholders stand for. @param {string} text @param {any} contact */
-function filled(text, contact) {
+function fillPlaceholders(text, contact) {
   /** @type {Record<string, string>} */
   const known = { "contact.name": contact?.name ?? "", "contact.email": contact?.email ?? "", "agent.name": user.value?.name ?? "", "agent.email": user.value?.email ?? "" };
   return text.replace(/\{\{?\s*([a-z.]+)\s*\}?\}/g, (whole, name) => known[name] ?? whole);
 }
 
 /** The snippets that fit a word. @param {string} q */
-function fitting(q) {
+function matchingSnippets(q) {
   const word = fold(q);
   const all = snippets();
   const rank = (/** @type {any} */ each) => (fold(each.shortcut).startsWith(word) ? 0 : fold(each.title).includes(word) ? 1 : fold(each.text).includes(word) ? 2 : 3);
@@ -307,13 +307,13 @@ function fitting(q) {
 }
 
 /** The snippets to choose from; null if no list is shown, because none fits or they are still loading. @param {string} q @returns {any[] | null} */
-export function offered(q) {
-  const found = fitting(q);
+export function offeredSnippets(q) {
+  const found = matchingSnippets(q);
   return found.length || !q ? found : null;
 }
 
 /** @param {{q: string, found: any[], contact: any, hook: any, pick: (text: string) => void, away: () => void}} props */
-export function Snippets({ q, found, contact, hook, pick, away }) {
+export function SnippetPicker({ q, found, contact, hook, pick, away }) {
   const [at, setAt] = useState(0);
   const chosen = found[Math.min(at, found.length - 1)];
   useEffect(() => setAt(0), [q]);
@@ -321,7 +321,7 @@ export function Snippets({ q, found, contact, hook, pick, away }) {
     if (event.key === "Escape") return (away(), true);
     if (!found.length) return false;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") return (setAt((at + (event.key === "ArrowDown" ? 1 : found.length - 1)) % found.length), true);
-    if ((event.key === "Enter" && !event.metaKey && !event.ctrlKey) || event.key === "Tab") return (chosen && pick(filled(chosen.text, contact)), true);
+    if ((event.key === "Enter" && !event.metaKey && !event.ctrlKey) || event.key === "Tab") return (chosen && pick(fillPlaceholders(chosen.text, contact)), true);
     return false;
   };
   useEffect(() => {
@@ -333,8 +333,8 @@ export function Snippets({ q, found, contact, hook, pick, away }) {
   return html`<div class="snippets" role="listbox" id="snippets" aria-label=${t.composer.snippets}>
     ${found.length === 0 && html`<div class="option" role="option" aria-selected="false" aria-disabled="true">${t.composer.noSnippets(q)}</div>`}
     ${found.map((each) => html`<div key=${each.id} id=${`snippet-${each.id}`} class="option" role="option" aria-selected=${each === chosen}
-      onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), pick(filled(each.text, contact)))}>
-      <span><b>;${each.shortcut}</b> <bdi>${each.title}</bdi></span>${each === chosen && html`<${Kbd} keys="enter" />`}<bdi class="ellipsis">${filled(each.text, contact)}</bdi>
+      onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), pick(fillPlaceholders(each.text, contact)))}>
+      <span><b>;${each.shortcut}</b> <bdi>${each.title}</bdi></span>${each === chosen && html`<${Kbd} keys="enter" />`}<bdi class="ellipsis">${fillPlaceholders(each.text, contact)}</bdi>
     </div>`)}
   </div>`;
 }

@@ -2,14 +2,14 @@
 /** The panel beside the thread: contact, memory, other conversations, tickets, network log, timeline, and why the list shows the conversation. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Ago, Avatar, Button, Icon, clockTime, contextShown, cx, say, setting } from "../ui/parts.js";
+import { Ago, Avatar, Button, Icon, clockTime, contextShown, cx, notify, setting } from "../ui/parts.js";
 import { dayOf } from "../ui/format.js";
 import { call, get } from "../core/api.js";
 import { row } from "../core/store.js";
 import { context } from "./conversation.js";
 import { go, may, people, user } from "../core/session.js";
-import { run } from "../core/keys.js";
-import { reasons, t as texts } from "./list-reason.js";
+import { runCommand } from "../core/keys.js";
+import { listReasons, t as texts } from "./list-reason.js";
 import { filter, view } from "./list.js";
 import { Link } from "../ui/link.js";
 
@@ -26,10 +26,10 @@ function Section({ name, title, count, id, children }) {
 }
 
 /** @param {unknown} value */
-const shown = (value) => (value === null || value === undefined || value === "" ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
+const displayValue = (value) => (value === null || value === undefined || value === "" ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
 /** @param {{of: [string, unknown][]}} props */
-const Pairs = ({ of }) => html`<dl class="pairs">${of.map(([name, value]) => html`<dt key=${name}><bdi>${name}</bdi></dt><dd><bdi>${shown(value)}</bdi></dd>`)}</dl>`;
+const Pairs = ({ of }) => html`<dl class="pairs">${of.map(([name, value]) => html`<dt key=${name}><bdi>${name}</bdi></dt><dd><bdi>${displayValue(value)}</bdi></dd>`)}</dl>`;
 
 /** @param {{contact: any, done: () => void}} props */
 function Edit({ contact, done }) {
@@ -40,7 +40,7 @@ function Edit({ contact, done }) {
     const changes = Object.fromEntries(["name", "email", "phone"].map((each) => [each, String(given.get(each) ?? "").trim() || null]).filter(([each, value]) => value !== (contact[String(each)] ?? null)));
     try {
       if (Object.keys(changes).length) await call("PATCH", `contacts/${contact.id}`, { body: changes });
-      say(t.context.saved);
+      notify(t.context.saved);
       done();
     } catch (error) {
       setWrong(t.context.saveFailed(/** @type {Error} */ (error).message));
@@ -73,7 +73,7 @@ function About({ id }) {
   if (!one) return null;
   return html`<${Section} name="about" title=${t.context.about}>
     <${Pairs} of=${/** @type {[string, unknown][]} */ ([[t.context.assignee, one.assignee?.name ?? t.context.nobody], [t.context.created, fullShort(one.createdAt)], ...(one.rating == null ? [] : [[t.context.rating, `${one.rating}/10${one.ratingComment ? `: ${one.ratingComment}` : ""}`]]), ...(one.contactSeenAt ? [[t.context.seen, fullShort(one.contactSeenAt)]] : []), ...Object.entries(one.attributes ?? {})])} />
-    <div class="chosen">${one.tags.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}${may("conversations.manage") && html`<${Button} class="small" kind="quiet" icon="tag" label=${t.actions.tag} press=${() => run("tag")} />`}</div>
+    <div class="chosen">${one.tags.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}${may("conversations.manage") && html`<${Button} class="small" kind="quiet" icon="tag" label=${t.actions.tag} press=${() => runCommand("tag")} />`}</div>
   <//>`;
 }
 
@@ -81,7 +81,7 @@ function About({ id }) {
 const fullShort = (at) => `${dayOf(at)}, ${clockTime(at)}`;
 
 /** What was done, in words, for each change of a field. @type {Record<string, (to: any, from: any, actor: any) => string>} */
-const DEEDS = {
+const CHANGE_TEXTS = {
   tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.activity.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.activity.untagged)].join(", "),
   snoozedUntil: (to) => (to ? t.activity.snoozed(fullShort(to)) : t.activity.woke),
   assignee: (to, _, actor) => (to ? (to.id === actor?.id ? t.activity.took : t.activity.assigned(to.name)) : t.activity.unassigned),
@@ -93,14 +93,14 @@ const DEEDS = {
 };
 
 /** What an activity says. @param {any} each */
-function deed({ actor, action, changes }) {
-  const words = (changes ?? []).map((/** @type {any} */ one) => DEEDS[one.field]?.(one.to, one.from, actor)).filter(Boolean);
+function activityText({ actor, action, changes }) {
+  const words = (changes ?? []).map((/** @type {any} */ one) => CHANGE_TEXTS[one.field]?.(one.to, one.from, actor)).filter(Boolean);
   const who = actor?.name ?? (actor?.type === "key" ? t.activity.key : actor?.type === "bot" ? t.activity.bot : t.activity.system);
   return html`<bdi><b>${who}</b></bdi> <bdi>${words.length ? words.join(", ") : action === "started" ? t.activity.started : action}</bdi>`;
 }
 
 /** A request of the customer's client. @param {{of: any}} props */
-function Sent({ of }) {
+function NetworkRequest({ of }) {
   const failed = of.success === false;
   return html`<details class="sent"><summary><span class=${failed ? "bad" : "good"}>${failed ? "✗" : "✓"}</span> <bdi>${of.url}</bdi>${of.duration != null && html` <span class="muted num">${t.truth.ms(Math.round(of.duration))}</span>`}</summary><pre class="code" tabindex="0">${JSON.stringify(of, null, 2)}</pre></details>`;
 }
@@ -111,7 +111,7 @@ function Network({ id, logs }) {
   const [wrong, setWrong] = useState("");
   const load = () => get(`conversations/${id}/network-logs`).then((answer) => setAll(answer.requests ?? []), (error) => setWrong(error.message));
   return html`<p class="muted"><${Ago} at=${logs.at} /></p>${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
-    ${all ? html`<div>${all.map((each, i) => html`<${Sent} key=${i} of=${each} />`)}</div>` : html`<div><${Button} class="small" label=${t.context.loadNetwork(logs.requests)} press=${load} /></div>`}`;
+    ${all ? html`<div>${all.map((each, i) => html`<${NetworkRequest} key=${i} of=${each} />`)}</div>` : html`<div><${Button} class="small" label=${t.context.loadNetwork(logs.requests)} press=${load} /></div>`}`;
 }
 
 /** @param {{one: any}} props */
@@ -137,18 +137,18 @@ export function Context({ id }) {
       <${Section} name="memory" title=${t.context.memory} count=${memory?.length}>${memory === null ? html`<p class="muted">${t.context.notAllowed}</p>` : memory?.length ? html`<${Pairs} of=${memory} />` : html`<p class="muted">${t.context.nothingRemembered}</p>`}<//>
       <${Section} name="others" title=${t.context.others} count=${others.length}>${others.length ? html`<div>${others.map((/** @type {any} */ each) => html`<${Other} key=${each.id} one=${each} />`)}</div>` : html`<p class="muted">${t.context.noOthers}</p>`}<//>
       ${known.networkLogs && html`<${Section} name="network" title=${t.context.network}><${Network} id=${id} logs=${known.networkLogs} /><//>`}
-      <${Section} name="timeline" id="timeline" title=${t.context.timeline}>${list(known.activity).length ? html`<ol class="timeline">${list(known.activity).map((/** @type {any} */ each) => html`<li key=${each.eventId ?? each.at}><span>${deed(each)}</span><${Ago} at=${each.at} /></li>`)}</ol>` : html`<p class="muted">${t.context.noTimeline}</p>`}<${Listed} id=${id} /><//>`}
+      <${Section} name="timeline" id="timeline" title=${t.context.timeline}>${list(known.activity).length ? html`<ol class="timeline">${list(known.activity).map((/** @type {any} */ each) => html`<li key=${each.eventId ?? each.at}><span>${activityText(each)}</span><${Ago} at=${each.at} /></li>`)}</ol>` : html`<p class="muted">${t.context.noTimeline}</p>`}<${ListReason} id=${id} /><//>`}
   </aside>`;
 }
 
-const time = (/** @type {string} */ at) => `${dayOf(at)}, ${clockTime(at)}`;
+const dayAndTime = (/** @type {string} */ at) => `${dayOf(at)}, ${clockTime(at)}`;
 
 /** @param {{id: string}} props */
-export function Listed({ id }) {
+export function ListReason({ id }) {
   const one = row(id);
   if (!one) return null;
   const team = people().teams.find((each) => each.id === view.value.team)?.name;
-  const found = reasons(one, filter.value, user.value?.id ?? "", { team, time });
+  const found = listReasons(one, filter.value, user.value?.id ?? "", { team, time: dayAndTime });
   const name = view.value.key === "team" ? (team ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
   const holds = found.every((each) => each.holds);
   return html`<div class="listed"><h3>${holds ? texts.in(name) : texts.notIn(name)}</h3>

@@ -5,59 +5,59 @@
  */
 import { effect, signal, untracked, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { announce, say, setting } from "../ui/parts.js";
+import { announce, notify, setting } from "../ui/parts.js";
 import { Problem, call } from "../core/api.js";
-import { before, entries, undo } from "../core/outbox.js";
+import { hooks, entries, withdraw } from "../core/outbox.js";
 import { connection } from "../core/feed.js";
-import { add, given } from "./drafts.js";
+import { prepend, applyServerDraft } from "./drafts.js";
 import { go, may, open } from "../core/session.js";
-import { join, row } from "../core/store.js";
+import { registerPart, row } from "../core/store.js";
 /** @import { HeldMessage, Mode, Outgoing } from "../core/types.js" */
 
-const LONG_REPLY = 200;
-const AGAIN_MS = 2_000;
-const LATE_MS = 2_000;
+const LONG_REPLY_MIN = 200;
+const RETRY_DELAY_MS = 2_000;
+const OVERDUE_MS = 2_000;
 /** What changes a conversation's status is done after what was held in it: a reply must not come after the close that followed it. */
-const AFTER = new Set(["close", "reopen", "pending", "snooze"]);
+const STATUS_ACTIONS = new Set(["close", "reopen", "pending", "snooze"]);
 
 /** How long a reply can be taken back, in seconds; `auto`: five, if it is long. */
 export const undoSend = setting("undoSend", /** @type {string} */ ("5"));
 /** Return for how long a reply is held. @param {string} text */
-export const holdSeconds = (text) => (undoSend.value === "auto" ? (text.length > LONG_REPLY ? 5 : 0) : Number(undoSend.value));
+export const holdSeconds = (text) => (undoSend.value === "auto" ? (text.length > LONG_REPLY_MIN ? 5 : 0) : Number(undoSend.value));
 
 /** Those of this user in this project, oldest first. */
 const held = signal(/** @type {readonly HeldMessage[]} */ ([]));
 /** @type {Set<string>} */
-const over = new Set();
+const endedIds = new Set();
 /** Return those of a conversation. Reads a signal. @param {string} id */
 export const heldIn = (id) => held.value.filter((each) => each.conversationId === id);
 /** The text that was put back into its conversation, for the box to show it. @type {import("../vendor/preact.js").Signal<{id: string, mode: Mode} | null>} */
-export const returned = signal(null);
+export const restoredDraft = signal(null);
 
 /** @param {{internal: boolean}} of @returns {Mode} */
 const modeOf = ({ internal }) => (internal ? "note" : "reply");
 
 /** @param {any} one @param {number} [now]  the server's time */
-function accept(one, now = Date.parse(one.createdAt)) {
-  if (over.has(one.id)) return;
+function addHeld(one, now = Date.parse(one.createdAt)) {
+  if (endedIds.has(one.id)) return;
   const known = held.peek().find((each) => each.id === one.id);
   if (known?.status === one.status) return;
   const endsAt = Date.now() + Date.parse(one.sendAt) - now;
   held.value = [...held.peek().filter((each) => each.id !== one.id), { ...one, endsAt }].sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
-  if (one.status === "refused") refused(one);
+  if (one.status === "refused") notifyRefused(one);
 }
 
 /** @param {string} id */
-function end(id) {
-  over.add(id);
+function removeHeld(id) {
+  endedIds.add(id);
   held.value = held.peek().filter((each) => each.id !== id);
 }
 
 /** Say that a message was not sent at its time. @param {HeldMessage} one */
-function refused({ conversationId: id, problem }) {
+function notifyRefused({ conversationId: id, problem }) {
   if (open.peek() === id) return;
   const name = untracked(() => row(id))?.contact.name ?? null;
-  say(t.composer.heldRefused(name, problem?.detail ?? ""), { bad: true, action: t.show, run: () => go(`c/${id}`) });
+  notify(t.composer.heldRefused(name, problem?.detail ?? ""), { bad: true, action: t.show, run: () => go(`c/${id}`) });
 }
 
 /** Ask the server which messages it holds. */
@@ -67,15 +67,15 @@ export async function reload() {
   const asked = new Set(held.peek().map((each) => each.id));
   const { items } = await call("GET", "held-messages", { answered: (headers) => (now = Date.parse(headers.get("date") ?? "") || now) });
   const there = new Set(items.map((/** @type {HeldMessage} */ each) => each.id));
-  for (const id of asked) if (!there.has(id)) end(id);
-  for (const each of items) accept(each, now);
+  for (const id of asked) if (!there.has(id)) removeHeld(id);
+  for (const each of items) addHeld(each, now);
 }
 
 /** @param {any} event */
-function passing({ type, data }) {
-  if (type === "message.held") accept(data.heldMessage);
-  else if (type === "message.held_ended" && data.outcome === "refused") accept(data.heldMessage);
-  else if (type === "message.held_ended") end(data.id);
+function onEphemeral({ type, data }) {
+  if (type === "message.held") addHeld(data.heldMessage);
+  else if (type === "message.held_ended" && data.outcome === "refused") addHeld(data.heldMessage);
+  else if (type === "message.held_ended") removeHeld(data.id);
 }
 
 // What views do.
@@ -86,7 +86,7 @@ export function useSecondsLeft({ id, endsAt }) {
   useEffect(() => {
     const tick = () => {
       setLeft(Math.max(0, Math.ceil((endsAt - Date.now()) / 1000)));
-      if (Date.now() > endsAt + LATE_MS) (clearInterval(timer), void reload().catch(() => {})); // its end was not heard of
+      if (Date.now() > endsAt + OVERDUE_MS) (clearInterval(timer), void reload().catch(() => {})); // its end was not heard of
     };
     const timer = setInterval(tick, 250);
     tick();
@@ -96,58 +96,58 @@ export function useSecondsLeft({ id, endsAt }) {
 }
 
 /** Put a message that was not sent into its text again. @param {string} id @param {Outgoing | null} out */
-export function giveBack(id, out) {
+export function returnToDraft(id, out) {
   if (!out) return;
-  add(id, modeOf(out), out.text ?? "", out.files);
-  returned.value = { id, mode: modeOf(out) };
+  prepend(id, modeOf(out), out.text ?? "", out.files);
+  restoredDraft.value = { id, mode: modeOf(out) };
   announce(t.composer.taken);
 }
 
 /** Take back a held message: its words are a draft again, or with `discard` gone. @param {HeldMessage} one @param {boolean} [discard] */
-export async function takeBack(one, discard = false) {
+export async function cancelHeld(one, discard = false) {
   try {
     const { draft } = await call("DELETE", `held-messages/${one.id}`);
-    end(one.id);
-    given(one.conversationId, modeOf(one), draft, discard);
+    removeHeld(one.id);
+    applyServerDraft(one.conversationId, modeOf(one), draft, discard);
     if (discard) return;
-    returned.value = { id: one.conversationId, mode: modeOf(one) };
+    restoredDraft.value = { id: one.conversationId, mode: modeOf(one) };
     announce(t.composer.taken);
   } catch (error) {
     const late = error instanceof Problem && (error.status === 409 || error.status === 404);
-    if (late) end(one.id);
-    say(late ? t.composer.alreadySent : t.composer.notTakenBack(/** @type {Error} */ (error).message), { bad: true });
+    if (late) removeHeld(one.id);
+    notify(late ? t.composer.alreadySent : t.composer.notTakenBack(/** @type {Error} */ (error).message), { bad: true });
   }
 }
 
 /** Send a held message now. @param {HeldMessage} one @param {object} [body]  `{ifSequence: null}`: whatever came since */
 export async function sendNow(one, body = {}) {
   await call("POST", `held-messages/${one.id}/send`, { body });
-  end(one.id);
+  removeHeld(one.id);
 }
 
 /** Send a held message now, and say so if it can't be. @param {HeldMessage} one @param {object} [body] */
-export const sendAnyway = (one, body) => sendNow(one, body).catch((error) => say(t.composer.refused(error.message), { bad: true }));
+export const sendNowOrNotify = (one, body) => sendNow(one, body).catch((error) => notify(t.composer.refused(error.message), { bad: true }));
 
 /** @param {Outgoing} each */
-const waits = (each) => each.kind === "message" && each.body.holdSeconds && (each.state === "kept" || each.state === "sending");
+const isHeldOnTheWay = (each) => each.kind === "message" && each.body.holdSeconds && (each.state === "kept" || each.state === "sending");
 /** The newest message that can still be taken back; null if there is none. @returns {HeldMessage|Outgoing|null} */
-export const undoable = () => entries.peek().findLast(waits) ?? held.peek().findLast((each) => each.status === "held") ?? null;
+export const undoable = () => entries.peek().findLast(isHeldOnTheWay) ?? held.peek().findLast((each) => each.status === "held") ?? null;
 
 /** Return when this computer sent what `undoable` gave, in milliseconds. @param {HeldMessage|Outgoing} what */
-export const madeAt = (what) => ("key" in what ? what.createdAt : what.endsAt - (Date.parse(what.sendAt) - Date.parse(what.createdAt)));
+export const sentAt = (what) => ("key" in what ? what.createdAt : what.endsAt - (Date.parse(what.sendAt) - Date.parse(what.createdAt)));
 
 /** Take back what `undoable` gave. @param {HeldMessage|Outgoing} what */
 export async function undoSending(what) {
-  if (!("key" in what)) return takeBack(what);
-  const out = await undo(what.key);
-  if (out) return giveBack(out.conversationId ?? "", out);
-  const answer = await answered(what.key); // it was on its way
-  if (answer?.status === "held") await takeBack(answer);
-  else say(t.composer.alreadySent, { bad: true });
+  if (!("key" in what)) return cancelHeld(what);
+  const out = await withdraw(what.key);
+  if (out) return returnToDraft(out.conversationId ?? "", out);
+  const answer = await answerOf(what.key); // it was on its way
+  if (answer?.status === "held") await cancelHeld(answer);
+  else notify(t.composer.alreadySent, { bad: true });
 }
 
 /** @param {string} key @returns {Promise<any>} The server's answer to an entry of the outbox; null for none. */
-const answered = (key) =>
+const answerOf = (key) =>
   new Promise((done) => {
     const stop = effect(() => {
       const one = entries.value.find((each) => each.key === key);
@@ -157,8 +157,8 @@ const answered = (key) =>
     });
   });
 
-before.send = async ({ kind, label, conversationId }) => {
-  if (kind !== "action" || !AFTER.has(label)) return;
+hooks.send = async ({ kind, label, conversationId }) => {
+  if (kind !== "action" || !STATUS_ACTIONS.has(label)) return;
   for (const each of untracked(() => heldIn(conversationId ?? ""))) {
     if (each.status !== "held") continue;
     await sendNow(each).catch((error) => {
@@ -167,10 +167,10 @@ before.send = async ({ kind, label, conversationId }) => {
   }
 };
 
-const load = () => void reload().catch((error) => error instanceof Problem || setTimeout(() => connection.peek().state === "live" && load(), AGAIN_MS));
-join({ hello: load, passing, end: () => (over.clear(), void (held.value = [])) });
+const load = () => void reload().catch((error) => error instanceof Problem || setTimeout(() => connection.peek().state === "live" && load(), RETRY_DELAY_MS));
+registerPart({ hello: load, ephemeral: onEphemeral, end: () => (endedIds.clear(), void (held.value = [])) });
 effect(() => {
   const answers = entries.value.flatMap((each) => (each.state === "stored" && each.answer?.status === "held" ? [each.answer] : []));
-  untracked(() => answers.forEach((each) => accept(each)));
+  untracked(() => answers.forEach((each) => addHeld(each)));
 });
 if (connection.peek().state === "live") load();

@@ -1,6 +1,6 @@
 // @ts-check
 /** Why a conversation is in a list, or is not: each condition of the list's filter, and whether it holds. */
-import { tagged } from "../core/state.js";
+import { hasTag } from "../core/state.js";
 /** @import { Filter, Row } from "../core/types.js" */
 
 /** @typedef {{holds: boolean, text: string}} Reason */
@@ -10,7 +10,7 @@ import { tagged } from "../core/state.js";
  * @param {Row} row @param {Filter} filter @param {string} me @param {{team?: string, time: (at: string) => string}} words  team: the name of the filter's team
  * @returns {Reason[]}
  */
-export function reasons(row, filter, me, { team = "", time }) {
+export function listReasons(row, filter, me, { team = "", time }) {
   /** @type {Reason[]} */
   const found = [];
   const add = (/** @type {boolean} */ holds, /** @type {string} */ text) => found.push({ holds, text });
@@ -24,7 +24,7 @@ export function reasons(row, filter, me, { team = "", time }) {
   }
   if (filter.team) add(of?.id === filter.team, of?.id === filter.team ? t.ofTeam(of?.name ?? team) : t.notOfTeam(team));
   if (filter.unread !== undefined) add(row.mine.unread > 0 === filter.unread, row.mine.unread > 0 ? t.unread(row.mine.unread) : t.allSeen);
-  if (filter.tag) add(tagged(row, filter.tag), tagged(row, filter.tag) ? t.tagged(filter.tag) : t.notTagged(filter.tag));
+  if (filter.tag) add(hasTag(row, filter.tag), hasTag(row, filter.tag) ? t.tagged(filter.tag) : t.notTagged(filter.tag));
   if (filter.snoozed !== undefined) add((row.snoozedUntil !== null) === filter.snoozed, row.snoozedUntil ? t.snoozed(time(row.snoozedUntil)) : t.notSnoozed);
   if (filter.visible !== undefined) add(row.visible === filter.visible, row.visible ? t.visible : t.hidden);
   const waits = row.waitingSince !== null;

@@ -6,9 +6,9 @@ import { Ago, Avatar, Button, Empty, Failed, Name, announce } from "../ui/parts.
 import { counters, put } from "../core/store.js";
 import { search } from "./conversation.js";
 import { go, open } from "../core/session.js";
-import { run } from "../core/keys.js";
+import { runCommand } from "../core/keys.js";
 
-const PAUSE_MS = 120;
+const SEARCH_DELAY_MS = 120;
 
 /** Words with those marked that were searched for. @param {{text: string, ranges: [number, number][]}} props */
 function Marked({ text, ranges }) {
@@ -22,7 +22,7 @@ function Marked({ text, ranges }) {
 }
 
 /** A hit that starts near its first mark, so that it is to be seen. @param {any} hit */
-function near(hit) {
+function excerpt(hit) {
   const [first] = hit.ranges ?? [];
   const cut = first && first[0] > 30 ? first[0] - 20 : 0;
   return { text: (cut ? "… " : "") + hit.text.slice(cut), ranges: (hit.ranges ?? []).map((/** @type {number[]} */ each) => each.map((n) => n - cut + (cut ? 2 : 0))) };
@@ -36,7 +36,7 @@ function Conversation({ found, at }) {
   return html`<button type="button" class=${`row ${at ? "open" : ""}`} aria-current=${at ? "true" : undefined} data-id=${one.id} onFocus=${() => put(one)} onClick=${press}>
     <${Avatar} name=${name} id=${one.contact?.id} />
     <span class="line"><${Name} class="who" name=${name} />${one.lastMessageAt && html`<${Ago} class="when" at=${one.lastMessageAt} />`}</span>
-    <span class="line">${hits?.length ? html`<${Marked} ...${near(hits[0])} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</span>
+    <span class="line">${hits?.length ? html`<${Marked} ...${excerpt(hits[0])} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</span>
     <span class="line"><span class="chips">${one.status !== "OPEN" && html`<span class="chip">${/** @type {any} */ (t.thread.status)[one.status]}</span>`}</span></span>
   </button>`;
 }
@@ -45,7 +45,7 @@ function Conversation({ found, at }) {
 const Group = ({ title, children }) => (children.length ? html`<h2 class="group-title">${title}</h2>${children}` : null);
 
 /** Up and down among what was found. @param {KeyboardEvent} event */
-function walk(event) {
+function moveInResults(event) {
   const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
   if (!by) return;
   const all = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll("button")];
@@ -56,7 +56,7 @@ function walk(event) {
 }
 
 /** @param {{query: import("../vendor/preact.js").Signal<string|null>}} props */
-export function Found({ query }) {
+export function SearchResults({ query }) {
   const q = (query.value ?? "").trim();
   const [found, setFound] = useState(/** @type {any} */ (null));
   const [failed, setFailed] = useState(/** @type {any} */ (null));
@@ -72,14 +72,14 @@ export function Found({ query }) {
       } catch (error) {
         if (!abort.signal.aborted) setFailed(error);
       }
-    }, PAUSE_MS);
+    }, SEARCH_DELAY_MS);
     return () => (clearTimeout(timer), abort.abort());
   }, [q, round]);
   if (failed) return html`<${Failed} error=${failed} title=${t.list.searchFailed} again=${() => setRound(round + 1)} />`;
   if (!found) return html`<div class="rows hits" aria-busy="true"></div>`;
   const { conversations = [], contacts = [], tickets = [] } = found;
   if (!conversations.length && !contacts.length && !tickets.length) return html`<${Empty} icon="search" title=${t.list.noneFound(found.q)} text=${t.list.noneFoundText} />`;
-  return html`<div class="rows hits" onKeyDown=${walk}>
+  return html`<div class="rows hits" onKeyDown=${moveInResults}>
     <${Group} title=${t.list.conversations}>${conversations.map((/** @type {any} */ each) => html`<${Conversation} key=${each.conversation.id} found=${each} at=${open.value === each.conversation.id} />`)}<//>
     <${Group} title=${t.list.contacts}>${contacts.map((/** @type {any} */ each) => contact(each.contact ?? each, (name) => (query.value = name)))}<//>
     <${Group} title=${t.list.tickets}>${tickets.map((/** @type {any} */ each) => ticket(each.ticket ?? each))}<//>
@@ -100,8 +100,8 @@ function ticket(each) {
 }
 
 /** @param {{selection: import("../vendor/preact.js").Signal<ReadonlySet<string>>}} props */
-export function Bulk({ selection }) {
-  const act = (/** @type {string} */ id) => () => run(id);
+export function BulkToolbar({ selection }) {
+  const act = (/** @type {string} */ id) => () => runCommand(id);
   const tool = (/** @type {string} */ id, /** @type {string} */ icon, /** @type {string} */ keys) =>
     html`<${Button} label=${/** @type {any} */ (t.commands)[id]} icon=${icon} only kind="quiet" class="small" keys=${keys} press=${act(id)} />`;
   return html`<div class="list-bar bulk" role="toolbar" aria-label=${t.list.selected(selection.value.size)}>
@@ -112,7 +112,7 @@ export function Bulk({ selection }) {
 }
 
 /** @param {{view: import("../vendor/preact.js").Signal<{key: string}>, filters: import("../vendor/preact.js").Signal<Record<string, any>>}} props */
-export function Nothing({ view, filters }) {
+export function EmptyList({ view, filters }) {
   const { key } = view.value;
   const texts = /** @type {any} */ (t.list);
   if (filters.value[key]) {

@@ -2,20 +2,20 @@
 /** The list of conversations: views, filters, search, a virtual listbox that stays quick with ten thousand rows. */
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
-import { Ago, Avatar, Button, Empty, Failed, Grey, Icon, Kbd, Menu, Name, ago, announce, called, cx, dialog, lazy, now, say, setting, soon } from "../ui/parts.js";
-import { counters, hold, list, more, reload, row, settle, viewers } from "../core/store.js";
+import { Ago, Avatar, Button, Empty, Failed, LoadingRows, Icon, Kbd, Menu, Name, ago, announce, shortName, cx, dialog, lazy, now, notify, setting, futureTime } from "../ui/parts.js";
+import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
 import { go, may, open, page, people, user } from "../core/session.js";
-import { handle, run, writeAhead } from "../core/keys.js";
+import { handle, runCommand, startTypeAhead } from "../core/keys.js";
 /** @import { Filter, ListView, Row } from "../core/types.js" */
 
-const HEIGHT = 78;
-const AROUND = 6;
+const ROW_HEIGHT = 78;
+const OVERSCAN_ROWS = 6;
 
 /** @typedef {{key: string, team?: string}} View */
 /** The view that is shown. */
 export const view = setting("view", /** @type {View} */ ({ key: "mine" }));
 /** The filters of each view, as they were left. @type {import("../vendor/preact.js").Signal<Record<string, {status?: string, sort?: string, unread?: boolean}>>} */
-export const chosen = setting("filters", {});
+export const filters = setting("filters", {});
 /** What is searched for; null while nobody searches. */
 export const query = signal(/** @type {string | null} */ (null));
 /** The row under the keyboard. */
@@ -35,7 +35,7 @@ export function show(next) {
 const ACTIVE = ["OPEN", "PENDING"];
 const options = computed(() => {
   const { key } = view.value;
-  return { status: key === "all" || key === "snoozed" ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...chosen.value[key] };
+  return { status: key === "all" || key === "snoozed" ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...filters.value[key] };
 });
 
 /** The filter of the view that is shown. */
@@ -56,47 +56,47 @@ export const filter = computed(() => {
 });
 
 /** The list that is shown. @returns {ListView} */
-export const shown = () => list(filter.value).value;
+export const shownList = () => list(filter.value).value;
 
 /** Whether the rows are on the screen: a search or, on a narrow one, the thread may be there instead. */
-const listed = () => Boolean(scroller?.isConnected && scroller.checkVisibility());
+const listVisible = () => Boolean(scroller?.isConnected && scroller.checkVisibility());
 /** The row under the keyboard; null if there is none in the list. @returns {string | null} */
-const cursor = () => (active.value && shown().ids.includes(active.value) ? active.value : null);
+const activeRow = () => (active.value && shownList().ids.includes(active.value) ? active.value : null);
 
 /** What an action is about, as one sees it: the selection, or what is open, or what has the focus in the list or among the hits. @returns {string[]} */
 export function targets() {
   if (page.value) return [];
-  if (selection.value.size && listed()) return [...selection.value];
+  if (selection.value.size && listVisible()) return [...selection.value];
   const focus = document.activeElement;
-  const one = open.value ?? (listed() && focus === scroller ? cursor() : /** @type {HTMLElement | null} */ (focus?.closest(".hits [data-id]"))?.dataset.id);
+  const one = open.value ?? (listVisible() && focus === scroller ? activeRow() : /** @type {HTMLElement | null} */ (focus?.closest(".hits [data-id]"))?.dataset.id);
   return one ? [one] : [];
 }
 
 /** The targets of a key; null, with a notice, if there are none, or if the row was out of sight and is brought back instead. @returns {string[] | null} */
-export function aim() {
+export function targetsOrNotify() {
   const ids = targets();
   const [one] = ids;
-  if (!one) return (say(t.actions.notHere, { icon: "info" }), null);
-  if (open.value === one || !listed() || selection.value.size || inSight(one)) return ids;
-  reveal();
-  say(t.list.revealed(called(row(one)?.contact)), { icon: "info" });
+  if (!one) return (notify(t.actions.notHere, { icon: "info" }), null);
+  if (open.value === one || !listVisible() || selection.value.size || inSight(one)) return ids;
+  scrollToActive();
+  notify(t.list.revealed(shortName(row(one)?.contact)), { icon: "info" });
   return null;
 }
 
 /** @param {number} by */
-function move(by) {
-  const { ids } = shown();
+function moveActive(by) {
+  const { ids } = shownList();
   if (!ids.length) return;
   const at = active.value ? ids.indexOf(active.value) : -1;
   active.value = ids[Math.max(0, Math.min(ids.length - 1, at < 0 ? 0 : at + by))] ?? null;
-  reveal();
+  scrollToActive();
 }
 
 /** @param {number} by */
-function extend(by) {
-  const { ids } = shown();
+function extendSelection(by) {
+  const { ids } = shownList();
   anchor ??= active.value;
-  move(by);
+  moveActive(by);
   const [from, to] = [ids.indexOf(anchor ?? ""), ids.indexOf(active.value ?? "")].sort((a, b) => a - b);
   selection.value = new Set(ids.slice(Math.max(0, from ?? 0), (to ?? 0) + 1));
   announce(t.list.selected(selection.value.size));
@@ -113,12 +113,12 @@ export function toggle(id) {
 }
 
 /** Open the conversation that many rows further. If the open one has left the list, the one that has its place is the next. @param {number} by */
-export function step(by) {
-  const { ids } = shown();
-  const left = open.value && !ids.includes(open.value) && cursor();
+export function openNeighbour(by) {
+  const { ids } = shownList();
+  const left = open.value && !ids.includes(open.value) && activeRow();
   if (open.value && !left) active.value = open.value;
-  if (!left || by < 0) move(by);
-  if (cursor()) go(`c/${active.value}`);
+  if (!left || by < 0) moveActive(by);
+  if (activeRow()) go(`c/${active.value}`);
 }
 
 /** @type {HTMLElement | null} */
@@ -126,61 +126,61 @@ let scroller = null;
 
 /** @param {string} id */
 function inSight(id) {
-  const top = shown().ids.indexOf(id) * HEIGHT;
-  return Boolean(scroller && top + HEIGHT > scroller.scrollTop && top < scroller.scrollTop + scroller.clientHeight);
+  const top = shownList().ids.indexOf(id) * ROW_HEIGHT;
+  return Boolean(scroller && top + ROW_HEIGHT > scroller.scrollTop && top < scroller.scrollTop + scroller.clientHeight);
 }
 
-function reveal() {
-  const at = shown().ids.indexOf(active.value ?? "");
+function scrollToActive() {
+  const at = shownList().ids.indexOf(active.value ?? "");
   if (!scroller || at < 0) return;
-  const top = at * HEIGHT;
+  const top = at * ROW_HEIGHT;
   if (top < scroller.scrollTop) scroller.scrollTop = top;
-  else if (top + HEIGHT > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + HEIGHT - scroller.clientHeight;
+  else if (top + ROW_HEIGHT > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + ROW_HEIGHT - scroller.clientHeight;
 }
 
 /** Put the focus into the list. */
 export function focusList() {
-  const { ids } = shown();
-  active.value = cursor() ?? (open.value && ids.includes(open.value) ? open.value : (ids[0] ?? null));
+  const { ids } = shownList();
+  active.value = activeRow() ?? (open.value && ids.includes(open.value) ? open.value : (ids[0] ?? null));
   scroller?.focus();
 }
 
 /** @param {string} key @returns {() => void} */
-const showing = (key) => () => {
+const showView = (key) => () => {
   show({ key });
   go("");
   queueMicrotask(focusList); // after the list is drawn, and before the next key
 };
 
 handle({
-  next: () => (focusList(), move(1)),
-  previous: () => (focusList(), move(-1)),
-  openRow: () => (cursor() && document.activeElement === scroller ? (go(`c/${active.value}`), true) : false),
-  extendDown: () => extend(1),
-  extendUp: () => extend(-1),
+  next: () => (focusList(), moveActive(1)),
+  previous: () => (focusList(), moveActive(-1)),
+  openRow: () => (activeRow() && document.activeElement === scroller ? (go(`c/${active.value}`), true) : false),
+  extendDown: () => extendSelection(1),
+  extendUp: () => extendSelection(-1),
   select: () => {
-    const one = document.activeElement === scroller ? cursor() : open.value;
-    if (listed() && one && shown().ids.includes(one)) toggle(one);
-    else say(t.list.notListed, { icon: "info" });
+    const one = document.activeElement === scroller ? activeRow() : open.value;
+    if (listVisible() && one && shownList().ids.includes(one)) toggle(one);
+    else notify(t.list.notListed, { icon: "info" });
   },
-  selectAll: () => (document.activeElement === scroller ? ((selection.value = new Set(shown().ids)), true) : false),
-  nextConversation: () => step(1),
-  previousConversation: () => step(-1),
-  viewMine: showing("mine"),
-  viewWaiting: showing("waiting"),
-  viewUnassigned: showing("unassigned"),
+  selectAll: () => (document.activeElement === scroller ? ((selection.value = new Set(shownList().ids)), true) : false),
+  nextConversation: () => openNeighbour(1),
+  previousConversation: () => openNeighbour(-1),
+  viewMine: showView("mine"),
+  viewWaiting: showView("waiting"),
+  viewUnassigned: showView("unassigned"),
   viewTeam: () => {
     const { teams } = people();
     const at = teams.findIndex((each) => each.id === view.value.team);
     const team = teams[(at + 1) % teams.length];
     if (team) show({ key: "team", team: team.id });
   },
-  viewSnoozed: showing("snoozed"),
-  viewAll: showing("all"),
+  viewSnoozed: showView("snoozed"),
+  viewAll: showView("all"),
   search: () => {
     if (page.value || (open.value && innerWidth < 700)) go("");
     query.value ??= "";
-    writeAhead(".list-search input");
+    startTypeAhead(".list-search input");
     requestAnimationFrame(() => /** @type {HTMLInputElement | null} */ (document.querySelector(".list-search input"))?.focus());
   },
 });
@@ -213,7 +213,7 @@ function Head() {
     <h1 class="ellipsis">${viewName()}</h1>
     ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}
     <span class="grow"></span>
-    <${Button} label=${t.side.actions} icon="bolt" only kind="quiet" class="only-narrow" press=${() => run("palette")} />
+    <${Button} label=${t.side.actions} icon="bolt" only kind="quiet" class="only-narrow" press=${() => runCommand("palette")} />
     ${may("conversations.reply") && html`<${Button} label=${t.list.start} icon="pencil" only kind="quiet" keys="c" press=${() => (dialog.value = { name: "start" })} />`}
   </header>`;
 }
@@ -236,9 +236,9 @@ function Search() {
   </search>`;
 }
 
-function Bar() {
+function FilterBar() {
   const { status, sort, unread } = options.value;
-  const set = (/** @type {any} */ change) => () => (chosen.value = { ...chosen.value, [view.value.key]: { ...options.value, ...change } });
+  const set = (/** @type {any} */ change) => () => (filters.value = { ...filters.value, [view.value.key]: { ...options.value, ...change } });
   const states = /** @type {Record<string, string>} */ (t.list.statuses);
   const sorts = /** @type {Record<string, string>} */ (t.list.sorts);
   const statuses = () => [
@@ -246,7 +246,7 @@ function Bar() {
     /** @type {"line"} */ ("line"),
     { label: t.list.unread, checked: unread, pick: set({ unread: !unread }) },
     "line",
-    { label: t.list.readAll, icon: "check", pick: () => void run("readAll") },
+    { label: t.list.readAll, icon: "check", pick: () => void runCommand("readAll") },
   ];
   const orders = () => Object.keys(sorts).map((each) => ({ label: sorts[each] ?? "", checked: sort === each, pick: set({ sort: each }) }));
   return html`<div class="list-bar">
@@ -257,20 +257,20 @@ function Bar() {
 }
 
 /** How a customer's waiting is shown. @param {{since: string}} props */
-function Waits({ since }) {
+function WaitingChip({ since }) {
   const ms = now.value - Date.parse(since);
   return html`<span class=${cx("chip", ms > 4 * 3_600_000 ? "late" : ms > 900_000 && "waits")}><${Icon} name="clock" />${t.list.waits(ago(since, now.value))}</span>`;
 }
 
 /** @param {{last: NonNullable<Row["lastMessage"]>}} props */
-function Words({ last }) {
+function MessagePreview({ last }) {
   const mine = last.author.type === "agent" && last.author.id === user.value?.id;
   const who = mine ? t.you : last.author.type === "contact" ? null : (last.author.name ?? t.thread.bot).split(" ")[0];
   return html`${last.internal && html`<${Icon} name="lock" class="lock" />`}<span class="words ellipsis">${who && html`<b><bdi>${who}</bdi>: </b>`}<bdi>${last.text || "📎"}</bdi></span>`;
 }
 
 /** @param {{id: string, index: number, total: number, isActive: boolean, isOpen: boolean, selected: boolean, selecting: boolean}} props */
-export function Line({ id, index, total, isActive, isOpen, selected, selecting }) {
+export function ConversationRow({ id, index, total, isActive, isOpen, selected, selecting }) {
   const one = row(id);
   if (!one) return html`<div class="row grey" role="option" aria-selected="false"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`;
   const seen = viewers(id);
@@ -281,11 +281,11 @@ export function Line({ id, index, total, isActive, isOpen, selected, selecting }
     ${unread && html`<span class="dot unread"><span class="sr">${t.list.unreadRow}</span></span>`}
     <span class=${cx("box", selecting && "shown")} title=${t.list.selectRow}><${Icon} name="check" /></span>
     <${Avatar} name=${name} id=${one.contact.id} />
-    <div class="line"><${Name} class="who" name=${name} />${seen.length > 0 && html`<${Faces} of=${seen} id=${id} />`}${(one.lastMessageAt ?? one.createdAt) && html`<${Ago} class="when" at=${one.lastMessageAt ?? one.createdAt} />`}</div>
-    <div class="line">${one.lastMessage ? html`<${Words} last=${one.lastMessage} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</div>
+    <div class="line"><${Name} class="who" name=${name} />${seen.length > 0 && html`<${Viewers} of=${seen} id=${id} />`}${(one.lastMessageAt ?? one.createdAt) && html`<${Ago} class="when" at=${one.lastMessageAt ?? one.createdAt} />`}</div>
+    <div class="line">${one.lastMessage ? html`<${MessagePreview} last=${one.lastMessage} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</div>
     <div class="line">
       <span class="chips">
-        ${one.snoozedUntil ? html`<span class="chip"><${Icon} name="moon" />${t.list.snoozed(soon(one.snoozedUntil))}</span>` : one.waitingSince && html`<${Waits} since=${one.waitingSince} />`}
+        ${one.snoozedUntil ? html`<span class="chip"><${Icon} name="moon" />${t.list.snoozed(futureTime(one.snoozedUntil))}</span>` : one.waitingSince && html`<${WaitingChip} since=${one.waitingSince} />`}
         ${one.status !== "OPEN" && html`<span class="chip">${/** @type {any} */ (t.thread.status)[one.status]}</span>`}
         ${one.tags.slice(0, 3).map((each) => html`<span class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}
       </span>
@@ -295,7 +295,7 @@ export function Line({ id, index, total, isActive, isOpen, selected, selecting }
 }
 
 /** Colleagues who look at a conversation. @param {{of: import("../core/types.js").Presence[], id: string}} props */
-export function Faces({ of, id }) {
+export function Viewers({ of, id }) {
   const writing = of.find((each) => each.composing === id);
   const words = writing ? `${writing.name} ${t.list.writes}` : of.map((each) => each.name).join(", ");
   return html`<span class=${cx("presence", writing && "writes")} title=${words}><span class="faces">${of.slice(0, 3).map((each) => html`<${Avatar} name=${each.name} id=${each.id} size="s" />`)}</span>${writing && t.list.writes}<span class="sr">${words}</span></span>`;
@@ -312,12 +312,12 @@ function Rows({ of }) {
   const measure = () => {
     const el = box.current;
     if (!el) return;
-    const first = Math.max(0, Math.floor(el.scrollTop / HEIGHT) - AROUND);
-    const count = Math.ceil(el.clientHeight / HEIGHT) + 2 * AROUND;
-    if (count !== at.value.count || Math.abs(first - at.value.first) >= AROUND / 2 || first === 0) if (first !== at.value.first || count !== at.value.count) at.value = { first, count };
+    const first = Math.max(0, Math.floor(el.scrollTop / ROW_HEIGHT) - OVERSCAN_ROWS);
+    const count = Math.ceil(el.clientHeight / ROW_HEIGHT) + 2 * OVERSCAN_ROWS;
+    if (count !== at.value.count || Math.abs(first - at.value.first) >= OVERSCAN_ROWS / 2 || first === 0) if (first !== at.value.first || count !== at.value.count) at.value = { first, count };
     holding();
   };
-  const holding = () => hold(filter.value, held.current.pointer || held.current.focus || (box.current?.scrollTop ?? 0) > HEIGHT);
+  const holding = () => hold(filter.value, held.current.pointer || held.current.focus || (box.current?.scrollTop ?? 0) > ROW_HEIGHT);
   const { first, count } = at.value;
   const start = Math.min(first, Math.max(0, ids.length - count));
   useLayoutEffect(() => {
@@ -335,8 +335,8 @@ function Rows({ of }) {
     if ([...selection.value].some((each) => !ids.includes(each))) selection.value = new Set([...selection.value].filter((each) => ids.includes(each)));
   }, [ids]);
   useLayoutEffect(() => void (place.current = Math.max(0, ids.indexOf(active.value ?? ""))));
-  useLayoutEffect(() => space.current?.style.setProperty("height", `${ids.length * HEIGHT + (of.more ? HEIGHT : 0)}px`), [ids.length, of.more]);
-  useLayoutEffect(() => window_.current?.style.setProperty("transform", `translateY(${start * HEIGHT}px)`), [start]);
+  useLayoutEffect(() => space.current?.style.setProperty("height", `${ids.length * ROW_HEIGHT + (of.more ? ROW_HEIGHT : 0)}px`), [ids.length, of.more]);
+  useLayoutEffect(() => window_.current?.style.setProperty("transform", `translateY(${start * ROW_HEIGHT}px)`), [start]);
   useEffect(() => {
     if (of.more && !of.loadingMore && of.state === "ready" && start + count >= ids.length - 12) more(filter.value).catch(() => {});
   }, [start, count, ids.length, of.more]);
@@ -345,37 +345,37 @@ function Rows({ of }) {
     const hit = /** @type {HTMLElement} */ (event.target).closest(".row");
     const id = /** @type {HTMLElement | null} */ (hit)?.dataset.id;
     if (!id) return;
-    if (event.shiftKey) return ((anchor ??= active.value), (active.value = id), extend(0));
+    if (event.shiftKey) return ((anchor ??= active.value), (active.value = id), extendSelection(0));
     active.value = id;
     if (/** @type {HTMLElement} */ (event.target).closest(".box") || event.metaKey || event.ctrlKey) return toggle(id);
     go(`c/${id}`);
   };
   return html`<div ref=${box} class="rows" role="listbox" tabindex="0" aria-label=${viewName()} aria-multiselectable="true" aria-activedescendant=${active.value && ids.includes(active.value) ? `row-${active.value}` : undefined}
     onScroll=${measure} onClick=${pressed} onPointerEnter=${using("pointer", true)} onPointerLeave=${using("pointer", false)}
-    onFocus=${() => ((active.value = cursor() ?? ids[0] ?? null), using("focus", true)())} onBlur=${using("focus", false)}>
+    onFocus=${() => ((active.value = activeRow() ?? ids[0] ?? null), using("focus", true)())} onBlur=${using("focus", false)}>
     <div class="space" ref=${space} role="presentation"><div class="window" ref=${window_} role="presentation">
-      ${ids.slice(start, start + count).map((id, i) => html`<${Line} key=${id} id=${id} index=${start + i} total=${of.more ? -1 : ids.length} isActive=${id === active.value} isOpen=${id === open.value} selected=${selection.value.has(id)} selecting=${selection.value.size > 0} />`)}
+      ${ids.slice(start, start + count).map((id, i) => html`<${ConversationRow} key=${id} id=${id} index=${start + i} total=${of.more ? -1 : ids.length} isActive=${id === active.value} isOpen=${id === open.value} selected=${selection.value.has(id)} selecting=${selection.value.size > 0} />`)}
       ${of.more && start + count >= ids.length && html`<div class="row grey" role="presentation"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`}
     </div></div>
   </div>`;
 }
 
-const Bulk = lazy(() => import("./list-states.js"), "Bulk");
-const Nothing = lazy(() => import("./list-states.js"), "Nothing");
-const Found = lazy(() => import("./list-states.js"), "Found");
+const BulkToolbar = lazy(() => import("./list-states.js"), "BulkToolbar");
+const EmptyList = lazy(() => import("./list-states.js"), "EmptyList");
+const SearchResults = lazy(() => import("./list-states.js"), "SearchResults");
 
 /** The whole list. */
 export function List() {
-  const of = shown();
+  const of = shownList();
   const searching = Boolean(query.value?.trim());
   useEffect(() => {
-    if (of.state === "failed" && of.ids.length) say(t.list.failed, { bad: true });
+    if (of.state === "failed" && of.ids.length) notify(t.list.failed, { bad: true });
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${Found} query=${query} />` : html`${selection.value.size ? html`<${Bulk} selection=${selection} />` : html`<${Bar} />`}<div class="list-box">
-      ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (settle(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
-      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${Grey} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${Nothing} view=${view} filters=${chosen} />`}
+    ${searching ? html`<${SearchResults} query=${query} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<${FilterBar} />`}<div class="list-box">
+      ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
+      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} filters=${filters} />`}
     </div>`}
   </section>`;
 }

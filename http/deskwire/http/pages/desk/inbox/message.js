@@ -2,33 +2,33 @@
 /** A run of messages by one author: text, files, delivery status, and the receipts of each endpoint and stream consumer. */
 import { html, signal, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Button, Icon, Menu, Popover, clockTime, cx, dialog, say } from "../ui/parts.js";
+import { Avatar, Button, Icon, Menu, Popover, clockTime, cx, dialog, notify } from "../ui/parts.js";
 import { Clock, Text } from "../ui/format.js";
 import { ROOT, call } from "../core/api.js";
 import { consumers, deliveries } from "./conversation.js";
 import { may, user } from "../core/session.js";
-import { again, undo } from "../core/outbox.js";
-import { giveBack, useSecondsLeft } from "./held-messages.js";
+import { resend, withdraw } from "../core/outbox.js";
+import { returnToDraft, useSecondsLeft } from "./held-messages.js";
 import { Link } from "../ui/link.js";
 /** @import { AgentMessage, Attachment, Delivery, HeldMessage, Outgoing } from "../core/types.js" */
 /** @import { Consumer } from "./conversation.js" */
 
-const LONG = 1800;
-const LINES = 28;
+const TEXT_SHOWN_MAX = 1800;
+const LINES_SHOWN_MAX = 28;
 const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/;
 /** What a delivery is that will not be tried again. */
 export const FAILED = new Set(["dropped", "skipped", "failed"]);
 
 /** How long the service took to store what was sent from here, by message. */
-const took = signal(/** @type {ReadonlyMap<string, number>} */ (new Map()));
+const storeTimes = signal(/** @type {ReadonlyMap<string, number>} */ (new Map()));
 /** @param {string} id @param {number | null} ms */
-export const remember = (id, ms) => void (ms !== null && !took.peek().has(id) && (took.value = new Map(took.peek()).set(id, ms)));
+export const rememberStoreTime = (id, ms) => void (ms !== null && !storeTimes.peek().has(id) && (storeTimes.value = new Map(storeTimes.peek()).set(id, ms)));
 
 /** @param {number} n */
 const size = (n) => (n < 1024 ? `${n} B` : n < 1_048_576 ? `${Math.round(n / 1024)} KB` : `${(n / 1_048_576).toFixed(1)} MB`);
 
 /** An upload's address here: its path is signed, whatever name of the service it was made for. @param {string} url */
-function own(url) {
+function localUploadUrl(url) {
   if (!URL.canParse(url, location.href)) return null;
   const { pathname, search } = new URL(url, location.href);
   const at = pathname.indexOf("/v3/uploads/");
@@ -36,9 +36,9 @@ function own(url) {
 }
 
 /** @param {{of: Attachment}} props */
-function Attached({ of }) {
+function AttachmentLink({ of }) {
   const [broken, setBroken] = useState(false);
-  const href = own(of.url);
+  const href = localUploadUrl(of.url);
   const type = of.type ?? /** @type {any} */ (of).contentType ?? "";
   if (!href) return html`<span class="file"><${Icon} name="file" /><bdi class="ellipsis">${of.name}</bdi></span>`;
   if (PICTURES.test(type) && !broken)
@@ -47,21 +47,21 @@ function Attached({ of }) {
 }
 
 /** Text that is cut when it is very long. @param {{text: string}} props */
-function Words({ text }) {
+function MessageText({ text }) {
   const [whole, setWhole] = useState(false);
-  const long = text.length > LONG || text.split("\n", LINES + 1).length > LINES;
+  const long = text.length > TEXT_SHOWN_MAX || text.split("\n", LINES_SHOWN_MAX + 1).length > LINES_SHOWN_MAX;
   if (!text) return null;
-  return html`<${Text} text=${long && !whole ? text.slice(0, LONG) : text} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}`;
+  return html`<${Text} text=${long && !whole ? text.slice(0, TEXT_SHOWN_MAX) : text} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}`;
 }
 
 /** Times in a reason, as this reader's clock has them. @param {string | null} reason */
-const local = (reason) => (reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => clockTime(at));
+const withLocalTimes = (reason) => (reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => clockTime(at));
 
 /** What became of a delivery, in words. @param {Delivery} of */
 function outcome(of) {
   if (of.status === "delivered") return of.afterMs === null ? t.truth.gotIt(of.endpoint) : t.truth.got(of.endpoint, t.truth.ms(of.afterMs));
-  if (FAILED.has(of.status)) return t.truth.failed(of.endpoint, local(of.reason) || of.status);
-  if (of.attempts > 0) return t.truth.trying(of.endpoint, of.lastStatus ? ` (${of.lastStatus})` : of.reason ? ` (${local(of.reason)})` : "");
+  if (FAILED.has(of.status)) return t.truth.failed(of.endpoint, withLocalTimes(of.reason) || of.status);
+  if (of.attempts > 0) return t.truth.trying(of.endpoint, of.lastStatus ? ` (${of.lastStatus})` : of.reason ? ` (${withLocalTimes(of.reason)})` : "");
   return t.truth.waiting(of.endpoint);
 }
 
@@ -75,54 +75,54 @@ function receipt(of) {
 }
 
 /** One line for a series of equal failures. @param {{of: Delivery, n: number}} props */
-export function Trouble({ of, n }) {
-  const words = n > 1 ? t.truth.failedMany(of.endpoint, n, local(of.reason) || of.status) : t.truth.failed(of.endpoint, local(of.reason) || of.status);
+export function FailureLine({ of, n }) {
+  const words = n > 1 ? t.truth.failedMany(of.endpoint, n, withLocalTimes(of.reason) || of.status) : t.truth.failed(of.endpoint, withLocalTimes(of.reason) || of.status);
   return html`<div class="trouble"><${Icon} name="warn" /><span>${words}</span></div>`;
 }
 
 /** The truth about stored messages of a run. @param {{messages: AgentMessage[], seen: boolean, ours: boolean}} props */
-function Truth({ messages, seen, ours }) {
+function DeliveryStatus({ messages, seen, ours }) {
   const groups = messages.filter((each) => each.sequence).map((each) => ({ at: each.createdAt, sequence: Number(each.sequence), of: deliveries(each.conversationId, Number(each.sequence)) }));
   const last = messages.at(-1);
-  const hear = last?.sequence ? consumers(last.conversationId, last.sequence) : [];
-  const late = hear.filter((each) => (each.confirmedSequence ?? 0) < Number(last?.sequence));
-  const ms = last && took.value.get(last.id);
+  const heardBy = last?.sequence ? consumers(last.conversationId, last.sequence) : [];
+  const late = heardBy.filter((each) => (each.confirmedSequence ?? 0) < Number(last?.sequence));
+  const ms = last && storeTimes.value.get(last.id);
   const of = (last?.sequence && deliveries(last.conversationId, last.sequence)) || [];
   const done = of.filter((each) => each.status === "delivered");
   const brief = done.length > 2 ? [t.truth.gotAll(done.length)] : done.map(outcome);
   const pending = of.filter((each) => each.status !== "delivered" && !FAILED.has(each.status));
   const failed = of.filter((each) => FAILED.has(each.status));
-  if (!of.length && !hear.length && !ours) return null;
-  const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && hear.length > late.length && html`<span>→ ${t.truth.confirmed(hear.length - late.length)}</span>`}`;
+  if (!of.length && !heardBy.length && !ours) return null;
+  const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && heardBy.length > late.length && html`<span>→ ${t.truth.confirmed(heardBy.length - late.length)}</span>`}`;
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}>${words}</button>`;
-  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.ms(ms)}`}</span>${of.length + hear.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
+  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.ms(ms)}`}</span>${of.length + heardBy.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
 }
 
-const KEPT = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
+const KEPT_REASONS = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
 
 /** When a held message is sent. @param {{of: HeldMessage}} props */
-function Soon({ of }) {
+function HeldStatus({ of }) {
   const left = useSecondsLeft(of);
   return html`<div class="truth"><span class="num"><${Icon} name="clock" /> ${left > 0 ? t.composer.sendingIn(left) : t.truth.sending}</span></div>`;
 }
 
 /** Where something is that was written here. @param {{out: Outgoing}} props */
-function OnItsWay({ out }) {
-  const edit = async () => giveBack(out.conversationId ?? "", await undo(out.key));
+function OutgoingStatus({ out }) {
+  const edit = async () => returnToDraft(out.conversationId ?? "", await withdraw(out.key));
   if (out.state === "refused" || out.state === "conflict") {
     return html`<div class="truth"><span class="fail"><${Icon} name="warn" /> ${t.truth.notAccepted}${out.problem?.detail ? `: ${out.problem.detail}` : ""}</span>
-      <${Button} class="small" label=${t.truth.edit} press=${edit} /><${Button} class="small" kind="quiet" label=${t.truth.discard} press=${() => undo(out.key)} />${out.state === "refused" && html`<${Button} class="small" kind="quiet" label=${t.truth.retry} press=${() => again(out.key)} />`}</div>`;
+      <${Button} class="small" label=${t.truth.edit} press=${edit} /><${Button} class="small" kind="quiet" label=${t.truth.discard} press=${() => withdraw(out.key)} />${out.state === "refused" && html`<${Button} class="small" kind="quiet" label=${t.truth.retry} press=${() => resend(out.key)} />`}</div>`;
   }
   if (out.state === "stored") return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${out.tookMs !== null && ` ${t.truth.ms(out.tookMs)}`}</span></div>`;
   if (out.state === "sending") return html`<div class="truth"><span><${Icon} name="spin" class="spin" /> ${t.truth.sending}</span></div>`;
-  return html`<div class="truth"><span><${Icon} name="clock" /> ${out.waitsFor ? (KEPT[out.waitsFor] ?? t.truth.kept) : t.truth.keptNext}</span>${out.waitsFor && html`<${Button} class="small" kind="quiet" label=${t.truth.edit} press=${edit} />`}</div>`;
+  return html`<div class="truth"><span><${Icon} name="clock" /> ${out.waitsFor ? (KEPT_REASONS[out.waitsFor] ?? t.truth.kept) : t.truth.keptNext}</span>${out.waitsFor && html`<${Button} class="small" kind="quiet" label=${t.truth.edit} press=${edit} />`}</div>`;
 }
 
 /** @param {HeldMessage} of @returns {AgentMessage} */
-const asMessage = ({ id, conversationId, text, attachments, createdAt, internal }) => ({ id, conversationId, author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you }, text, attachments, createdAt, redactedAt: null, index: null, internal });
+const heldMessage = ({ id, conversationId, text, attachments, createdAt, internal }) => ({ id, conversationId, author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you }, text, attachments, createdAt, redactedAt: null, index: null, internal });
 
 /** What is written here looks like what is stored. @param {Outgoing} out @returns {AgentMessage} */
-const written = (out) => ({
+const outgoingMessage = (out) => ({
   id: out.key,
   conversationId: out.conversationId ?? "",
   author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you },
@@ -135,7 +135,7 @@ const written = (out) => ({
 });
 
 /** What may be done to one message, by those who may delete. @param {{of: AgentMessage}} props */
-function Rewriting({ of }) {
+function MessageMenu({ of }) {
   const open = (/** @type {string} */ what) => () => void (dialog.value = { name: "rewrite", message: of, what });
   const redact = of.text || of.attachments?.length ? [{ label: t.thread.redact, icon: "pencil", pick: open("redact") }] : [];
   return html`<${Menu} label=${t.thread.messageActions} icon="more" only kind="quiet" class="small rewriting" entries=${() => [...redact, { label: t.thread.deleteMessage, icon: "close", danger: true, pick: open("delete") }]} />`;
@@ -147,7 +147,7 @@ function Rewriting({ of }) {
  */
 export function Run(props) {
   const { out, held, seenIndex = -1 } = props;
-  const messages = out ? [written(out)] : held ? [asMessage(held)] : (props.messages ?? []);
+  const messages = out ? [outgoingMessage(out)] : held ? [heldMessage(held)] : (props.messages ?? []);
   const [first] = messages;
   if (!first) return null;
   const { author, internal } = first;
@@ -162,12 +162,12 @@ export function Run(props) {
     <div class="said">
       <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
       ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", (held || (out && out.state !== "stored")) && "kept", out?.state === "refused" && "refused")}>
-        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${Words} text=${each.text} />`}
-        ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${Attached} key=${file.id} of=${file} />`)}</div>`}
-        ${!out && !held && may("conversations.delete") && html`<${Rewriting} of=${each} />`}
+        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} text=${each.text} />`}
+        ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${AttachmentLink} key=${file.id} of=${file} />`)}</div>`}
+        ${!out && !held && may("conversations.delete") && html`<${MessageMenu} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
       </div>`)}
-      ${out ? html`<${OnItsWay} out=${out} />` : held ? html`<${Soon} of=${held} />` : !internal && html`<${Truth} messages=${messages} seen=${seen} ours=${side === "out"} />`}
+      ${out ? html`<${OutgoingStatus} out=${out} />` : held ? html`<${HeldStatus} of=${held} />` : !internal && html`<${DeliveryStatus} messages=${messages} seen=${seen} ours=${side === "out"} />`}
     </div>
   </article>`;
 }
@@ -175,23 +175,23 @@ export function Run(props) {
 /** @param {{conversationId: string, groups: {at: string, sequence: number, of: Delivery[]}[], words: (of: Delivery) => {text: string, detail: string, state: "good"|"bad"|"warn"}}} props */
 export function Receipts({ conversationId, groups, words }) {
   const newest = Math.max(0, ...groups.map((each) => each.sequence));
-  const hear = consumers(conversationId, newest);
+  const heardBy = consumers(conversationId, newest);
   return html`<div tabindex="-1" autofocus><h2>${t.receipts.title}</h2>${groups.map(({ at, sequence, of }) => html`<p class="muted" key=${sequence}><${Clock} at=${at} /> <${Link} to=${`history/${conversationId}?at=${sequence}`} class="num">#${sequence}<//></p>
-    <ul>${of.map((each) => html`<${Receipt} key=${each.endpointId} of=${each} conversationId=${conversationId} words=${words(each)} />`)}${hear.map((each) => html`<${Heard} key=${each.channel} of=${each} sequence=${sequence} />`)}</ul>`)}
-    ${groups.every((each) => !each.of.length) && !hear.length && html`<p class="muted">${t.receipts.nobody}</p>`}</div>`;
+    <ul>${of.map((each) => html`<${EndpointReceipt} key=${each.endpointId} of=${each} conversationId=${conversationId} words=${words(each)} />`)}${heardBy.map((each) => html`<${ConsumerReceipt} key=${each.channel} of=${each} sequence=${sequence} />`)}</ul>`)}
+    ${groups.every((each) => !each.of.length) && !heardBy.length && html`<p class="muted">${t.receipts.nobody}</p>`}</div>`;
 }
 
 /** @param {{of: Delivery, conversationId: string, words: {text: string, detail: string, state: string}}} props */
-function Receipt({ of, conversationId, words }) {
+function EndpointReceipt({ of, conversationId, words }) {
   const [busy, setBusy] = useState(false);
   const manages = may("webhooks.manage");
   const resend = async () => {
     setBusy(true);
     try {
       const { count } = await call("POST", `webhooks/${of.endpointId}/replay`, { body: { conversationId, from: of.sequence, to: of.sequence } });
-      say(count ? t.receipts.sent(of.endpoint) : t.receipts.onItsWay(of.endpoint));
+      notify(count ? t.receipts.sent(of.endpoint) : t.receipts.onItsWay(of.endpoint));
     } catch (error) {
-      say(t.receipts.failed(/** @type {Error} */ (error).message), { bad: true });
+      notify(t.receipts.failed(/** @type {Error} */ (error).message), { bad: true });
     }
     setBusy(false);
   };
@@ -200,7 +200,7 @@ function Receipt({ of, conversationId, words }) {
 }
 
 /** @param {{of: Consumer, sequence: number}} props */
-function Heard({ of, sequence }) {
+function ConsumerReceipt({ of, sequence }) {
   const has = (of.confirmedSequence ?? 0) >= sequence;
   return html`<li><${Icon} name=${has ? "check" : "clock"} class=${has ? "good" : "warn"} /><span>${has ? t.receipts.heard(of.consumerId) : of.connected ? t.receipts.behind(of.consumerId) : t.receipts.away(of.consumerId)}</span><span></span><span class="detail">${t.receipts.consumer}</span></li>`;
 }

@@ -7,23 +7,23 @@ import { Dialog } from "../ui/dialog.js";
 import { call, get, newKey } from "../core/api.js";
 import { go } from "../core/session.js";
 import { put } from "../core/store.js";
-import { useKeptForm } from "../ui/form-draft.js";
+import { useFormDraft } from "../ui/form-draft.js";
 
-const PAUSE_MS = 150;
+const SEARCH_DELAY_MS = 150;
 const close = () => void (dialog.value = null);
 
 /** @param {any} contact */
 const nameOf = (contact) => contact.name || contact.email || contact.userId;
 
 /** @param {{contact: any, choose: (contact: any) => void}} props */
-function Whom({ contact, choose }) {
+function ContactPicker({ contact, choose }) {
   const [q, setQ] = useState("");
   const [found, setFound] = useState(/** @type {any[]} */ ([]));
   const [at, setAt] = useState(0);
   useEffect(() => {
     if (!q.trim()) return setFound([]);
     const abort = new AbortController();
-    const timer = setTimeout(() => get("contacts", { q: q.trim(), limit: 8 }, abort.signal).then((answer) => setFound(answer.items), () => setFound([])), PAUSE_MS);
+    const timer = setTimeout(() => get("contacts", { q: q.trim(), limit: 8 }, abort.signal).then((answer) => setFound(answer.items), () => setFound([])), SEARCH_DELAY_MS);
     return () => (clearTimeout(timer), abort.abort());
   }, [q]);
   if (contact)
@@ -41,13 +41,13 @@ function Whom({ contact, choose }) {
     </div>`)}</div>`;
 }
 
-export function Start() {
+export function NewConversation() {
   const [contact, choose] = useState(/** @type {any} */ (null));
   const [wrong, setWrong] = useState("");
   const [busy, setBusy] = useState(false);
   const [key] = useState(newKey);
   const box = useRef(/** @type {HTMLFormElement|null} */ (null));
-  useKeptForm(box);
+  useFormDraft(box);
   const submit = async (/** @type {any} */ event) => {
     event.preventDefault();
     if (!contact) return setWrong(t.dialogs.chooseContact);
@@ -66,7 +66,7 @@ export function Start() {
     }
   };
   return html`<${Dialog} title=${t.dialogs.start} close=${close}><form ref=${box} class="body" onSubmit=${submit}>
-    <${Whom} contact=${contact} choose=${(/** @type {any} */ one) => (choose(one), setWrong(""))} />
+    <${ContactPicker} contact=${contact} choose=${(/** @type {any} */ one) => (choose(one), setWrong(""))} />
     <label class="label">${t.dialogs.subject}<input class="field" name="title" type="text" maxlength="200" autocomplete="off" /></label>
     <label class="label">${t.dialogs.message}<textarea class="field" name="message" rows="5" maxlength="20000" dir="auto"></textarea></label>
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}

@@ -2,22 +2,22 @@
 /** Redacting and deleting one message of a conversation, from its menu in the thread (ADR 21). */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Button, dialog, say } from "../ui/parts.js";
+import { Button, dialog, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { reloadThread } from "./conversation.js";
 import { Form, Tick } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 /** @import { AgentMessage } from "../core/types.js" */
 /** @import { Values } from "../ui/form.js" */
 
 const close = () => void (dialog.value = null);
 
 /** A place in a text counted in characters, as the API counts, not in the halves of them that JavaScript counts. @param {string} text @param {number} at */
-const characters = (text, at) => [...text.slice(0, at)].length;
+const characterOffset = (text, at) => [...text.slice(0, at)].length;
 
 /** @param {{message: AgentMessage, what: "redact"|"delete"}} props */
-export const Rewrite = ({ message, what }) => (what === "delete" ? html`<${Delete} message=${message} />` : html`<${Redact} message=${message} />`);
+export const RewriteMessage = ({ message, what }) => (what === "delete" ? html`<${Delete} message=${message} />` : html`<${Redact} message=${message} />`);
 
 /** @param {AgentMessage} message */
 const pathOf = (message) => `conversations/${message.conversationId}/messages/${message.id}`;
@@ -26,10 +26,10 @@ const pathOf = (message) => `conversations/${message.conversationId}/messages/${
 function Delete({ message }) {
   const run = async () => {
     await call("DELETE", pathOf(message));
-    say(t.rewrite.deleted);
+    notify(t.rewrite.deleted);
     reloadThread(message.conversationId);
   };
-  return html`<${Gone} title=${t.rewrite.delete} loses=${[t.rewrite.losesMessage(message.text), ...message.attachments.map((each) => t.rewrite.losesFile(each.name)), t.rewrite.losesElsewhere]} stays=${t.rewrite.stays} label=${t.dialogs.delete} run=${run} close=${close} />`;
+  return html`<${ConfirmDialog} title=${t.rewrite.delete} loses=${[t.rewrite.losesMessage(message.text), ...message.attachments.map((each) => t.rewrite.losesFile(each.name)), t.rewrite.losesElsewhere]} stays=${t.rewrite.stays} label=${t.dialogs.delete} run=${run} close=${close} />`;
 }
 
 /** @param {{message: AgentMessage}} props */
@@ -39,13 +39,13 @@ function Redact({ message }) {
   const box = useRef(/** @type {HTMLTextAreaElement|null} */ (null));
   const add = () => {
     const { selectionStart: from, selectionEnd: to } = /** @type {HTMLTextAreaElement} */ (box.current);
-    if (from === to) return say(t.rewrite.selectFirst, { bad: true });
-    setRanges([...ranges, { start: characters(message.text, from), end: characters(message.text, to), words: message.text.slice(from, to) }]);
+    if (from === to) return notify(t.rewrite.selectFirst, { bad: true });
+    setRanges([...ranges, { start: characterOffset(message.text, from), end: characterOffset(message.text, to), words: message.text.slice(from, to) }]);
   };
   const save = async (/** @type {Values} */ form) => {
     await call("POST", `${pathOf(message)}/redact`, { key, body: { text: form.on("text"), ranges: ranges.map(({ start, end }) => ({ start, end })), attachments: form.all("attachments") } });
     close();
-    say(t.rewrite.redacted);
+    notify(t.rewrite.redacted);
     reloadThread(message.conversationId);
   };
   return html`<${Dialog} title=${t.rewrite.redact} class="wide" close=${close}><div class="body"><p>${t.rewrite.redactText}</p>

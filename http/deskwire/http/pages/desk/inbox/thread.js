@@ -2,25 +2,25 @@
 /** A conversation: its head, what was said, who looks and writes, and the box to answer in. */
 import { Component, html, signal, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Button, Empty, Failed, Icon, Menu, announce, contextShown, cx, dialog, say, soon } from "../ui/parts.js";
+import { Button, Empty, Failed, Icon, Menu, announce, contextShown, cx, dialog, notify, futureTime } from "../ui/parts.js";
 import { dayOf } from "../ui/format.js";
 import { gone, row, viewers } from "../core/store.js";
-import { deliveries, older, reloadThread as reload, seen, thread, typing } from "./conversation.js";
+import { deliveries, loadOlder, reloadThread as reload, reportSeen, thread, typing } from "./conversation.js";
 import { go, may } from "../core/session.js";
 import { outgoing } from "../core/outbox.js";
 import { reachable } from "../core/feed.js";
-import { draft, drop } from "./drafts.js";
+import { draft, removeDraft } from "./drafts.js";
 import { heldIn } from "./held-messages.js";
-import { handle, run as command } from "../core/keys.js";
-import { Faces, filter } from "./list.js";
-import { FAILED, Run, Trouble, remember } from "./message.js";
+import { handle, runCommand as command } from "../core/keys.js";
+import { Viewers, filter } from "./list.js";
+import { FAILED, Run, FailureLine, rememberStoreTime } from "./message.js";
 import { Composer } from "./composer.js";
-import { more as moreActions } from "./actions.js";
+import { menuEntries as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery, Outgoing } from "../core/types.js" */
 
-const TOGETHER_MS = 5 * 60_000;
+const RUN_GAP_MAX_MS = 5 * 60_000;
 /** Runs end at these places, so that they stay the same when older messages come before them. */
-const TOGETHER = 25;
+const RUN_BOUNDARY = 25;
 
 /** @typedef {{kind: "day", key: string, at: string} | {kind: "run", key: string, messages: AgentMessage[]} | {kind: "trouble", key: string, of: Delivery, n: number}} Part */
 
@@ -50,8 +50,8 @@ export function parts(messages) {
     if (date !== day) (found.push({ kind: "day", key: `day ${date}`, at: each.createdAt }), (before = undefined));
     day = date;
     const last = found.at(-1);
-    const joins = before && before.author.type === each.author.type && before.author.id === each.author.id && before.internal === each.internal && Date.parse(each.createdAt) - Date.parse(before.createdAt) < TOGETHER_MS;
-    if (joins && last?.kind === "run" && (each.index === null || each.index % TOGETHER)) last.messages.push(each);
+    const joins = before && before.author.type === each.author.type && before.author.id === each.author.id && before.internal === each.internal && Date.parse(each.createdAt) - Date.parse(before.createdAt) < RUN_GAP_MAX_MS;
+    if (joins && last?.kind === "run" && (each.index === null || each.index % RUN_BOUNDARY)) last.messages.push(each);
     else found.push({ kind: "run", key: each.id, messages: [each] });
     before = each;
   }
@@ -74,19 +74,19 @@ function chunks(all) {
 }
 
 /** @param {Part} a @param {Part | undefined} b */
-const same = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ? b.kind === "run" && a.messages.length === b.messages.length && a.messages.every((each, i) => each === b.messages[i]) : a.kind !== "trouble" || (b.kind === "trouble" && a.n === b.n));
+const samePart = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ? b.kind === "run" && a.messages.length === b.messages.length && a.messages.every((each, i) => each === b.messages[i]) : a.kind !== "trouble" || (b.kind === "trouble" && a.n === b.n));
 
 /** A piece of the thread, drawn anew only when something in it is new. */
 class Chunk extends Component {
   /** @override @param {any} next */
   shouldComponentUpdate(next) {
     const now = /** @type {any} */ (this).props;
-    return next.seenIndex !== now.seenIndex || next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => same(each, now.of[i]));
+    return next.seenIndex !== now.seenIndex || next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => samePart(each, now.of[i]));
   }
   render() {
     const { of, last, seenIndex } = /** @type {any} */ (this).props;
     return html`<div class=${cx("chunk", last && "last")}>${of.map((/** @type {Part} */ each) =>
-      each.kind === "day" ? html`<div key=${each.key} class="day"><span>${dayOf(each.at)}</span></div>` : each.kind === "trouble" ? html`<${Trouble} key=${each.key} of=${each.of} n=${each.n} />` : html`<${Run} key=${each.key} messages=${each.messages} seenIndex=${seenIndex} />`,
+      each.kind === "day" ? html`<div key=${each.key} class="day"><span>${dayOf(each.at)}</span></div>` : each.kind === "trouble" ? html`<${FailureLine} key=${each.key} of=${each.of} n=${each.n} />` : html`<${Run} key=${each.key} messages=${each.messages} seenIndex=${seenIndex} />`,
     )}</div>`;
   }
 }
@@ -106,11 +106,11 @@ function Head({ id }) {
     <${Button} label=${t.back} icon="left" only kind="quiet" class="only-narrow" press=${() => go("")} />
     <div class="grow"><h1 class="ellipsis" title=${one?.title}><bdi>${one?.title ?? name ?? ""}</bdi></h1>
       <div class="sub">${one && html`<span class=${cx("chip", one.status === "OPEN" && "good", one.status === "PENDING" && "waits")}>${/** @type {any} */ (t.thread.status)[one.status]}</span>
-        ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed(soon(one.snoozedUntil))}</span>`}
+        ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed(futureTime(one.snoozedUntil))}</span>`}
         ${outgoing(id).some((each) => each.kind === "action" && (each.waitsFor || (each.state !== "stored" && !reachable.value))) && html`<span class="chip waits" title=${t.actions.notSavedHint}><${Icon} name="clock" />${t.actions.notSaved}</span>`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
         <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
-        ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Faces} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
+        ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Viewers} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
       </div></div>
     <div class="tools">
       ${tools && one && html`${tool("assignMe", "person", t.actions.assignMe, "a")}${tool("snooze", "moon", t.actions.snooze, "z")}${closed ? tool("reopen", "reopen", t.actions.reopen, "o", false) : tool("close", "done", t.actions.close, "e", false)}`}
@@ -121,7 +121,7 @@ function Head({ id }) {
 }
 
 /** Whether a message is what was sent from here: its event may come before the answer. @param {AgentMessage} message @param {Outgoing} out */
-const isOf = (message, out) =>
+const isAnswerTo = (message, out) =>
   message.id === out.answer?.id || message.clientKey === out.key || (out.state === "sending" && message.author.id === out.userId && message.internal === out.internal && message.text === out.text && Date.parse(message.createdAt) > (out.sentAt ?? Infinity) - 2000);
 
 /** What was said, pinned to its end. @param {{id: string}} props */
@@ -132,10 +132,10 @@ function Log({ id }) {
   const atEnd = useRef(signal(true)).current;
   const seenUpTo = useRef(it.messages.at(-1)?.id);
   const newestFew = it.messages.slice(-30);
-  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "conflict" && each.answer?.status !== "held" && !newestFew.some((message) => isOf(message, each)));
+  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "conflict" && each.answer?.status !== "held" && !newestFew.some((message) => isAnswerTo(message, each)));
   const held = heldIn(id).filter((each) => each.status === "held" && !newestFew.some((message) => message.id === each.id));
   const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer && each.answer.status !== "held");
-  useEffect(() => arrived.forEach((each) => remember(each.answer.id, each.tookMs)), [arrived.length]);
+  useEffect(() => arrived.forEach((each) => rememberStoreTime(each.answer.id, each.tookMs)), [arrived.length]);
   const all = chunks(parts(it.messages));
   const newest = it.messages.at(-1);
   if (atEnd.value) seenUpTo.current = newest?.id;
@@ -144,12 +144,12 @@ function Log({ id }) {
     const el = box.current;
     if (!el) return;
     atEnd.value = el.scrollTop > -60;
-    if (it.older && !it.loadingOlder && el.scrollHeight + el.scrollTop - el.clientHeight < 900) older(id).catch(() => {});
+    if (it.older && !it.loadingOlder && el.scrollHeight + el.scrollTop - el.clientHeight < 900) loadOlder(id).catch(() => {});
   };
   useEffect(scrolled, [it.messages.length, it.older, it.loadingOlder]);
   const index = it.messages.findLast((each) => each.index !== null)?.index ?? null;
   useEffect(() => {
-    const look = () => document.visibilityState === "visible" && atEnd.value && index !== null && seen(id, index);
+    const look = () => document.visibilityState === "visible" && atEnd.value && index !== null && reportSeen(id, index);
     look();
     document.addEventListener("visibilitychange", look);
     return () => document.removeEventListener("visibilitychange", look);
@@ -177,7 +177,7 @@ function Log({ id }) {
 const Loading = () => html`<div aria-hidden="true">${[52, 70, 38, 61].map((each, i) => html`<div key=${each} class=${cx("run ghost", i % 2 === 1 && "out")}><div class=${`bar w${each}`}></div></div>`)}</div>`;
 
 /** Who writes at this moment. @param {{id: string}} props */
-function Writing({ id }) {
+function TypingLine({ id }) {
   const [one] = typing(id).sort((a, b) => (a.type === "agent" ? -1 : 1) - (b.type === "agent" ? -1 : 1));
   const name = one?.name ?? row(id)?.contact.name ?? null;
   const words = one && (one.type === "contact" ? t.thread.writes(name ?? "") : one.internal ? t.thread.writesNote(name ?? "") : t.thread.writesToo(name ?? ""));
@@ -187,10 +187,10 @@ function Writing({ id }) {
 /** Why it is not there any more, and what was written for it. @param {{id: string, reason: string}} props */
 function Gone({ id, reason }) {
   const kept = [draft(id, "reply")?.text, draft(id, "note")?.text].filter(Boolean).join("\n\n");
-  const discard = () => (drop(id, "reply"), drop(id, "note"));
+  const discard = () => (removeDraft(id, "reply"), removeDraft(id, "note"));
   const copy = async () => {
     await navigator.clipboard?.writeText(kept);
-    say(t.copied);
+    notify(t.copied);
   };
   const why = /** @type {Record<string, string>} */ (t.thread.gone)[reason] ?? t.thread.gone.manual;
   return html`<div class="gone"><${Empty} icon="close" title=${t.thread.goneTitle} text=${why} />
@@ -204,5 +204,5 @@ export function Thread({ id }) {
   const away = gone(id);
   useLayoutEffect(() => handle({ back: () => (dialog.value ? false : (go(""), queueMicrotask(() => /** @type {HTMLElement | null} */ (document.querySelector(".rows"))?.focus()), true)) }), []);
   if (away) return html`<${Gone} id=${id} reason=${away.reason} />`;
-  return html`<${Head} id=${id} /><${Log} id=${id} /><${Writing} id=${id} /><${Composer} id=${id} />`;
+  return html`<${Head} id=${id} /><${Log} id=${id} /><${TypingLine} id=${id} /><${Composer} id=${id} />`;
 }

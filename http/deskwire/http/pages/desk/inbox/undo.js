@@ -3,14 +3,14 @@
 import { effect, signal, untracked } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { many } from "../core/texts.js";
-import { called, say } from "../ui/parts.js";
+import { shortName, notify } from "../ui/parts.js";
 import { call, get } from "../core/api.js";
 import { row } from "../core/store.js";
 import { project, user } from "../core/session.js";
-import { act, entries, undo } from "../core/outbox.js";
-import { agrees } from "../core/state.js";
+import { act, entries, withdraw } from "../core/outbox.js";
+import { matchesGuard } from "../core/state.js";
 import { reachable } from "../core/feed.js";
-import { giveBack, madeAt, undoSending, undoable } from "./held-messages.js";
+import { returnToDraft, sentAt, undoSending, undoable } from "./held-messages.js";
 /** @import { Guard, Outgoing, Row } from "../core/types.js" */
 /** @import { Action } from "../core/outbox.js" */
 
@@ -27,7 +27,7 @@ import { giveBack, madeAt, undoSending, undoable } from "./held-messages.js";
  */
 const CHANGES_MAX = 100;
 /** A change that is done sooner is never called anything but done. */
-const SOON_MS = 400;
+const PROGRESS_DELAY_MS = 400;
 
 /** The changes that can be taken back, newest last. @type {Change[]} */
 let changes = [];
@@ -40,10 +40,10 @@ effect(() => {
 export const changedAt = () => changes.at(-1)?.at ?? 0;
 
 /** How conversations are called in a sentence: by their contact, or by their number. @param {string[]} ids */
-export const calledAll = (ids) => (ids.length === 1 ? called(row(ids[0] ?? "")?.contact) || t.actions.thisOne : many(ids.length, "conversation", "conversations"));
+export const namesOf = (ids) => (ids.length === 1 ? shortName(row(ids[0] ?? "")?.contact) || t.actions.thisOne : many(ids.length, "conversation", "conversations"));
 
 /** What an action leaves of the fields that undo goes by. @param {Action} action @returns {Guard} */
-export function leftBy(action) {
+export function guardAfter(action) {
   switch (action.do) {
     case "assign":
       return { assignee: action.assignee };
@@ -62,26 +62,26 @@ export function leftBy(action) {
 }
 
 /** @param {Change} change */
-function remember(change) {
+function pushChange(change) {
   change.at = Date.now();
   changes = [...changes.slice(1 - CHANGES_MAX), change];
 }
 
 /** @param {Change} change @param {string} done  what is said once the service has all of it */
-export function note(change, done) {
-  remember(change);
-  change.ends = report(change.steps, { what: change.what, done }, { action: t.actions.undo, run: () => void takeBack(change), ms: 6000 });
+export function recordChange(change, done) {
+  pushChange(change);
+  change.ends = notifyProgress(change.steps, { what: change.what, done }, { action: t.actions.undo, run: () => void revert(change), ms: 6000 });
 }
 
 /** Note a reply that was sent, and what was done with it. @param {Outgoing} out @param {Row|undefined} before */
-export function noteReply(out, before) {
-  const back = (/** @type {Row} */ now) => (before && out.body.then ? restored(before, now) : []);
+export function recordReply(out, before) {
+  const back = (/** @type {Row} */ now) => (before && out.body.then ? restoringActions(before, now) : []);
   const left = /** @type {Guard} */ (out.body.then ? { status: out.expect?.status ?? before?.status } : {});
-  remember({ who: calledAll([out.conversationId ?? ""]), what: "", steps: [{ id: out.conversationId ?? "", key: out.key, back, left }], reply: true });
+  pushChange({ who: namesOf([out.conversationId ?? ""]), what: "", steps: [{ id: out.conversationId ?? "", key: out.key, back, left }], reply: true });
 }
 
 /** The actions that give a conversation the status and the snooze that it had. @param {Row} before @param {Row} now @returns {Action[]} */
-export function restored(before, now) {
+export function restoringActions(before, now) {
   const asleep = before.snoozedUntil && Date.parse(before.snoozedUntil) > Date.now() ? before.snoozedUntil : null;
   if (before.status === "CLOSED") return now.status === "CLOSED" ? [] : [{ do: "close" }];
   /** @type {Action[]} */
@@ -95,16 +95,16 @@ export function restored(before, now) {
 
 /**
  * Say what has become of changes: that they are done when the service has them, and until then that they are only kept here.
- * @param {Step[]} steps @param {{what: string, done: string}} words @param {Parameters<typeof say>[1]} [options]
+ * @param {Step[]} steps @param {{what: string, done: string}} words @param {Parameters<typeof notify>[1]} [options]
  * @returns {() => void} Stops looking.
  */
-function report(steps, { what, done }, options = {}) {
+function notifyProgress(steps, { what, done }, options = {}) {
   const as = steps[0]?.key;
   const late = signal(false);
-  const timer = setTimeout(() => (late.value = true), SOON_MS);
+  const timer = setTimeout(() => (late.value = true), PROGRESS_DELAY_MS);
   let said = "";
   const tell = (/** @type {string} */ text, /** @type {string} */ icon) => {
-    if (said !== text) untracked(() => say((said = text), { ...options, as, icon }));
+    if (said !== text) untracked(() => notify((said = text), { ...options, as, icon }));
   };
   const look = () => {
     const found = steps.map((each) => entries.value.find((one) => one.key === each.key));
@@ -128,44 +128,44 @@ function report(steps, { what, done }, options = {}) {
 export async function undoLast() {
   const change = changes.at(-1);
   const held = undoable();
-  if (held && (!change || change.reply || madeAt(held) > (change.at ?? 0))) {
+  if (held && (!change || change.reply || sentAt(held) > (change.at ?? 0))) {
     if (change?.reply) changes = changes.slice(0, -1);
     return void undoSending(held);
   }
-  if (change) await takeBack(change);
-  else say(t.actions.nothingToUndo, { icon: "info" });
+  if (change) await revert(change);
+  else notify(t.actions.nothingToUndo, { icon: "info" });
 }
 
 /** @param {Change} change */
-async function takeBack(change) {
+async function revert(change) {
   if (!changes.includes(change)) return;
   changes = changes.filter((each) => each !== change);
   change.ends?.();
-  if (change.back) return doBack(change);
-  if (change.reply) return takeBackReply(change);
+  if (change.back) return runUndo(change);
+  if (change.reply) return revertReply(change);
   /** @type {Step[]} */
   const sent = [];
   const lost = [];
   let dropped = 0;
   for (const step of change.steps) {
-    if (await neverSent(step.key)) dropped += 1;
+    if (await withdrawUnsent(step.key)) dropped += 1;
     else if (wasRefused(step.key)) continue;
-    else if (!isAsLeft(step)) lost.push(step);
-    else sent.push(...(await sendBack(step)));
+    else if (!isUnchanged(step)) lost.push(step);
+    else sent.push(...(await sendReversal(step)));
   }
-  if (lost.length) say(await lostWords(change, lost), { bad: true });
-  if (sent.length) report(sent, { what: t.actions.undoing(change.what), done: t.actions.undone(change.what) });
-  else if (dropped) say(t.actions.undone(change.what));
+  if (lost.length) notify(await notUndoneText(change, lost), { bad: true });
+  if (sent.length) notifyProgress(sent, { what: t.actions.undoing(change.what), done: t.actions.undone(change.what) });
+  else if (dropped) notify(t.actions.undone(change.what));
 }
 
 /** @param {Change} change */
-async function doBack(change) {
+async function runUndo(change) {
   try {
     await change.back?.();
-    say(t.actions.undone(change.what));
+    notify(t.actions.undone(change.what));
   } catch (error) {
-    remember(change);
-    say(t.actions.refused(t.actions.undoing(change.what), /** @type {Error} */ (error).message), { bad: true });
+    pushChange(change);
+    notify(t.actions.refused(t.actions.undoing(change.what), /** @type {Error} */ (error).message), { bad: true });
   }
 }
 
@@ -174,35 +174,35 @@ export async function readAll() {
   try {
     const { before } = await call("PUT", "inbox/seen", { body: {} });
     const change = { who: "", what: t.actions.readAll, steps: [], back: () => call("PUT", "inbox/seen", { body: { until: before } }) };
-    remember(change);
-    say(t.actions.allRead, { action: t.actions.undo, run: () => void takeBack(change), ms: 6000 });
+    pushChange(change);
+    notify(t.actions.allRead, { action: t.actions.undo, run: () => void revert(change), ms: 6000 });
   } catch (error) {
-    say(t.actions.refused(t.actions.readAll, /** @type {Error} */ (error).message), { bad: true });
+    notify(t.actions.refused(t.actions.readAll, /** @type {Error} */ (error).message), { bad: true });
   }
 }
 
 /** @param {Change} change */
-async function takeBackReply(change) {
+async function revertReply(change) {
   const [step] = change.steps;
   if (!step) return;
-  const out = await neverSent(step.key);
-  if (out) return giveBack(step.id, out);
-  const sent = isAsLeft(step) ? await sendBack(step) : [];
-  if (sent.length) report(sent, { what: t.actions.undoing(change.who), done: t.actions.restored(change.who) });
-  else say(t.actions.sent(change.who), { icon: "info" });
+  const out = await withdrawUnsent(step.key);
+  if (out) return returnToDraft(step.id, out);
+  const sent = isUnchanged(step) ? await sendReversal(step) : [];
+  if (sent.length) notifyProgress(sent, { what: t.actions.undoing(change.who), done: t.actions.restored(change.who) });
+  else notify(t.actions.sent(change.who), { icon: "info" });
 }
 
 /** Take an entry out of the outbox that has not been sent, not even once. @param {string} key @returns {Promise<Outgoing|null>} */
-async function neverSent(key) {
+async function withdrawUnsent(key) {
   const one = entries.peek().find((each) => each.key === key);
-  return one && (one.state === "held" || one.state === "kept") && one.sentAt === null ? undo(key) : null;
+  return one && (one.state === "held" || one.state === "kept") && one.sentAt === null ? withdraw(key) : null;
 }
 
 /** @param {string} key */
 const wasRefused = (key) => entries.peek().some((each) => each.key === key && each.state === "refused");
 
 /** @param {Step} step @returns {Promise<Step[]>} */
-async function sendBack(step) {
+async function sendReversal(step) {
   const now = row(step.id);
   if (!now) return [];
   const found = [];
@@ -215,20 +215,20 @@ async function sendBack(step) {
 }
 
 /** @param {Step} step */
-function isAsLeft({ id, left }) {
+function isUnchanged({ id, left }) {
   const now = row(id);
-  return Boolean(now && agrees(now, left));
+  return Boolean(now && matchesGuard(now, left));
 }
 
 /** @param {Change} change @param {Step[]} lost */
-async function lostWords(change, lost) {
+async function notUndoneText(change, lost) {
   const [first] = lost;
-  const by = lost.length === 1 && first ? await changedBy(first.id, first.left) : null;
+  const by = lost.length === 1 && first ? await lastChangedBy(first.id, first.left) : null;
   return lost.length === change.steps.length ? t.actions.cantUndo(change.what, by) : t.actions.cantUndoSome(change.what, lost.length, change.steps.length);
 }
 
 /** Who changed a field of a conversation last; null if that is not known. @param {string} id @param {Guard} left @returns {Promise<string|null>} */
-export async function changedBy(id, left) {
+export async function lastChangedBy(id, left) {
   const fields = Object.keys(left);
   const page = await get(`conversations/${id}/activity`, { limit: 20 }).catch(() => null);
   const found = page?.items.find((/** @type {any} */ each) => each.changes?.some((/** @type {any} */ one) => fields.includes(one.field)));

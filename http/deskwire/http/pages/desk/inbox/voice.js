@@ -2,11 +2,11 @@
 /** Recording in the browser: speech that becomes a reply, or is written down word for word, in the box. Nothing is sent by it. */
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Button, Icon, say, setting } from "../ui/parts.js";
+import { Button, Icon, notify, setting } from "../ui/parts.js";
 import { call, upload } from "../core/api.js";
 
-const RATE = 16_000;
-const MOST_S = 300;
+const SAMPLE_RATE_HZ = 16_000;
+const RECORDING_MAX_S = 300;
 /** How what was said is used. */
 const mode = setting("voiceMode", /** @type {"smart"|"dictate"} */ ("smart"));
 
@@ -31,23 +31,23 @@ export function wav(samples, rate) {
 }
 
 /** A recording as the service takes it: one channel, 16 kHz. @param {Blob} recorded */
-async function converted(recorded) {
+async function toWav(recorded) {
   const context = new AudioContext();
   try {
     const decoded = await context.decodeAudioData(await recorded.arrayBuffer());
-    const offline = new OfflineAudioContext(1, Math.max(1, Math.ceil(decoded.duration * RATE)), RATE);
+    const offline = new OfflineAudioContext(1, Math.max(1, Math.ceil(decoded.duration * SAMPLE_RATE_HZ)), SAMPLE_RATE_HZ);
     const source = offline.createBufferSource();
     source.buffer = decoded;
     source.connect(offline.destination);
     source.start();
-    return wav((await offline.startRendering()).getChannelData(0), RATE);
+    return wav((await offline.startRendering()).getChannelData(0), SAMPLE_RATE_HZ);
   } finally {
     await context.close();
   }
 }
 
 /** Has the service make a text of a recording; the recording is not kept. @param {string} id @param {Blob} file */
-async function written(id, file) {
+async function transcribe(id, file) {
   const kept = await upload(file, "voice.wav");
   try {
     return /** @type {{reply: string, transcript: string}} */ (await call("POST", `conversations/${id}/voice-reply`, { body: { audioUrl: kept.url, mode: mode.value } }));
@@ -70,21 +70,21 @@ export function Voice({ id, insert, close }) {
     const timer = setInterval(() => {
       const now = Math.floor((Date.now() - begun) / 1000);
       setSeconds(now);
-      if (now >= MOST_S) (say(t.voice.tooLong), stop());
+      if (now >= RECORDING_MAX_S) (notify(t.voice.tooLong), stop());
     }, 250);
     return () => clearInterval(timer);
   }, [state]);
   const use = async (/** @type {Blob[]} */ parts, /** @type {string} */ type) => {
     setState("working");
     try {
-      const { reply } = await written(id, await converted(new Blob(parts, { type })));
+      const { reply } = await transcribe(id, await toWav(new Blob(parts, { type })));
       if (left.current) return;
-      if (!reply.trim()) say(t.voice.empty, { bad: true });
-      else (insert(reply), say(t.voice.done));
+      if (!reply.trim()) notify(t.voice.empty, { bad: true });
+      else (insert(reply), notify(t.voice.done));
       close();
     } catch (error) {
       if (left.current) return;
-      say(t.voice.failed(/** @type {Error} */ (error).message), { bad: true });
+      notify(t.voice.failed(/** @type {Error} */ (error).message), { bad: true });
       setState("ready");
     }
   };
@@ -99,7 +99,7 @@ export function Voice({ id, insert, close }) {
       made.start();
       setState("recording");
     } catch {
-      say(t.voice.refused, { bad: true });
+      notify(t.voice.refused, { bad: true });
     }
   };
   const stop = () => recorder.current?.state === "recording" && recorder.current.stop();

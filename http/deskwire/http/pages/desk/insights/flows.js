@@ -5,13 +5,13 @@ import { t } from "./texts.js";
 import { Ago, Button, cx } from "../ui/parts.js";
 import { Problem, call } from "../core/api.js";
 import { Field, Form } from "../ui/form.js";
-import { Grey } from "../ui/loading.js";
+import { LoadingLines } from "../ui/loading.js";
 /** @import { Values } from "../ui/form.js" */
 
 /** @typedef {{flowId: string|null, actionId: number|null, runs: number, since: string|null}} WaitingAt */
 
 /** What an action does, in words. @param {any} action */
-function says(action) {
+function actionText(action) {
   switch (action.type) {
     case "message": case "buttons": case "form": return html`<p dir="auto">${action.text}</p>`;
     case "wait": return html`<p>${t.workflows.seconds(action.seconds)}</p>`;
@@ -53,13 +53,13 @@ export const Flows = ({ flows, waiting, here = null, id = "flow-" }) => html`<ol
     const waits = waiting.find((each) => each.actionId === action.id && each.flowId === flow.id);
     return html`<li key=${action.id} class=${cx("step", action.id === here && "here")} aria-current=${action.id === here ? "step" : undefined}><span class="no">${action.id}</span><div>
       <div class="kind">${t.workflows.actions[/** @type {"message"} */ (action.type)]}${waits && html`<span class="chip waits">${t.workflows.wait(waits.runs)}${waits.since && html`, ${t.workflows.since} <${Ago} at=${waits.since} />`}</span>`}${action.id === here && html`<span class="chip accent">${t.workflows.waitsHere}</span>`}</div>
-      ${says(action)}
+      ${actionText(action)}
       ${exits(action).length > 0 && html`<ul class="exits">${exits(action).map((each) => html`<li key=${each.label}><bdi>${each.label}</bdi> <${Target} to=${each.to} id=${id} /></li>`)}</ul>`}
     </div></li>`;
   })}</ol></li>`)}</ol>`;
 
 /** @param {{event: any}} props */
-function Told({ event }) {
+function SimulatedEvent({ event }) {
   const did = t.workflows.did;
   if (event.type === "message") return html`<li dir="auto"><span class="sr">${did.message}</span>${event.text}</li>`;
   if (event.type === "answer") return html`<li class="answer" dir="auto"><span class="sr">${did.answer}</span>${event.text || t.workflows.nothingFilledIn}</li>`;
@@ -72,7 +72,7 @@ function Told({ event }) {
 const TYPES = /** @type {Record<string, string>} */ ({ email: "email", number: "number", date: "date" });
 
 /** The fields of a form, as the contact would fill them in. @param {{action: any, answer: (value: any) => Promise<void>}} props */
-function Asked({ action, answer }) {
+function FormFields({ action, answer }) {
   const save = (/** @type {Values} */ form) => {
     /** @type {Record<string, any>} */
     const value = {};
@@ -87,11 +87,11 @@ function Asked({ action, answer }) {
 }
 
 /** @param {{action: any, answer: (value: any) => Promise<void>}} props */
-const Picked = ({ action, answer }) => html`<div class="options" role="group" aria-label=${t.workflows.options}>${action.options.map((/** @type {any} */ each) => html`<${Button} key=${each.id} label=${each.label} press=${() => answer(each.id).catch(() => {})} />`)}</div>
+const OptionButtons = ({ action, answer }) => html`<div class="options" role="group" aria-label=${t.workflows.options}>${action.options.map((/** @type {any} */ each) => html`<${Button} key=${each.id} label=${each.label} press=${() => answer(each.id).catch(() => {})} />`)}</div>
   ${action.allowText && html`<${Form} save=${(/** @type {Values} */ form) => answer(form.text("value") ?? "")} label=${t.workflows.answer}><${Field} name="value" label=${t.workflows.orText} /><//>`}`;
 
 /** Attributes as lines `name = value`; a value is JSON, else a text. @param {string} text @returns {Record<string, any>} */
-export function attributesOf(text) {
+export function parseAttributes(text) {
   const lines = text.split("\n").map((each) => each.trim()).filter(Boolean);
   return Object.fromEntries(lines.map((line) => {
     const at = line.includes("=") ? line.indexOf("=") : line.length;
@@ -129,14 +129,14 @@ export function TryOut({ flows }) {
   const answer = (/** @type {any} */ value) => go([...answers, value]);
   const again = (/** @type {any[]} */ next) => () => void go(next).catch(() => {});
   if (!course)
-    return html`<p class="muted">${t.workflows.tryText}</p><${Form} save=${(/** @type {Values} */ form) => go([], attributesOf(form.raw("attributes")))} label=${t.workflows.tryIt}>
+    return html`<p class="muted">${t.workflows.tryText}</p><${Form} save=${(/** @type {Values} */ form) => go([], parseAttributes(form.raw("attributes")))} label=${t.workflows.tryIt}>
       <${Field} name="attributes" label=${t.workflows.attributes} hint=${t.workflows.attributesHint} rows=${3} mono /><//>`;
   const { waits, ended } = course;
   return html`<div class="columns"><section class="part" aria-label=${t.workflows.course}>
-      <ol class="course" aria-live="polite">${course.events.map((/** @type {any} */ each, /** @type {number} */ i) => html`<${Told} key=${i} event=${each} />`)}</ol>
-      ${busy && html`<${Grey} />`}
-      ${waits?.action.type === "buttons" && html`<${Picked} key=${answers.length} action=${waits.action} answer=${answer} />`}
-      ${waits?.action.type === "form" && html`<${Asked} key=${answers.length} action=${waits.action} answer=${answer} />`}
+      <ol class="course" aria-live="polite">${course.events.map((/** @type {any} */ each, /** @type {number} */ i) => html`<${SimulatedEvent} key=${i} event=${each} />`)}</ol>
+      ${busy && html`<${LoadingLines} />`}
+      ${waits?.action.type === "buttons" && html`<${OptionButtons} key=${answers.length} action=${waits.action} answer=${answer} />`}
+      ${waits?.action.type === "form" && html`<${FormFields} key=${answers.length} action=${waits.action} answer=${answer} />`}
       ${ended && html`<p role="status"><strong>${ended.stopped ? t.workflows.stopped : t.workflows.outcomes[/** @type {"completed"} */ (ended.reason)]}</strong> ${ended.stopped && t.workflows.whyStopped[/** @type {"step_limit"} */ (ended.stopped)]}</p>`}
       ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
       <div class="options"><${Button} icon="reopen" label=${t.workflows.fromStart} press=${() => setCourse(null)} />${answers.length > 0 && html`<${Button} icon="left" label=${t.workflows.stepBack} press=${again(answers.slice(0, -1))} />`}</div>

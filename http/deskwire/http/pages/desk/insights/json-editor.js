@@ -3,12 +3,12 @@
 import { html, useEffect, useId, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { cx } from "../ui/parts.js";
-import { useKeptForm } from "../ui/form-draft.js";
+import { useFormDraft } from "../ui/form-draft.js";
 
 /** @typedef {{line: number, path: string, code: string, message: string}} LineProblem */
 /** @typedef {{value: any, problems: LineProblem[], checking: boolean, failed: any}} Checked  value: undefined for a text that is no JSON */
 
-const PAUSE_MS = 300;
+const CHECK_DELAY_MS = 300;
 
 /** A definition as it is shown to be edited. @param {any} value */
 export const pretty = (value) => JSON.stringify(value, null, 2);
@@ -20,7 +20,7 @@ export const pretty = (value) => JSON.stringify(value, null, 2);
 export function useProblems(text, ask) {
   const [known, set] = useState(/** @type {Checked} */ ({ value: undefined, problems: [], checking: true, failed: null }));
   useEffect(() => {
-    const found = parsed(text);
+    const found = parseJson(text);
     if ("message" in found) return set({ value: undefined, problems: [{ line: found.line, path: "", code: "not_json", message: t.editor.notJson(found.message) }], checking: false, failed: null });
     set((before) => ({ ...before, value: found.value, checking: true }));
     let left = false;
@@ -32,7 +32,7 @@ export function useProblems(text, ask) {
       } catch (failed) {
         if (!left) set((before) => ({ ...before, checking: false, failed }));
       }
-    }, PAUSE_MS);
+    }, CHECK_DELAY_MS);
     return () => ((left = true), clearTimeout(timer));
   }, [text]);
   return known;
@@ -50,7 +50,7 @@ export function Editor({ label, text, change, of }) {
   const id = useId();
   const box = useRef(/** @type {HTMLTextAreaElement|null} */ (null));
   const whole = useRef(/** @type {HTMLElement|null} */ (null));
-  useKeptForm(whole, !change);
+  useFormDraft(whole, !change);
   const rows = text.split("\n").length;
   const byLine = Map.groupBy(of.problems, (each) => each.line);
   const jump = (/** @type {number} */ line) => {
@@ -72,9 +72,9 @@ export function Editor({ label, text, change, of }) {
 }
 
 const TOKEN = /"(?:[^"\\\n]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+|\n/g;
-const escaped = (/** @type {string|number} */ name) => String(name).replaceAll("~", "~0").replaceAll("/", "~1");
+const escapePointer = (/** @type {string|number} */ name) => String(name).replaceAll("~", "~0").replaceAll("/", "~1");
 
-/** @typedef {{pointer: string, next: number|null, key: string|null}} Around  an object has `key`, an array counts with `next` */
+/** @typedef {{pointer: string, next: number|null, key: string|null}} Container  an object has `key`, an array counts with `next` */
 
 /**
  * The line, from 1, on which each value of a valid JSON text begins; that of a member is the line of its name.
@@ -82,13 +82,13 @@ const escaped = (/** @type {string|number} */ name) => String(name).replaceAll("
  */
 export function linesOf(text) {
   const lines = new Map([["", 1]]);
-  /** @type {Around[]} */
+  /** @type {Container[]} */
   const around = [];
   let line = 1;
   let begun = false;
   const here = () => {
     const last = around.at(-1);
-    return last ? `${last.pointer}/${escaped(last.next ?? last.key ?? "")}` : "";
+    return last ? `${last.pointer}/${escapePointer(last.next ?? last.key ?? "")}` : "";
   };
   const value = () => {
     if (!lines.has(here()) || !begun) lines.set(here(), line);
@@ -117,7 +117,7 @@ export function lineAt(lines, pointer) {
 }
 
 /** The value of a JSON text, or the line on which it is none, and why. @param {string} text @returns {{value: any} | {line: number, message: string}} */
-export function parsed(text) {
+export function parseJson(text) {
   try {
     return { value: JSON.parse(text) };
   } catch (error) {

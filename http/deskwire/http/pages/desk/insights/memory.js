@@ -2,14 +2,14 @@
 /** What is remembered of a contact: named entries that are added, changed and forgotten. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, say } from "../ui/parts.js";
+import { Ago, Button, Empty, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call } from "../core/api.js";
 import { may } from "../core/session.js";
 import { Frame } from "../ui/frame.js";
 import { Field, Form } from "../ui/form.js";
-import { Gone } from "../ui/confirm-dialog.js";
-import { Link, ask, query } from "../ui/link.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { ListTable } from "../ui/table.js";
 import { useCall, useList } from "../ui/loading.js";
 import "./page-parts.js";
@@ -26,7 +26,7 @@ function Contacts() {
     { label: t.memory.email, less: true, cell: (/** @type {any} */ row) => html`<bdi>${row.email ?? "–"}</bdi>` },
     { label: t.memory.userId, cell: (/** @type {any} */ row) => html`<bdi class="mono">${row.userId}</bdi>` },
   ];
-  const tools = html`<label class="label"><span>${t.search}</span><input class="field" type="search" value=${q} onChange=${(/** @type {any} */ event) => ask({ q: event.target.value.trim() })} /></label>`;
+  const tools = html`<label class="label"><span>${t.search}</span><input class="field" type="search" value=${q} onChange=${(/** @type {any} */ event) => setQuery({ q: event.target.value.trim() })} /></label>`;
   return html`<${Frame} title=${t.pages.memory} calls=${[of.call]} tools=${tools}><p class="muted">${t.memory.choose}</p>
     <${ListTable} of=${of} caption=${t.memory.contacts} columns=${columns} empty=${html`<${Empty} icon="person" title=${q ? t.nothingFound : t.memory.nobody} />`} /><//>`;
 }
@@ -37,7 +37,7 @@ function Edit({ path, entry, close, done }) {
     const rest = { content: form.raw("content"), description: form.text("description") ?? null };
     if (entry) await call("PATCH", `${path}/${encodeURIComponent(entry.name)}`, { body: rest });
     else await call("POST", path, { body: { name: form.text("name") ?? "", content: rest.content, ...(rest.description ? { description: rest.description } : {}) } });
-    say(t.memory.saved);
+    notify(t.memory.saved);
     close();
     await done();
   };
@@ -49,7 +49,7 @@ function Edit({ path, entry, close, done }) {
 }
 
 /** @param {{id: string}} props */
-function Remembered({ id }) {
+function ContactMemory({ id }) {
   const path = `sessions/${encodeURIComponent(id)}/memory`;
   const of = useList(path);
   const off = useCall(path, { limit: 1 });
@@ -65,7 +65,7 @@ function Remembered({ id }) {
   ];
   const forget = async () => {
     await call("DELETE", shown?.entry ? `${path}/${encodeURIComponent(shown.entry.name)}` : path);
-    say(t.memory.forgotten);
+    notify(t.memory.forgotten);
     await of.reload();
   };
   const disabled = off.data?.reason === "disabled";
@@ -73,9 +73,9 @@ function Remembered({ id }) {
   return html`<${Frame} title=${name} face=${html`<bdi>${name}</bdi>`} up=${{ to: "memory", label: t.pages.memory }} calls=${[of.call]} actions=${actions}>
     ${disabled ? html`<${Empty} icon="pause" title=${t.memory.off} text=${t.memory.offText} />` : html`<${ListTable} of=${of} caption=${t.pages.memory} columns=${columns} empty=${html`<${Empty} icon="info" title=${t.memory.nothing} text=${t.memory.nothingText} />`} />`}
     ${shown?.what === "edit" && html`<${Edit} path=${path} entry=${shown.entry ?? null} close=${() => show(null)} done=${of.reload} />`}
-    ${(shown?.what === "remove" || shown?.what === "clear") && html`<${Gone} title=${shown.entry ? t.memory.forget : t.memory.clear} loses=${[shown.entry ? t.memory.losesOne(shown.entry.name) : t.memory.losesAll(name)]} stays=${[t.memory.stays]} label=${t.memory.forget} run=${forget} close=${() => show(null)} />`}
+    ${(shown?.what === "remove" || shown?.what === "clear") && html`<${ConfirmDialog} title=${shown.entry ? t.memory.forget : t.memory.clear} loses=${[shown.entry ? t.memory.losesOne(shown.entry.name) : t.memory.losesAll(name)]} stays=${[t.memory.stays]} label=${t.memory.forget} run=${forget} close=${() => show(null)} />`}
   <//>`;
 }
 
 /** @param {{id: string|null}} props */
-export const Page = ({ id }) => (id ? html`<${Remembered} id=${id} />` : html`<${Contacts} />`);
+export const Page = ({ id }) => (id ? html`<${ContactMemory} id=${id} />` : html`<${Contacts} />`);

@@ -2,8 +2,8 @@
 /** What the pages of this group share: parts of a page by its address, downloads, and the style. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { say } from "../ui/parts.js";
-import { address, credentials, refusal } from "../core/api.js";
+import { notify } from "../ui/parts.js";
+import { address, credentials, problemOf } from "../core/api.js";
 import { place } from "../core/session.js";
 import { Link, query } from "../ui/link.js";
 
@@ -30,7 +30,7 @@ export const Choose = ({ label, value, of, set }) => html`<label class="label"><
 export async function download(path, query, name) {
   try {
     const response = await fetch(address(path, query), { headers: credentials.project ? { project: credentials.project } : {}, cache: "no-store" });
-    if (!response.ok) throw refusal(response.status, await response.text(), (header) => response.headers.get(header), path);
+    if (!response.ok) throw problemOf(response.status, await response.text(), (header) => response.headers.get(header), path);
     const url = URL.createObjectURL(await response.blob());
     const link = document.createElement("a");
     link.href = url;
@@ -38,7 +38,7 @@ export async function download(path, query, name) {
     link.click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   } catch (error) {
-    say(t.downloadFailed(/** @type {Error} */ (error).message), { bad: true });
+    notify(t.downloadFailed(/** @type {Error} */ (error).message), { bad: true });
   }
 }
 
@@ -53,6 +53,6 @@ export function daysAgo(days) {
 }
 
 /** A figure as people read it; a dash for none. @param {number|null|undefined} n */
-export const figure = (n) => (n === null || n === undefined ? "–" : n.toLocaleString(undefined, { maximumFractionDigits: 2 }));
+export const figureText = (n) => (n === null || n === undefined ? "–" : n.toLocaleString(undefined, { maximumFractionDigits: 2 }));
 /** A day of the API in words. @param {string} day */
 export const dayName = (day) => new Date(`${day}T00:00:00`).toLocaleDateString(undefined, { dateStyle: "medium" });

@@ -2,7 +2,7 @@
 /** The definition of a survey, edited with its problems beside each line and published as a version; and the versions there are. */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, say } from "../ui/parts.js";
+import { Ago, Button, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { may } from "../core/session.js";
@@ -10,7 +10,7 @@ import { States, useCall, useList } from "../ui/loading.js";
 import { ListTable } from "../ui/table.js";
 import { Copied } from "../ui/secret.js";
 import { Editor, pretty, useProblems } from "./json-editor.js";
-import { Meanwhile, useSaving } from "../ui/conflict.js";
+import { ConflictDialog, useSave } from "../ui/conflict.js";
 /** @import { Loaded } from "../ui/loading.js" */
 
 /** @param {{of: Loaded}} props */
@@ -19,7 +19,7 @@ export function Definition({ of }) {
   const published = pretty(of.data.definition);
   const [text, setText] = useState(published);
   const [busy, setBusy] = useState(false);
-  const saving = useSaving(of, () => of.data);
+  const saving = useSave(of, () => of.data);
   const checked = useProblems(text, async (definition) => (await call("POST", `${path}/validate`, { body: { definition } })).errors);
   const edits = may("surveys.manage");
   const same = checked.value !== undefined && pretty(checked.value) === published;
@@ -28,21 +28,21 @@ export function Definition({ of }) {
     setBusy(true);
     try {
       if (await saving.save("POST", `${path}/versions`, { definition: checked.value })) {
-        say(t.surveys.published);
+        notify(t.surveys.published);
         await of.reload();
       }
     } catch (error) {
-      say(/** @type {Error} */ (error).message, { bad: true });
+      notify(/** @type {Error} */ (error).message, { bad: true });
     } finally {
       setBusy(false);
     }
   };
-  const late = saving.late;
+  const conflict = saving.conflict;
   return html`<p class="muted">${edits ? t.surveys.definitionText(of.data.version) : t.surveys.definitionRead(of.data.version)}</p>
     <${Editor} label=${t.surveys.definition} text=${text} change=${edits ? setText : undefined} of=${checked} />
     ${edits && html`<div class="options"><${Button} kind="primary" label=${busy ? t.doing : t.surveys.publish(of.data.version + 1)} disabled=${busy || checked.checking || Boolean(why) || checked.value === undefined} why=${why} press=${publish} />
       <${Button} label=${t.editor.back} disabled=${text === published} press=${() => setText(published)} /></div>`}
-    ${late && html`<${Meanwhile} fields=${late.fields({ definition: t.surveys.definition })} keep=${late.keep} save=${late.save} close=${late.close} />`}`;
+    ${conflict && html`<${ConflictDialog} fields=${conflict.fields({ definition: t.surveys.definition })} keep=${conflict.keep} save=${conflict.save} close=${conflict.close} />`}`;
 }
 
 /** @param {{survey: any, number: number, close: () => void}} props */
@@ -54,10 +54,10 @@ function Version({ survey, number, close }) {
     setBusy(true);
     try {
       await call("POST", `engagement/surveys/${survey.id}/versions`, { key, body: { definition: of.data.definition } });
-      say(t.surveys.published);
+      notify(t.surveys.published);
       close();
     } catch (error) {
-      say(/** @type {Error} */ (error).message, { bad: true });
+      notify(/** @type {Error} */ (error).message, { bad: true });
       setBusy(false);
     }
   };

@@ -2,17 +2,17 @@
 /** What a survey says: scores over time, insights with their refresh, and how often each answer was given. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, say } from "../ui/parts.js";
+import { Ago, Button, notify } from "../ui/parts.js";
 import { call } from "../core/api.js";
 import { may } from "../core/session.js";
 import { Chart } from "../ui/chart.js";
 import { Section } from "../ui/frame.js";
-import { ask, query } from "../ui/link.js";
+import { setQuery, query } from "../ui/link.js";
 import { States, useCall } from "../ui/loading.js";
 import { Bar, Table } from "../ui/table.js";
-import { Choose, dayName, daysAgo, figure, timezone } from "./page-parts.js";
+import { Choose, dayName, daysAgo, figureText, timezone } from "./page-parts.js";
 
-const LOOK_MS = 1000;
+const POLL_INTERVAL_MS = 1000;
 const SCORED = ["nps", "csat", "ces", "rating", "number"];
 
 /** @param {{survey: any}} props */
@@ -21,8 +21,8 @@ export function Figures({ survey }) {
   const bucket = Number(days) > 100 ? "month" : Number(days) > 31 ? "week" : "day";
   const of = useCall(`engagement/surveys/${survey.id}/figures`, { from: daysAgo(Number(days)), timezone, bucket, version: version || null });
   return html`<div class="part-tools" role="search" aria-label=${t.filters}>
-      <${Choose} label=${t.period} value=${days} set=${(/** @type {string} */ value) => ask({ days: value === "90" ? null : value })} of=${t.periods} />
-      <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => ask({ version: value })} of=${[["", t.surveys.allVersions], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
+      <${Choose} label=${t.period} value=${days} set=${(/** @type {string} */ value) => setQuery({ days: value === "90" ? null : value })} of=${t.periods} />
+      <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => setQuery({ version: value })} of=${[["", t.surveys.allVersions], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
     </div>
     <${States} of=${of}>${(/** @type {any} */ data) => html`<${Scores} figures=${data} />`}<//>
     <${Insights} survey=${survey} version=${version} last=${of.data?.refresh} />
@@ -36,12 +36,12 @@ function Scores({ figures }) {
   const noon = (/** @type {string} */ day) => `${day}T12:00:00`;
   const label = (/** @type {string} */ at) => dayName(at.slice(0, 10));
   return html`<dl class="facts">
-      <div><dt>${t.surveys.responses}</dt><dd class="big">${figure(figures.responses)}</dd></div>
-      ${scored.map((/** @type {any} */ each) => html`<div key=${each.id}><dt><bdi>${each.title}</bdi></dt><dd><span class="big">${figure(each.score)}</span> <span class="muted">${t.surveys.scoreNames[/** @type {"nps"} */ (each.type)]}, ${t.surveys.ofAnswers(each.answered)}</span></dd></div>`)}
+      <div><dt>${t.surveys.responses}</dt><dd class="big">${figureText(figures.responses)}</dd></div>
+      ${scored.map((/** @type {any} */ each) => html`<div key=${each.id}><dt><bdi>${each.title}</bdi></dt><dd><span class="big">${figureText(each.score)}</span> <span class="muted">${t.surveys.scoreNames[/** @type {"nps"} */ (each.type)]}, ${t.surveys.ofAnswers(each.answered)}</span></dd></div>`)}
     </dl>
     <div class="pair-of part">
-      ${main && html`<${Chart} title=${t.surveys.scoreOver(t.surveys.scoreNames[/** @type {"nps"} */ (main.type)])} at=${main.series.map((/** @type {any} */ each) => noon(each.day))} label=${label} series=${[{ label: t.surveys.scoreNames[/** @type {"nps"} */ (main.type)], values: main.series.map((/** @type {any} */ each) => each.score) }]} summary=${t.surveys.scoreSummary(figure(main.series[0]?.score), figure(main.series.at(-1)?.score))} />`}
-      <${Chart} title=${t.surveys.responsesOver} at=${figures.series.map((/** @type {any} */ each) => noon(each.day))} label=${label} series=${[{ label: t.surveys.responses, values: figures.series.map((/** @type {any} */ each) => each.responses), bars: true, colour: "--good" }]} summary=${t.surveys.responsesSummary(figure(figures.responses))} />
+      ${main && html`<${Chart} title=${t.surveys.scoreOver(t.surveys.scoreNames[/** @type {"nps"} */ (main.type)])} at=${main.series.map((/** @type {any} */ each) => noon(each.day))} label=${label} series=${[{ label: t.surveys.scoreNames[/** @type {"nps"} */ (main.type)], values: main.series.map((/** @type {any} */ each) => each.score) }]} summary=${t.surveys.scoreSummary(figureText(main.series[0]?.score), figureText(main.series.at(-1)?.score))} />`}
+      <${Chart} title=${t.surveys.responsesOver} at=${figures.series.map((/** @type {any} */ each) => noon(each.day))} label=${label} series=${[{ label: t.surveys.responses, values: figures.series.map((/** @type {any} */ each) => each.responses), bars: true, colour: "--good" }]} summary=${t.surveys.responsesSummary(figureText(figures.responses))} />
     </div>`;
 }
 
@@ -73,14 +73,14 @@ function Insights({ survey, version, last }) {
         setRefresh({ ...refresh }); // looks again
       }
     };
-    const timer = setTimeout(look, LOOK_MS);
+    const timer = setTimeout(look, POLL_INTERVAL_MS);
     return () => clearTimeout(timer);
   }, [refresh]);
   const begin = async () => {
     try {
       setRefresh(await call("POST", `${path}/refresh`));
     } catch (error) {
-      say(/** @type {Error} */ (error).message, { bad: true });
+      notify(/** @type {Error} */ (error).message, { bad: true });
     }
   };
   const actions = html`${running && html`<label class="muted">${t.surveys.refreshing} <progress max="1" value=${refresh.progress}></progress></label>`}
@@ -103,11 +103,11 @@ function Known({ of }) {
     <div class="pair-of">
       ${of.themes.length > 0 && html`<div><h3>${t.surveys.themes}</h3><${Table} quiet caption=${t.surveys.themes} rows=${of.themes} columns=${[theme,
         { label: t.surveys.sentiment, cell: (/** @type {any} */ row) => html`<span class=${`chip ${row.sentiment === "negative" ? "bad" : row.sentiment === "positive" ? "good" : ""}`}>${t.surveys.sentiments[/** @type {"neutral"} */ (row.sentiment)]}</span>` },
-        { label: t.surveys.mentions, num: true, cell: (/** @type {any} */ row) => html`${figure(row.count)} <${Bar} share=${row.count / mentions} />` }]} /></div>`}
+        { label: t.surveys.mentions, num: true, cell: (/** @type {any} */ row) => html`${figureText(row.count)} <${Bar} share=${row.count / mentions} />` }]} /></div>`}
       ${of.drivers.length > 0 && html`<div><h3>${t.surveys.drivers}</h3><${Table} quiet caption=${t.surveys.drivers} rows=${of.drivers} columns=${[name,
-        { label: t.surveys.answers, num: true, cell: (/** @type {any} */ row) => figure(row.count) },
-        { label: t.surveys.impact, num: true, cell: (/** @type {any} */ row) => html`${row.impact > 0 ? "+" : ""}${figure(row.impact)} <${Bar} share=${Math.abs(row.impact) / impact} />` }]} /></div>`}
+        { label: t.surveys.answers, num: true, cell: (/** @type {any} */ row) => figureText(row.count) },
+        { label: t.surveys.impact, num: true, cell: (/** @type {any} */ row) => html`${row.impact > 0 ? "+" : ""}${figureText(row.impact)} <${Bar} share=${Math.abs(row.impact) / impact} />` }]} /></div>`}
       ${of.segments.length > 0 && html`<div><h3>${t.surveys.segments}</h3><${Table} quiet caption=${t.surveys.segments} rows=${of.segments} columns=${[name,
-        { label: t.surveys.size, num: true, cell: (/** @type {any} */ row) => figure(row.size) }, { label: t.surveys.score, num: true, cell: (/** @type {any} */ row) => figure(row.score) }]} /></div>`}
+        { label: t.surveys.size, num: true, cell: (/** @type {any} */ row) => figureText(row.size) }, { label: t.surveys.score, num: true, cell: (/** @type {any} */ row) => figureText(row.score) }]} /></div>`}
     </div>`;
 }

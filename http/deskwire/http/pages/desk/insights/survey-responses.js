@@ -2,19 +2,19 @@
 /** The responses to a survey: filtered, read one by one, exported, deleted. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Empty, say } from "../ui/parts.js";
+import { Button, Empty, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call } from "../core/api.js";
 import { may } from "../core/session.js";
 import { Pairs } from "../ui/frame.js";
-import { Gone } from "../ui/confirm-dialog.js";
-import { ask, query } from "../ui/link.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { setQuery, query } from "../ui/link.js";
 import { useCall, useList } from "../ui/loading.js";
 import { ListTable } from "../ui/table.js";
 import { Choose, download } from "./page-parts.js";
 
 /** The titles of questions and the labels of choices of a definition, in its primary language. @param {any} definition */
-function named(definition) {
+function definitionTexts(definition) {
   const inWords = (/** @type {Record<string, string>} */ texts) => texts[definition.primaryLanguage] ?? Object.values(texts)[0] ?? "";
   const questions = new Map(definition.questions.map((/** @type {any} */ each) => [each.id, each]));
   const label = (/** @type {any} */ question, /** @type {any} */ value) => inWords(question?.choices?.find((/** @type {any} */ each) => each.id === value)?.label ?? {}) || String(value);
@@ -24,18 +24,18 @@ function named(definition) {
   };
 }
 
-/** @param {{survey: any, response: any, names: ReturnType<typeof named>, close: () => void, gone: () => Promise<unknown>}} props */
-function One({ survey, response, names, close, gone }) {
+/** @param {{survey: any, response: any, names: ReturnType<typeof definitionTexts>, close: () => void, gone: () => Promise<unknown>}} props */
+function ResponseDialog({ survey, response, names, close, gone }) {
   const [removes, remove] = useState(false);
   // An answer to a version that is no longer published may be about a question that this one does not ask.
   const of = useCall(response.version === survey.version ? null : `engagement/surveys/${survey.id}/versions/${response.version}`);
-  const words = of.data ? named(of.data.definition) : names;
+  const words = of.data ? definitionTexts(of.data.definition) : names;
   const run = async () => {
     await call("DELETE", `engagement/surveys/${survey.id}/responses/${response.id}`);
-    say(t.surveys.responseRemoved);
+    notify(t.surveys.responseRemoved);
     await gone();
   };
-  if (removes) return html`<${Gone} title=${t.surveys.removeResponse} loses=${t.surveys.losesResponse} label=${t.surveys.removeResponse} run=${run} close=${close} />`;
+  if (removes) return html`<${ConfirmDialog} title=${t.surveys.removeResponse} loses=${t.surveys.losesResponse} label=${t.surveys.removeResponse} run=${run} close=${close} />`;
   return html`<${Dialog} title=${t.surveys.response} close=${close}><div class="body">
     <${Pairs} of=${[[t.surveys.contact, response.contact ? html`<bdi>${response.contact.userId}</bdi>` : t.surveys.anonymous], [t.surveys.version, response.version], [t.surveys.language, response.language], ...Object.entries(response.answers).map(([id, value]) => [html`<bdi>${words.title(id)}</bdi>`, html`<bdi>${words.answer(id, value)}</bdi>`])]} />
     ${may("surveys.manage") && html`<div class="actions"><${Button} kind="danger" label=${t.surveys.removeResponse} press=${() => remove(true)} /></div>`}
@@ -48,7 +48,7 @@ export function Responses({ survey, changed }) {
   const wanted = { version: version || null, language: language || null, since: since ? new Date(`${since}T00:00:00`).toISOString() : null, contact: contact || null };
   const of = useList(`engagement/surveys/${survey.id}/responses`, wanted);
   const [open, setOpen] = useState(/** @type {any} */ (null));
-  const names = named(survey.definition);
+  const names = definitionTexts(survey.definition);
   const first = (/** @type {any} */ row) => Object.entries(row.answers).map(([id, value]) => names.answer(id, value)).join(" · ") || t.surveys.noAnswers;
   const columns = [
     { label: t.surveys.answers, cell: (/** @type {any} */ row) => html`<button type="button" class="link" onClick=${() => setOpen(row)}><bdi>${first(row).slice(0, 160)}</bdi></button>` },
@@ -59,13 +59,13 @@ export function Responses({ survey, changed }) {
   ];
   const filtered = version || language || since || contact;
   return html`<div class="part-tools" role="search" aria-label=${t.filters}>
-      <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => ask({ version: value })} of=${[["", t.any], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
-      <${Choose} label=${t.surveys.language} value=${language} set=${(/** @type {string} */ value) => ask({ language: value })} of=${[["", t.any], ...survey.definition.languages.map((/** @type {string} */ each) => [each, each])]} />
-      <label class="label"><span>${t.since}</span><input class="field" type="date" value=${since} onChange=${(/** @type {any} */ event) => ask({ since: event.target.value })} /></label>
-      <label class="label"><span>${t.surveys.contact}</span><input class="field" type="text" autocomplete="off" value=${contact} onChange=${(/** @type {any} */ event) => ask({ contact: event.target.value.trim() })} /></label>
+      <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => setQuery({ version: value })} of=${[["", t.any], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
+      <${Choose} label=${t.surveys.language} value=${language} set=${(/** @type {string} */ value) => setQuery({ language: value })} of=${[["", t.any], ...survey.definition.languages.map((/** @type {string} */ each) => [each, each])]} />
+      <label class="label"><span>${t.since}</span><input class="field" type="date" value=${since} onChange=${(/** @type {any} */ event) => setQuery({ since: event.target.value })} /></label>
+      <label class="label"><span>${t.surveys.contact}</span><input class="field" type="text" autocomplete="off" value=${contact} onChange=${(/** @type {any} */ event) => setQuery({ contact: event.target.value.trim() })} /></label>
       <span class="grow"></span>
       <${Button} icon="file" label=${t.surveys.csv} press=${() => download(`engagement/surveys/${survey.id}/responses.csv`, wanted, `${survey.id}.csv`)} />
     </div>
     <${ListTable} of=${of} caption=${t.surveys.responses} columns=${columns} empty=${html`<${Empty} icon="check" title=${filtered ? t.nothingFound : t.surveys.noResponses} text=${filtered ? "" : t.surveys.noResponsesText} />`} />
-    ${open && html`<${One} survey=${survey} response=${open} names=${names} close=${() => setOpen(null)} gone=${async () => (await of.reload(), await changed())} />`}`;
+    ${open && html`<${ResponseDialog} survey=${survey} response=${open} names=${names} close=${() => setOpen(null)} gone=${async () => (await of.reload(), await changed())} />`}`;
 }

@@ -2,26 +2,26 @@
 /** Surveys: the list, the dialog for a new one, and one survey with its tabs. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { go, may } from "../core/session.js";
 import { Frame } from "../ui/frame.js";
 import { Field, Form } from "../ui/form.js";
-import { Link, ask, query } from "../ui/link.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { ListTable } from "../ui/table.js";
 import { States, useCall, useList } from "../ui/loading.js";
 import { Choose, Tabs, partShown } from "./page-parts.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Figures } from "./survey-figures.js";
 import { Responses } from "./survey-responses.js";
 import { Definition, Versions } from "./survey-definition.js";
-import { Meanwhile, useSaving } from "../ui/conflict.js";
+import { ConflictDialog, useSave } from "../ui/conflict.js";
 /** @import { Values } from "../ui/form.js" */
 /** @import { Loaded } from "../ui/loading.js" */
 
 /** What a new survey asks until it is edited. @param {string} title */
-const beginning = (title) => ({
+const initialDefinition = (title) => ({
   schemaVersion: "2.0", title, languages: ["en"], primaryLanguage: "en",
   questions: [{ id: "score", type: "nps", title: { en: t.surveys.firstQuestion }, required: true }, { id: "why", type: "text", title: { en: t.surveys.secondQuestion } }],
   logic: [], thankYou: { en: t.surveys.thanks },
@@ -32,7 +32,7 @@ function New({ close }) {
   const [key] = useState(newKey);
   const save = async (/** @type {Values} */ form) => {
     const name = form.text("name") ?? "";
-    const made = await call("POST", "engagement/surveys", { key, body: { name, definition: beginning(name) } });
+    const made = await call("POST", "engagement/surveys", { key, body: { name, definition: initialDefinition(name) } });
     close();
     go(`surveys/${made.id}?part=definition`);
   };
@@ -53,8 +53,8 @@ function List() {
     { label: t.changed, less: true, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.updatedAt} />` },
   ];
   const start = may("surveys.manage") && html`<${Button} kind="primary" icon="plus" label=${t.surveys.add} press=${() => add(true)} />`;
-  const tools = html`<label class="label"><span>${t.search}</span><input class="field" type="search" value=${q} onChange=${(/** @type {any} */ event) => ask({ q: event.target.value.trim() })} /></label>
-    <${Choose} label=${t.surveys.status} value=${status} set=${(/** @type {string} */ value) => ask({ status: value })} of=${[["", t.any], ...Object.entries(t.surveys.statuses)]} />`;
+  const tools = html`<label class="label"><span>${t.search}</span><input class="field" type="search" value=${q} onChange=${(/** @type {any} */ event) => setQuery({ q: event.target.value.trim() })} /></label>
+    <${Choose} label=${t.surveys.status} value=${status} set=${(/** @type {string} */ value) => setQuery({ status: value })} of=${[["", t.any], ...Object.entries(t.surveys.statuses)]} />`;
   return html`<${Frame} title=${t.pages.surveys} calls=${[of.call]} actions=${start} tools=${tools}>
     <${ListTable} of=${of} caption=${t.pages.surveys} columns=${columns} empty=${html`<${Empty} icon="check" title=${q || status ? t.nothingFound : t.surveys.none} text=${q || status ? "" : t.surveys.noneText} />`} />
     ${adds && html`<${New} close=${() => add(false)} />`}
@@ -66,9 +66,9 @@ export const Page = ({ id }) => (id ? html`<${Survey} id=${id} />` : html`<${Lis
 
 /** @param {{of: Loaded, close: () => void}} props */
 function Rename({ of, close }) {
-  const saving = useSaving(of);
+  const saving = useSave(of);
   const save = async (/** @type {Values} */ form) => (await saving.save("PATCH", `engagement/surveys/${of.data.id}`, { name: form.text("name") ?? "" })) && close();
-  if (saving.late) return html`<${Meanwhile} fields=${saving.late.fields(t.fieldNames)} keep=${saving.late.keep} save=${saving.late.save} close=${close} />`;
+  if (saving.conflict) return html`<${ConflictDialog} fields=${saving.conflict.fields(t.fieldNames)} keep=${saving.conflict.keep} save=${saving.conflict.save} close=${close} />`;
   return html`<${Dialog} title=${t.surveys.rename} close=${close}><div class="body"><${Form} save=${save} label=${t.save} cancel=${close}><${Field} name="name" label=${t.surveys.name} initial=${of.data.name} maxlength="200" autofocus /><//></div><//>`;
 }
 
@@ -82,14 +82,14 @@ export function Survey({ id }) {
   const status = async (/** @type {"OPEN"|"CLOSED"} */ to) => {
     try {
       of.put(await call("PATCH", path, { body: { status: to } }));
-      say(t.surveys.nowIs(to));
+      notify(t.surveys.nowIs(to));
     } catch (error) {
-      say(/** @type {Error} */ (error).message, { bad: true });
+      notify(/** @type {Error} */ (error).message, { bad: true });
     }
   };
   const remove = async () => {
     await call("DELETE", path);
-    say(t.surveys.removed(survey.name));
+    notify(t.surveys.removed(survey.name));
     go("surveys");
   };
   const entries = () => [
@@ -108,6 +108,6 @@ export function Survey({ id }) {
       : part === "versions" ? html`<${Versions} survey=${data} />`
       : html`<${Figures} survey=${data} />`}<//>
     ${shown === "rename" && html`<${Rename} of=${of} close=${() => show(null)} />`}
-    ${shown === "remove" && html`<${Gone} title=${t.surveys.remove} loses=${t.surveys.loses(survey.responses, survey.version)} stays=${[t.surveys.contactsStay]} word=${survey.name} label=${t.surveys.remove} run=${remove} close=${() => show(null)} />`}
+    ${shown === "remove" && html`<${ConfirmDialog} title=${t.surveys.remove} loses=${t.surveys.loses(survey.responses, survey.version)} stays=${[t.surveys.contactsStay]} word=${survey.name} label=${t.surveys.remove} run=${remove} close=${() => show(null)} />`}
   <//>`;
 }

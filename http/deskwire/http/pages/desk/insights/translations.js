@@ -2,18 +2,18 @@
 /** Translations: the list of entries with those missing first, and the editor of one entry beside its source. */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call } from "../core/api.js";
 import { go, may, project } from "../core/session.js";
 import { Frame } from "../ui/frame.js";
 import { Field, Form } from "../ui/form.js";
-import { Link, ask, query } from "../ui/link.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { ListTable } from "../ui/table.js";
 import { States, useCall, useList } from "../ui/loading.js";
-import { Meanwhile, useSaving } from "../ui/conflict.js";
+import { ConflictDialog, useSave } from "../ui/conflict.js";
 import { Choose } from "./page-parts.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 /** @import { Values } from "../ui/form.js" */
 /** @import { Loaded } from "../ui/loading.js" */
 
@@ -26,7 +26,7 @@ export function useLanguages() {
 
 /** @param {{language: string, close: () => void}} props */
 function New({ language, close }) {
-  const saving = useSaving(useCall(null));
+  const saving = useSave(useCall(null));
   const [id, setId] = useState("");
   const leave = (/** @type {string} */ made) => (close(), go(placeOf(made, language)));
   const save = async (/** @type {Values} */ form) => {
@@ -34,8 +34,8 @@ function New({ language, close }) {
     setId(made);
     if (await saving.save("PUT", entryPath(made), { language, fields: { [form.text("field") ?? "text"]: form.raw("text") } }, { language })) leave(made);
   };
-  const { late } = saving;
-  if (late) return html`<${Meanwhile} fields=${late.fields({ fields: t.translations.fields })} keep=${() => leave(id)} save=${async () => (await late.save()) && void leave(id)} close=${close} />`;
+  const { conflict } = saving;
+  if (conflict) return html`<${ConflictDialog} fields=${conflict.fields({ fields: t.translations.fields })} keep=${() => leave(id)} save=${async () => (await conflict.save()) && void leave(id)} close=${close} />`;
   return html`<${Dialog} title=${t.translations.add} close=${close}><div class="body"><${Form} save=${save} label=${t.translations.create} cancel=${close}>
     <${Field} name="type" label=${t.translations.type} initial="statictranslation" options=${Object.entries(t.translations.types).map(([value, label]) => ({ value, label }))} />
     <${Field} name="key" label=${t.translations.key} hint=${t.translations.keyHint} mono autofocus />
@@ -60,14 +60,14 @@ function List() {
     { label: t.translations.there, cell: (/** @type {any} */ row) => row.languages.map((/** @type {string} */ each) => html`<span key=${each} class="chip">${each}</span> `) },
     { label: t.changed, less: true, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.updatedAt} />` },
   ];
-  const tools = html`<${Choose} label=${t.translations.show} value=${show} set=${(/** @type {string} */ value) => ask({ show: value })} of=${[["", t.translations.missingOnly], ["all", t.translations.all]]} />
-    <${Choose} label=${t.translations.language} value=${language} set=${(/** @type {string} */ value) => ask({ language: value })} of=${languages.map((each) => [each, each])} />
-    <${Choose} label=${t.translations.type} value=${type} set=${(/** @type {string} */ value) => ask({ type: value })} of=${[["", t.any], ...Object.entries(t.translations.types)]} />
-    <label class="label"><span>${t.search}</span><input class="field" type="search" value=${q} onChange=${(/** @type {any} */ event) => ask({ q: event.target.value.trim() })} /></label>`;
+  const tools = html`<${Choose} label=${t.translations.show} value=${show} set=${(/** @type {string} */ value) => setQuery({ show: value })} of=${[["", t.translations.missingOnly], ["all", t.translations.all]]} />
+    <${Choose} label=${t.translations.language} value=${language} set=${(/** @type {string} */ value) => setQuery({ language: value })} of=${languages.map((each) => [each, each])} />
+    <${Choose} label=${t.translations.type} value=${type} set=${(/** @type {string} */ value) => setQuery({ type: value })} of=${[["", t.any], ...Object.entries(t.translations.types)]} />
+    <label class="label"><span>${t.search}</span><input class="field" type="search" value=${q} onChange=${(/** @type {any} */ event) => setQuery({ q: event.target.value.trim() })} /></label>`;
   const start = may("translations.manage") && primary && html`<${Button} kind="primary" icon="plus" label=${t.translations.add} press=${() => add(true)} />`;
   const nothing = show === "all" || q || type ? t.nothingFound : progress.data?.entries ? t.translations.complete(language) : t.translations.none;
   return html`<${Frame} title=${t.pages.translations} calls=${[progress.call, of.call]} actions=${start} tools=${tools}>
-    <${States} of=${progress}>${(/** @type {any} */ data) => html`<div class="missing" role="group" aria-label=${t.translations.progress}>${data.languages.map((/** @type {any} */ each) => html`<button key=${each.language} type="button" class="button small" aria-pressed=${each.language === language && show !== "all"} onClick=${() => ask({ language: each.language, show: null })}>${t.translations.lacks(each.language, each.missing)}</button>`)}</div>`}<//>
+    <${States} of=${progress}>${(/** @type {any} */ data) => html`<div class="missing" role="group" aria-label=${t.translations.progress}>${data.languages.map((/** @type {any} */ each) => html`<button key=${each.language} type="button" class="button small" aria-pressed=${each.language === language && show !== "all"} onClick=${() => setQuery({ language: each.language, show: null })}>${t.translations.lacks(each.language, each.missing)}</button>`)}</div>`}<//>
     <div class="part"><${ListTable} of=${of} caption=${t.pages.translations} columns=${columns} keyOf=${(/** @type {any} */ row) => row.entryId} empty=${html`<${Empty} icon="text" title=${nothing} />`} /></div>
     ${adds && html`<${New} language=${primary} close=${() => add(false)} />`}
   <//>`;
@@ -80,7 +80,7 @@ function One({ id }) {
   const next = async () => {
     const page = await call("GET", "translations/entries", { query: { missing: language, limit: 1 } });
     if (page.items[0]) return go(placeOf(page.items[0].entryId, language));
-    say(t.translations.complete(language));
+    notify(t.translations.complete(language));
     go("translations");
   };
   if (!of.data) return html`<${Frame} title=${id} up=${{ to: "translations", label: t.pages.translations }}><${States} of=${of}>${() => null}<//><//>`;
@@ -111,7 +111,7 @@ export function Entry({ id, language, primary, languages, next }) {
   if (source.data) lacked.current ??= lacks;
   const of = useCall(source.state === "loading" || lacked.current ? null : entryPath(id), { language });
   const [removes, remove] = useState(/** @type {"language"|"entry"|null} */ (null));
-  const saving = useSaving(of);
+  const saving = useSave(of);
   const edits = may("translations.manage");
   const [texts, mine] = [fieldsOf(source), fieldsOf(of)];
   const [adds, setAdds] = useState(false);
@@ -123,7 +123,7 @@ export function Entry({ id, language, primary, languages, next }) {
     const written = names.map((name) => [name, form.raw(`fields/${name}`)]).filter(([name, text]) => text || (name && name in mine));
     const fields = Object.fromEntries(written);
     if (!(await saving.save("PUT", entryPath(id), { language, fields }, { language }))) return;
-    say(t.translations.saved(language));
+    notify(t.translations.saved(language));
     await source.reload();
     if (onward) await next();
   };
@@ -141,10 +141,10 @@ export function Entry({ id, language, primary, languages, next }) {
     ...(of.data ? [{ label: t.translations.removeLanguage(language), icon: "close", danger: true, pick: () => remove("language") }] : []),
     { label: t.translations.remove, icon: "close", danger: true, pick: () => remove("entry") },
   ];
-  const late = saving.late;
+  const conflict = saving.conflict;
   return html`<${Frame} title=${id} face=${html`<bdi class="mono">${id}</bdi>`} up=${{ to: "translations", label: t.pages.translations }} calls=${lacked.current ? [source.call] : [source.call, of.call]}
       actions=${edits && ready && html`<${Menu} label=${t.translations.more} caret entries=${entries} />`}
-      tools=${html`<${Choose} label=${t.translations.into} value=${language} set=${(/** @type {string} */ value) => ask({ language: value })} of=${languages.map((each) => [each, each])} /> ${(of.state === "gone" || lacks) && html`<span class="chip waits">${t.translations.lacking(language)}</span>`}`}>
+      tools=${html`<${Choose} label=${t.translations.into} value=${language} set=${(/** @type {string} */ value) => setQuery({ language: value })} of=${languages.map((each) => [each, each])} /> ${(of.state === "gone" || lacks) && html`<span class="chip waits">${t.translations.lacking(language)}</span>`}`}>
     ${!ready ? html`<${States} of=${of}>${() => null}<//>` : !names.length ? html`<p class="muted">${t.translations.nowhere}</p>` : html`
       <${Form} key=${saving.kept} save=${(/** @type {Values} */ form) => save(onward.current)(form)} label=${t.save} disabled=${!edits} class=${edits ? "sides-form" : "sides-form read"}>
         ${names.map((name) => html`<div key=${name} class="sides">
@@ -154,7 +154,7 @@ export function Entry({ id, language, primary, languages, next }) {
         ${edits && language !== primary && html`<label class="switch"><input type="checkbox" onChange=${(/** @type {any} */ event) => (onward.current = event.target.checked)} /><span>${t.translations.thenNext}</span></label>`}
       <//>`}
     ${adds && html`<${Dialog} title=${t.translations.addField} close=${() => setAdds(false)}><div class="body"><${Form} save=${add} label=${t.translations.addField} cancel=${() => setAdds(false)}><${Field} name="name" label=${t.translations.fieldName} maxlength="64" mono autofocus /><//></div><//>`}
-    ${late && html`<${Meanwhile} fields=${late.fields({ fields: t.translations.fields })} keep=${late.keep} save=${late.save} close=${late.close} />`}
-    ${removes && html`<${Gone} title=${removes === "language" ? t.translations.removeLanguage(language) : t.translations.remove} loses=${removes === "language" ? t.translations.losesLanguage(language) : t.translations.losesEntry(source.data?.languages ?? of.data?.languages ?? [])} label=${t.translations.remove} run=${run} close=${() => remove(null)} />`}
+    ${conflict && html`<${ConflictDialog} fields=${conflict.fields({ fields: t.translations.fields })} keep=${conflict.keep} save=${conflict.save} close=${conflict.close} />`}
+    ${removes && html`<${ConfirmDialog} title=${removes === "language" ? t.translations.removeLanguage(language) : t.translations.remove} loses=${removes === "language" ? t.translations.losesLanguage(language) : t.translations.losesEntry(source.data?.languages ?? of.data?.languages ?? [])} label=${t.translations.remove} run=${run} close=${() => remove(null)} />`}
   <//>`;
 }

@@ -2,31 +2,31 @@
 /** Workflows: the list, the dialog for a new one, and one workflow with its diagram, definition, try-out, runs and versions. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, say } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { go, may } from "../core/session.js";
 import { Frame, Section } from "../ui/frame.js";
 import { Field, Form } from "../ui/form.js";
-import { Link, ask, query } from "../ui/link.js";
+import { Link, setQuery, query } from "../ui/link.js";
 import { ListTable } from "../ui/table.js";
 import { States, useCall, useList } from "../ui/loading.js";
-import { Choose, Tabs, figure, partShown } from "./page-parts.js";
-import { Gone } from "../ui/confirm-dialog.js";
+import { Choose, Tabs, figureText, partShown } from "./page-parts.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Editor, pretty, useProblems } from "./json-editor.js";
 import { Flows, TryOut } from "./flows.js";
-import { Meanwhile, useSaving } from "../ui/conflict.js";
+import { ConflictDialog, useSave } from "../ui/conflict.js";
 /** @import { Values } from "../ui/form.js" */
 /** @import { Loaded } from "../ui/loading.js" */
 
 /** What a new workflow does until it is edited. */
-const BEGINNING = [{ id: "main", actions: [{ id: 1, type: "message", text: t.workflows.firstText }, { id: 2, type: "hand_off" }] }];
+const INITIAL_FLOWS = [{ id: "main", actions: [{ id: 1, type: "message", text: t.workflows.firstText }, { id: 2, type: "hand_off" }] }];
 
 /** @param {{close: () => void}} props */
 function New({ close }) {
   const [key] = useState(newKey);
   const save = async (/** @type {Values} */ form) => {
-    const made = await call("POST", "workflows", { key, body: { name: form.text("name") ?? "", trigger: { type: form.text("trigger") }, flows: BEGINNING } });
+    const made = await call("POST", "workflows", { key, body: { name: form.text("name") ?? "", trigger: { type: form.text("trigger") }, flows: INITIAL_FLOWS } });
     close();
     go(`workflows/${made.id}?part=definition`);
   };
@@ -47,7 +47,7 @@ function List() {
     { label: t.changed, less: true, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.updatedAt} />` },
   ];
   const start = may("projects.manage") && html`<${Button} kind="primary" icon="plus" label=${t.workflows.add} press=${() => add(true)} />`;
-  const tools = html`<${Choose} label=${t.workflows.trigger} value=${trigger} set=${(/** @type {string} */ value) => ask({ trigger: value })} of=${[["", t.any], ...Object.entries(t.workflows.triggers)]} />`;
+  const tools = html`<${Choose} label=${t.workflows.trigger} value=${trigger} set=${(/** @type {string} */ value) => setQuery({ trigger: value })} of=${[["", t.any], ...Object.entries(t.workflows.triggers)]} />`;
   return html`<${Frame} title=${t.pages.workflows} calls=${[of.call]} actions=${start} tools=${tools}>
     <${ListTable} of=${of} caption=${t.pages.workflows} columns=${columns} empty=${html`<${Empty} icon="bot" title=${trigger ? t.nothingFound : t.workflows.none} text=${trigger ? "" : t.workflows.noneText} />`} />
     ${adds && html`<${New} close=${() => add(false)} />`}
@@ -58,16 +58,16 @@ function List() {
 export const Page = ({ id }) => (id ? html`<${Workflow} id=${id} />` : html`<${List} />`);
 
 /** @param {{workflow: any}} props */
-function Picture({ workflow }) {
+function Diagram({ workflow }) {
   const of = useCall(`workflows/${workflow.id}/figures`);
   const figures = of.data;
   const old = figures?.waiting.filter((/** @type {any} */ each) => each.version !== workflow.version) ?? [];
   const stops = figures?.stopped ?? [];
   return html`<${States} of=${of}>${(/** @type {any} */ data) => html`<dl class="facts">
-      <div><dt>${t.workflows.waitNow}</dt><dd class="big">${figure(data.waiting.reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.runs, 0))}</dd></div>
-      <div><dt>${t.workflows.outcomes.completed}</dt><dd class="big">${figure(data.completed)}</dd></div>
-      <div><dt>${t.workflows.outcomes.handed_off}</dt><dd class="big">${figure(data.handedOff)}</dd></div>
-      <div><dt>${t.workflows.stoppedRuns}</dt><dd class="big">${figure(stops.reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.runs, 0))}</dd></div>
+      <div><dt>${t.workflows.waitNow}</dt><dd class="big">${figureText(data.waiting.reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.runs, 0))}</dd></div>
+      <div><dt>${t.workflows.outcomes.completed}</dt><dd class="big">${figureText(data.completed)}</dd></div>
+      <div><dt>${t.workflows.outcomes.handed_off}</dt><dd class="big">${figureText(data.handedOff)}</dd></div>
+      <div><dt>${t.workflows.stoppedRuns}</dt><dd class="big">${figureText(stops.reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.runs, 0))}</dd></div>
     </dl>
     ${stops.map((/** @type {any} */ each) => html`<p key=${each.reason} class="alert"><strong>${t.workflows.times(each.runs)}</strong> ${t.workflows.whyStopped[/** @type {"step_limit"} */ (each.reason)]} <${Link} to=${`workflows/${workflow.id}?part=runs&state=stopped`}>${t.workflows.showThem}<//></p>`)}
     ${old.length > 0 && html`<p class="muted">${t.workflows.oldVersions(old.reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.runs, 0))}</p>`}`}<//>
@@ -75,7 +75,7 @@ function Picture({ workflow }) {
 }
 
 /** The problems that the service finds in flows. @param {any} workflow */
-const checkOf = (workflow) => async (/** @type {any} */ flows) => (await call("POST", "workflows/validate", { body: { name: workflow.name, trigger: workflow.trigger, flows } })).errors.map((/** @type {any} */ each) => ({ ...each, path: each.path.replace(/^\/flows/, "") }));
+const validator = (workflow) => async (/** @type {any} */ flows) => (await call("POST", "workflows/validate", { body: { name: workflow.name, trigger: workflow.trigger, flows } })).errors.map((/** @type {any} */ each) => ({ ...each, path: each.path.replace(/^\/flows/, "") }));
 
 /** @param {{of: Loaded}} props */
 function Definition({ of }) {
@@ -83,28 +83,28 @@ function Definition({ of }) {
   const published = pretty(workflow.flows);
   const [text, setText] = useState(published);
   const [busy, setBusy] = useState(false);
-  const saving = useSaving(of);
-  const checked = useProblems(text, checkOf(workflow));
+  const saving = useSave(of);
+  const checked = useProblems(text, validator(workflow));
   const edits = may("projects.manage");
   const same = checked.value !== undefined && pretty(checked.value) === published;
   const why = same ? t.workflows.nothingChanged : checked.problems.length ? t.editor.problems(checked.problems.length) : "";
   const publish = async () => {
     setBusy(true);
     try {
-      if (await saving.save("PATCH", `workflows/${workflow.id}`, { flows: checked.value })) say(t.workflows.published);
+      if (await saving.save("PATCH", `workflows/${workflow.id}`, { flows: checked.value })) notify(t.workflows.published);
     } catch (error) {
-      say(/** @type {Error} */ (error).message, { bad: true });
+      notify(/** @type {Error} */ (error).message, { bad: true });
     } finally {
       setBusy(false);
     }
   };
-  const late = saving.late;
+  const conflict = saving.conflict;
   return html`<p class="muted">${edits ? t.workflows.definitionText(workflow.version) : t.workflows.definitionRead(workflow.version)}</p>
     <${Editor} label=${t.workflows.definition} text=${text} change=${edits ? setText : undefined} of=${checked} />
     ${edits && html`<div class="options"><${Button} kind="primary" label=${busy ? t.doing : t.workflows.publish(workflow.version + 1)} disabled=${busy || checked.checking || Boolean(why) || checked.value === undefined} why=${why} press=${publish} />
       <${Button} label=${t.editor.back} disabled=${text === published} press=${() => setText(published)} /></div>`}
     ${checked.value !== undefined && !checked.problems.length && !checked.checking && html`<${Section} title=${t.workflows.tryThese}><${TryOut} key=${pretty(checked.value)} flows=${checked.value} /><//>`}
-    ${late && html`<${Meanwhile} fields=${late.fields({ flows: t.workflows.definition })} keep=${late.keep} save=${late.save} close=${late.close} />`}`;
+    ${conflict && html`<${ConflictDialog} fields=${conflict.fields({ flows: t.workflows.definition })} keep=${conflict.keep} save=${conflict.save} close=${conflict.close} />`}`;
 }
 
 /** @param {{workflow: any}} props */
@@ -121,7 +121,7 @@ function Runs({ workflow }) {
       ? { label: t.workflows.goesOn, less: true, cell: (/** @type {any} */ row) => (row.dueAt ? new Date(row.dueAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : t.workflows.withAnswer) }
       : { label: t.workflows.how, cell: (/** @type {any} */ row) => (row.stopped ? html`<span class="chip bad">${t.workflows.stopped}</span> ${t.workflows.whyStopped[/** @type {"step_limit"} */ (row.stopped)]}` : t.workflows.outcomes[/** @type {"completed"} */ (row.reason)]) },
   ];
-  return html`<div class="part-tools"><${Choose} label=${t.workflows.state} value=${state} set=${(/** @type {string} */ value) => ask({ state: value === "waiting" ? null : value })} of=${Object.entries(t.workflows.states)} /></div>
+  return html`<div class="part-tools"><${Choose} label=${t.workflows.state} value=${state} set=${(/** @type {string} */ value) => setQuery({ state: value === "waiting" ? null : value })} of=${Object.entries(t.workflows.states)} /></div>
     <${ListTable} key=${state} of=${of} caption=${t.workflows.partNames.runs} columns=${columns} keyOf=${(/** @type {any} */ row) => `${row.conversationId} ${row.since}`} empty=${html`<${Empty} icon="bot" title=${t.workflows.noRuns[/** @type {"waiting"} */ (state)]} />`} />`;
 }
 
@@ -141,7 +141,7 @@ function Versions({ of }) {
   const [open, setOpen] = useState(/** @type {number|null} */ (null));
   const restore = async (/** @type {any} */ flows) => {
     await call("PATCH", `workflows/${workflow.id}`, { body: { flows }, ifMatch: of.tag });
-    say(t.workflows.published);
+    notify(t.workflows.published);
     await Promise.all([of.reload(), list.reload()]);
   };
   const columns = [
@@ -154,9 +154,9 @@ function Versions({ of }) {
 
 /** @param {{of: Loaded, close: () => void}} props */
 function Edit({ of, close }) {
-  const saving = useSaving(of);
+  const saving = useSave(of);
   const save = async (/** @type {Values} */ form) => (await saving.save("PATCH", `workflows/${of.data.id}`, { name: form.text("name") ?? "", trigger: { type: form.text("trigger") } })) && close();
-  if (saving.late) return html`<${Meanwhile} fields=${saving.late.fields(t.fieldNames)} keep=${saving.late.keep} save=${saving.late.save} close=${close} />`;
+  if (saving.conflict) return html`<${ConflictDialog} fields=${saving.conflict.fields(t.fieldNames)} keep=${saving.conflict.keep} save=${saving.conflict.save} close=${close} />`;
   return html`<${Dialog} title=${t.workflows.edit} close=${close}><div class="body"><${Form} save=${save} label=${t.save} cancel=${close}>
     <${Field} name="name" label=${t.workflows.name} initial=${of.data.name} maxlength="200" autofocus />
     <${Field} name="trigger" label=${t.workflows.trigger} initial=${of.data.trigger.type} options=${Object.entries(t.workflows.triggers).map(([value, label]) => ({ value, label }))} />
@@ -171,7 +171,7 @@ export function Workflow({ id }) {
   const workflow = of.data;
   const remove = async () => {
     await call("DELETE", `workflows/${id}`);
-    say(t.workflows.removed(workflow.name));
+    notify(t.workflows.removed(workflow.name));
     go("workflows");
   };
   const entries = () => [{ label: t.workflows.edit, icon: "pencil", pick: () => show("edit") }, /** @type {"line"} */ ("line"), { label: t.workflows.remove, icon: "close", danger: true, pick: () => show("remove") }];
@@ -184,8 +184,8 @@ export function Workflow({ id }) {
       : part === "try" ? html`<${TryOut} flows=${data.flows} />`
       : part === "runs" ? html`<${Runs} workflow=${data} />`
       : part === "versions" ? html`<${Versions} of=${of} />`
-      : html`<${Picture} workflow=${data} />`}<//>
+      : html`<${Diagram} workflow=${data} />`}<//>
     ${shown === "edit" && html`<${Edit} of=${of} close=${() => show(null)} />`}
-    ${shown === "remove" && html`<${Gone} title=${t.workflows.remove} loses=${t.workflows.loses} stays=${t.workflows.stays} label=${t.workflows.remove} run=${remove} close=${() => show(null)} />`}
+    ${shown === "remove" && html`<${ConfirmDialog} title=${t.workflows.remove} loses=${t.workflows.loses} stays=${t.workflows.stays} label=${t.workflows.remove} run=${remove} close=${() => show(null)} />`}
   <//>`;
 }

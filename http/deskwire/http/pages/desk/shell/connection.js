@@ -28,7 +28,7 @@ export function Status() {
 }
 
 /** How long a connection may be broken before the page says so. */
-const BROKEN_MS = 2_000;
+const BANNER_DELAY_MS = 2_000;
 
 export function Banner() {
   const { state, since, reason, silentSince } = connection.value;
@@ -36,7 +36,7 @@ export function Banner() {
   const kept = unsent();
   const [, look] = useState(0);
   const lost = silentSince ?? (state === "reconnecting" ? since : null);
-  const soon = lost === null ? 0 : lost + BROKEN_MS - Date.now(); // a short break is none: streams are cut and opened again
+  const soon = lost === null ? 0 : lost + BANNER_DELAY_MS - Date.now(); // a short break is none: streams are cut and opened again
   useEffect(() => {
     if (!(soon > 0)) return;
     const timer = setTimeout(() => look(Date.now()), soon);

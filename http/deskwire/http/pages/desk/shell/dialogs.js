@@ -8,15 +8,15 @@ import { row } from "../core/store.js";
 import { tags } from "../inbox/conversation.js";
 import { assignable, people, user } from "../core/session.js";
 import { assign, snooze, tag } from "../inbox/actions.js";
-import { times } from "../ui/format.js";
+import { snoozeTimes } from "../ui/format.js";
 import { fold, foldName } from "../core/folding.js";
 
 const Palette = lazy(() => import("./palette.js"), "Palette");
-const Start = lazy(() => import("../inbox/new-conversation.js"), "Start");
+const NewConversation = lazy(() => import("../inbox/new-conversation.js"), "NewConversation");
 const Help = lazy(() => import("./settings.js"), "Help");
 const Settings = lazy(() => import("./settings.js"), "Settings");
-const Rewrite = lazy(() => import("../inbox/redaction.js"), "Rewrite");
-const Unopened = lazy(() => import("./settings.js"), "Unopened");
+const RewriteMessage = lazy(() => import("../inbox/redaction.js"), "RewriteMessage");
+const UndecryptableTexts = lazy(() => import("./settings.js"), "UndecryptableTexts");
 const SignOut = lazy(() => import("./settings.js"), "SignOut");
 
 const close = () => void (dialog.value = null);
@@ -68,7 +68,7 @@ function Snooze({ ids }) {
   };
   const awake = row(ids[0] ?? "")?.snoozedUntil;
   return html`<${Dialog} title=${t.dialogs.snooze} close=${close}><div class="body">
-    <div>${times().map((each, i) => html`<button type="button" key=${each.label} class="menu-item" autofocus=${i === 0} onClick=${() => until(each.at)}><${Icon} name=${i ? "sun" : "clock"} /><span>${each.label}</span><span class="hint num">${each.hint}</span></button>`)}
+    <div>${snoozeTimes().map((each, i) => html`<button type="button" key=${each.label} class="menu-item" autofocus=${i === 0} onClick=${() => until(each.at)}><${Icon} name=${i ? "sun" : "clock"} /><span>${each.label}</span><span class="hint num">${each.hint}</span></button>`)}
     ${awake && html`<button type="button" class="menu-item" onClick=${() => (close(), snooze(ids, null))}><${Icon} name="sun" />${t.actions.wake}</button>`}</div>
     <form class="inline" onSubmit=${submit}><label class="label grow">${t.dialogs.date}<input class="field" type="datetime-local" required value=${at} aria-invalid=${wrong} aria-describedby=${wrong ? "in-past" : undefined} onInput=${(/** @type {any} */ event) => (setAt(event.target.value), setWrong(false))} /></label><button type="submit" class="button primary">${t.dialogs.snoozeIt}</button></form>
     ${wrong && html`<p class="wrong" id="in-past" role="alert">${t.dialogs.inPast}</p>`}
@@ -108,7 +108,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: Start, help: Help, settings: Settings, rewrite: Rewrite, signOut: SignOut, unopened: Unopened });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, signOut: SignOut, unopened: UndecryptableTexts });
 
 /** The dialog that is open. */
 export function Dialogs() {

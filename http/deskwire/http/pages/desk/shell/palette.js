@@ -6,12 +6,12 @@ import { Avatar, Icon, Kbd, dialog } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { row } from "../core/store.js";
 import { assignable, go, people, user } from "../core/session.js";
-import { COMMANDS, run } from "../core/keys.js";
+import { COMMANDS, runCommand } from "../core/keys.js";
 import { show } from "../inbox/list.js";
 import "../pages.js"; // which fills the table of pages
 import { places as pages } from "../ui/link.js";
 import { assign, mayAct, snooze } from "../inbox/actions.js";
-import { times } from "../ui/format.js";
+import { snoozeTimes } from "../ui/format.js";
 import { fold } from "../core/folding.js";
 
 /** @typedef {{group: string, label: string, icon?: string, face?: any, keys?: string, press: () => void}} Choice */
@@ -32,7 +32,7 @@ function choices(ids) {
   const writes = mayAct();
   const from = (/** @type {string[]} */ list, /** @type {string} */ group) =>
     list.filter((id) => writes || !WRITES.has(id)).filter((id) => !(one && ((id === "close" && one.status === "CLOSED") || (id === "reopen" && one.status === "OPEN"))))
-      .map((id) => ({ group, label: names[id] ?? id, icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void run(id) }));
+      .map((id) => ({ group, label: names[id] ?? id, icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void runCommand(id) }));
   const here = ids.length ? from(HERE, ids.length > 1 ? t.palette.selection(ids.length) : t.palette.here) : [];
   const [users, { teams }] = [assignable(), people()];
   const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => (show({ key: "team", team: each.id }), go("")) }));
@@ -41,13 +41,13 @@ function choices(ids) {
     ...users.map((each) => ({ group: t.palette.assign, label: each.id === user.value?.id ? `${each.name} (${t.dialogs.me})` : each.name, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, press: () => void assign(ids, { type: "user", ...each }) })),
     ...teams.map((each) => ({ group: t.palette.assign, label: each.name, icon: "people", press: () => void assign(ids, { type: "team", ...each }) })),
   ];
-  const later = !ids.length || !writes ? [] : times().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
-  const desk = [...from(["start", "readAll", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: () => void run("signOut") }];
+  const later = !ids.length || !writes ? [] : snoozeTimes().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
+  const desk = [...from(["start", "readAll", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: () => void runCommand("signOut") }];
   return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...whom, ...desk];
 }
 
 /** How well words fit: the lower the better, null for not. @param {string} label @param {string} q */
-function fit(label, q) {
+function rankOf(label, q) {
   const text = fold(label);
   let worst = 0;
   for (const word of fold(q).split(/\s+/).filter(Boolean)) {
@@ -65,7 +65,7 @@ export function Palette({ ids }) {
   const all = useMemo(() => choices(ids), [ids]);
   const found = useMemo(() => {
     if (!q.trim()) return all.filter((each) => each.group !== t.palette.assign && each.group !== t.dialogs.snooze);
-    return all.map((each) => ({ each, rank: fit(each.label, q) ?? fit(`${each.group} ${each.label}`, q) })).filter((each) => each.rank !== null).sort((a, b) => Number(a.rank) - Number(b.rank)).map((each) => each.each);
+    return all.map((each) => ({ each, rank: rankOf(each.label, q) ?? rankOf(`${each.group} ${each.label}`, q) })).filter((each) => each.rank !== null).sort((a, b) => Number(a.rank) - Number(b.rank)).map((each) => each.each);
   }, [all, q]);
   const close = () => void (dialog.value = null);
   const pick = (/** @type {Choice | undefined} */ choice) => {

@@ -56,7 +56,7 @@ export const SignOut = () => html`<${Dialog} title=${t.dialogs.signOut} close=${
 </div><//>`;
 
 /** The drafts and unsent messages that open under no key of this user. */
-export function Unopened() {
+export function UndecryptableTexts() {
   const [all, setAll] = useState(/** @type {One[]|null} */ (null));
   const [mine, of] = [user.value?.id, project.value?.id];
   const load = () => void unopened(`deskwire.draft.${mine}.${of}.`, `${mine} ${of}`).then(setAll);

@@ -5,11 +5,11 @@ import { t } from "../core/texts-lazy.js";
 import { Button, Icon, cx } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { Offline } from "../core/api.js";
-import { choose, missing, projects, user } from "../core/session.js";
+import { openProject, unknownProject, projects, user } from "../core/session.js";
 import * as session from "../core/session.js";
 
 /** What a refusal means, in words. @param {any} error */
-function words(error) {
+function errorText(error) {
   if (error instanceof Offline) return t.signIn.offline;
   if (error.code === "sign_in_disabled") return t.signIn.disabled;
   if (error.status === 401) return t.signIn.wrong;
@@ -34,7 +34,7 @@ function Form({ over }) {
     } catch (error) {
       const problem = /** @type {any} */ (error);
       if (problem.code === "password_change_required" && !change) setChange(true);
-      else setWrong(words(problem));
+      else setWrong(errorText(problem));
     }
     setBusy(false);
   };
@@ -58,10 +58,10 @@ export const SignIn = ({ over }) =>
 
 const PROJECTS_MAX = 5;
 
-export function Elsewhere() {
+export function ProjectNotAccessible() {
   const all = projects.value;
   return html`<main class="sign-in"><div class="card"><span class="mark"><${Icon} name="lock" /></span><h1>${t.otherProject.title}</h1>
-    <p>${t.otherProject.text(user.value?.email ?? "")}</p><p><code class="mono">${missing.value}</code></p>
-    ${all.length ? all.slice(0, PROJECTS_MAX).map((each) => html`<p key=${each.id}><${Button} label=${t.otherProject.to(each.name)} press=${() => choose(each.id)} /></p>`) : html`<p>${t.otherProject.none}</p>`}
+    <p>${t.otherProject.text(user.value?.email ?? "")}</p><p><code class="mono">${unknownProject.value}</code></p>
+    ${all.length ? all.slice(0, PROJECTS_MAX).map((each) => html`<p key=${each.id}><${Button} label=${t.otherProject.to(each.name)} press=${() => openProject(each.id)} /></p>`) : html`<p>${t.otherProject.none}</p>`}
   </div></main>`;
 }

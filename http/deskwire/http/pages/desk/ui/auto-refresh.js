@@ -1,33 +1,33 @@
 // @ts-check
 /** Hooks that reload a page or a list after events of the stream, and hold the order of a list while it is used. */
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { join } from "../core/store.js";
+import { registerPart } from "../core/store.js";
 import { t } from "./texts.js";
 import { Button } from "./parts.js";
-import { asHeld } from "../core/state.js";
+import { holdOrder } from "../core/state.js";
 import { useList } from "./loading.js";
 /** @import { Listed } from "./loading.js" */
 
-const AFTER_EVENT_MS = 600;
-const PENDING_MS = 2_000;
+const REFRESH_DELAY_MS = 600;
+const PENDING_POLL_INTERVAL_MS = 2_000;
 
-/** @typedef {{heard: (events: any[]) => void, missed: () => void}} Ear  missed: events may have passed that nobody here has heard */
-/** @type {Set<Ear>} */
-const ears = new Set();
-const missed = () => ears.forEach((each) => each.missed());
-join({ heard: (events) => ears.forEach((each) => each.heard(events)), hello: missed, anew: missed, end: () => {} });
+/** @typedef {{events: (events: any[]) => void, missed: () => void}} RefreshListener  missed: events may have passed that nobody here has heard */
+/** @type {Set<RefreshListener>} */
+const listeners = new Set();
+const missed = () => listeners.forEach((each) => each.missed());
+registerPart({ events: (events) => listeners.forEach((each) => each.events(events)), hello: missed, reloaded: missed, end: () => {} });
 
 /**
  * Calls with the events of the stream as they come.
- * @param {(events: any[]) => void} heard @param {() => void} [missed]  called when some may have been missed: the stream has just begun, or was away for too long
+ * @param {(events: any[]) => void} onEvents @param {() => void} [missed]  called when some may have been missed: the stream has just begun, or was away for too long
  */
-export function useEvents(heard, missed = () => {}) {
-  const latest = useRef({ heard, missed });
-  latest.current = { heard, missed };
+export function useEvents(onEvents, missed = () => {}) {
+  const latest = useRef({ events: onEvents, missed });
+  latest.current = { events: onEvents, missed };
   useEffect(() => {
-    const ear = { heard: (/** @type {any[]} */ events) => latest.current.heard(events), missed: () => latest.current.missed() };
-    ears.add(ear);
-    return () => void ears.delete(ear);
+    const listener = { events: (/** @type {any[]} */ events) => latest.current.events(events), missed: () => latest.current.missed() };
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
   }, []);
 }
 
@@ -36,7 +36,7 @@ export function useEvents(heard, missed = () => {}) {
  * background does so when it is looked at again.
  * @param {(event: any) => boolean} matters @param {() => unknown} reload @param {boolean} [held]  whether nothing is to change now
  */
-export function useFollowed(matters, reload, held = false) {
+export function useRefreshOnEvents(matters, reload, held = false) {
   const latest = useRef({ reload, held });
   latest.current = { reload, held };
   const state = useRef({ due: false, busy: false, timer: /** @type {any} */ (null) }).current;
@@ -48,7 +48,7 @@ export function useFollowed(matters, reload, held = false) {
     state.busy = false;
     soon();
   };
-  const soon = () => void (state.due && (state.timer ??= setTimeout(look, AFTER_EVENT_MS)));
+  const soon = () => void (state.due && (state.timer ??= setTimeout(look, REFRESH_DELAY_MS)));
   const mark = () => ((state.due = true), soon());
   useEvents((events) => events.some(matters) && mark(), mark);
   useEffect(() => {
@@ -63,33 +63,33 @@ export function useFollowed(matters, reload, held = false) {
  * Loads anew a moment after events came, and every two seconds while something is on its way; not while the page is in the background.
  * @param {() => unknown} reload @param {boolean} pending  whether something is on its way @param {boolean} [held]  whether nothing is to change now
  */
-export function useFresh(reload, pending, held = false) {
+export function useAutoRefresh(reload, pending, held = false) {
   const latest = useRef(reload);
   latest.current = reload;
-  useFollowed(() => true, reload, held);
+  useRefreshOnEvents(() => true, reload, held);
   useEffect(() => {
     if (!pending || held) return;
-    const every = setInterval(() => !document.hidden && latest.current(), PENDING_MS);
+    const every = setInterval(() => !document.hidden && latest.current(), PENDING_POLL_INTERVAL_MS);
     return () => clearInterval(every);
   }, [pending, held]);
 }
 
 /** @typedef {Listed & {fresh: number, settle: () => void, use: (using: boolean) => void}} LiveList  fresh: rows that wait to be put in their place; settle: puts them there */
-/** @typedef {{id: string, row: any}} Told  row: as the event has it; null if it is gone */
+/** @typedef {{id: string, row: any}} RowChange  row: as the event has it; null if it is gone */
 
 /**
  * @param {string} path @param {Record<string, unknown>} query
- * @param {{told: (event: any) => Told|null, moves: (event: any) => boolean, held: boolean}} follows
- *   told: what an event says of a row of this list. moves: whether another event may move one. held: whether the order stays for a reason of the page's own
+ * @param {{changeOf: (event: any) => RowChange|null, moves: (event: any) => boolean, held: boolean}} follows
+ *   changeOf: what an event says of a row of this list. moves: whether another event may move one. held: whether the order stays for a reason of the page's own
  * @returns {LiveList}
  */
-export function useLiveList(path, query, { told, moves, held }) {
+export function useLiveList(path, query, { changeOf, moves, held }) {
   const of = useList(path, query);
   const [used, use] = useState(false);
   const [, again] = useState(0);
   const kept = useRef({ asked: 0, ids: /** @type {readonly string[]} */ ([]), rows: /** @type {Map<string, any>} */ (new Map()), gone: /** @type {Set<string>} */ (new Set()), items: of.items }).current;
-  useFollowed((event) => {
-    const what = told(event);
+  useRefreshOnEvents((event) => {
+    const what = changeOf(event);
     if (what?.row) kept.rows.set(what.id, what.row);
     else if (what) kept.gone.add(what.id);
     return what !== null || moves(event);
@@ -100,14 +100,14 @@ export function useLiveList(path, query, { told, moves, held }) {
   }
   const live = [...new Set(of.items.map((row) => row.id))];
   if (kept.asked !== of.asked || !kept.ids.length) Object.assign(kept, { asked: of.asked, ids: live });
-  const { ids, fresh } = used || held ? asHeld(kept.ids, live, (id) => kept.gone.has(id)) : { ids: live, fresh: 0 };
+  const { ids, fresh } = used || held ? holdOrder(kept.ids, live, (id) => kept.gone.has(id)) : { ids: live, fresh: 0 };
   kept.ids = ids;
   const settle = () => ((kept.ids = live), again((n) => n + 1));
   return { ...of, items: ids.map((id) => kept.rows.get(id)), fresh, settle, use };
 }
 
 /** What holds the order of a list while the pointer or the keyboard is in it, and the button for what is new. @param {{of: LiveList, children?: any}} props */
-export function Held({ of, children }) {
+export function HoldOrder({ of, children }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
   const by = useRef({ pointer: false, focus: false }).current;
   const using = (/** @type {"pointer"|"focus"} */ how, /** @type {boolean} */ yes) => () => ((by[how] = yes), of.use(by.pointer || by.focus));

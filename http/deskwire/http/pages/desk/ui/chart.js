@@ -12,7 +12,7 @@ const COLOURS = ["--accent", "--good", "--bad", "--warn"];
 let fetched = null;
 
 /** @returns {Promise<any>} */
-function plotter() {
+function loadPlotter() {
   if (!fetched) {
     const style = document.createElement("link");
     style.rel = "stylesheet";
@@ -25,7 +25,7 @@ function plotter() {
 }
 
 /** The colour that a custom property has now; `light-dark()` in it is resolved by an element. @param {HTMLElement} box @param {string} name */
-function colour(box, name) {
+function resolvedColour(box, name) {
   const probe = document.createElement("span");
   probe.style.setProperty("color", `var(${name})`);
   box.append(probe);
@@ -39,11 +39,11 @@ const dark = signal(scheme.matches);
 scheme.addEventListener("change", () => void (dark.value = scheme.matches));
 
 /** @param {HTMLElement} box @param {any} Plot @param {string[]} at @param {Series[]} series */
-function drawn(box, Plot, at, series) {
-  const [ink, line] = [colour(box, "--text-2"), colour(box, "--line")];
+function drawChart(box, Plot, at, series) {
+  const [ink, line] = [resolvedColour(box, "--text-2"), resolvedColour(box, "--line")];
   const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px Inter Desk, sans-serif" };
   const lines = series.map((each, i) => {
-    const stroke = colour(box, each.colour ?? COLOURS[i % COLOURS.length] ?? "--accent");
+    const stroke = resolvedColour(box, each.colour ?? COLOURS[i % COLOURS.length] ?? "--accent");
     return { label: each.label, stroke, width: 2, points: { show: at.length < 40, size: 5 }, ...(each.bars ? { fill: stroke, paths: Plot.paths.bars({ size: [0.7, 40] }), points: { show: false } } : {}) };
   });
   // One point alone has no span of time, for which years would be shown.
@@ -66,7 +66,7 @@ export function Chart({ title, at, series, summary, label = (each) => new Date(e
     if (!here || !at.length) return;
     let plot = /** @type {any} */ (null);
     let left = false;
-    plotter().then((Plot) => !left && (plot = drawn(here, Plot, at, series)), () => setFailed(true));
+    loadPlotter().then((Plot) => !left && (plot = drawChart(here, Plot, at, series)), () => setFailed(true));
     const watched = new ResizeObserver(() => plot?.setSize({ width: Math.max(240, here.clientWidth), height: HEIGHT }));
     watched.observe(here);
     return () => ((left = true), watched.disconnect(), plot?.destroy());

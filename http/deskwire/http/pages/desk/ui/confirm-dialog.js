@@ -11,7 +11,7 @@ import { Field, Form } from "./form.js";
  * @param {{title: string, text?: any, loses: any[], stays?: any[], word?: string, label: string, run: (form: Values) => Promise<unknown>, close: () => void, children?: any}} props
  *   loses: what will be gone; stays: what a reader may fear for and need not. word: must be typed, where much is lost
  */
-export function Gone({ title, text, loses, stays = [], word, label, run, close, children }) {
+export function ConfirmDialog({ title, text, loses, stays = [], word, label, run, close, children }) {
   const [wrong, setWrong] = useState(false);
   const save = async (/** @type {Values} */ form) => {
     if (word && form.text("word") !== word) return setWrong(true);

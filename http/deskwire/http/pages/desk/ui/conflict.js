@@ -8,7 +8,7 @@ import { Form } from "./form.js";
 /** @import { Loaded } from "./loading.js" */
 
 /**
- * @typedef {object} Late  a change that came too late
+ * @typedef {object} Conflict  a change that came too late
  * @property {(names: Record<string, string>) => {label: string, theirs: any, mine: any}[]} fields  what differs, by the names of fields
  * @property {() => void} keep  theirs stay
  * @property {() => Promise<boolean>} save  mine are saved over what was shown; false if that has changed again, which is shown then
@@ -18,18 +18,18 @@ import { Form } from "./form.js";
 /**
  * @param {Loaded} of  what is changed, with its tag; what has none is saved only if there is still nothing
  * @param {(answer: any) => any} [shown]  what the page shows then, of what the call has answered; by default the answer
- * @returns {{late: Late|null, kept: number, save: (method: string, path: string, body: any, query?: Record<string, unknown>) => Promise<boolean>}}
+ * @returns {{conflict: Conflict|null, kept: number, save: (method: string, path: string, body: any, query?: Record<string, unknown>) => Promise<boolean>}}
  *   save: answers false after a 412; other refusals are thrown. query: that of the GET of what is saved, if it is new. kept: another number when theirs stay
  */
-export function useSaving(of, shown = (answer) => answer) {
-  const [late, setLate] = useState(/** @type {Late|null} */ (null));
+export function useSave(of, shown = (answer) => answer) {
+  const [conflict, setConflict] = useState(/** @type {Conflict|null} */ (null));
   const [kept, setKept] = useState(0);
   const save = async (/** @type {string} */ method, /** @type {string} */ path, /** @type {any} */ body, /** @type {Record<string, unknown>|undefined} */ query, tag = of.tag) => {
     /** @type {string|null} */
     let next = null;
     try {
       const answer = await call(method, path, { body, ifMatch: tag, ifNoneMatch: query && tag === null ? "*" : null, answered: (headers) => (next = headers.get("etag")) });
-      setLate(null);
+      setConflict(null);
       const data = shown(answer);
       if (next) of.put(data, next);
       else await of.reload();
@@ -40,15 +40,15 @@ export function useSaving(of, shown = (answer) => answer) {
     /** @type {string|null} */
     let theirs = null;
     const now = await call("GET", query ? path : of.call.path, { query: query ?? of.call.query, answered: (headers) => (theirs = headers.get("etag")) });
-    setLate({
+    setConflict({
       fields: (names) => Object.entries(names).filter(([name]) => name in body).map(([name, label]) => ({ label, theirs: now[name], mine: body[name] })),
-      keep: () => (setLate(null), of.put(now, theirs), setKept((n) => n + 1)),
+      keep: () => (setConflict(null), of.put(now, theirs), setKept((n) => n + 1)),
       save: () => save(method, path, body, query, theirs),
-      close: () => setLate(null),
+      close: () => setConflict(null),
     });
     return false;
   };
-  return { late, kept, save };
+  return { conflict, kept, save };
 }
 
 /**
@@ -56,7 +56,7 @@ export function useSaving(of, shown = (answer) => answer) {
  * @param {{fields: {label: string, theirs: any, mine: any}[], keep: () => void, save: () => Promise<unknown>, close: () => void}} props
  *   keep: theirs stay; save: mine are saved over theirs, with their tag; false if they changed again, and the dialog stays with that
  */
-export function Meanwhile({ fields, keep, save, close }) {
+export function ConflictDialog({ fields, keep, save, close }) {
   const words = (/** @type {any} */ value) => (value === null || value === undefined || value === "" ? t.empty : typeof value === "string" ? value : JSON.stringify(value, null, 1));
   const differ = fields.filter((each) => words(each.theirs) !== words(each.mine));
   return html`<${Dialog} title=${t.changedMeanwhile} class="wide" close=${close}><div class="body">

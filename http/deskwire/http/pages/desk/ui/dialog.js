@@ -5,7 +5,7 @@ import { t } from "../core/texts.js";
 import { Button, cx } from "./parts.js";
 
 /** What of a row or another part can have the focus first. @param {Element} part @returns {HTMLElement|null} */
-export const stopOf = (part) => part.querySelector("th a, th button, a, button");
+export const firstFocusable = (part) => part.querySelector("th a, th button, a, button");
 
 /**
  * A modal dialog, open as long as it is there. It begins at its first field, and before something that is lost at the button that leaves. Behind it, the focus is
@@ -22,7 +22,7 @@ export function Dialog(props) {
     /** @type {HTMLElement | null} */ (box.current?.querySelector("[autofocus]") ?? box.current?.querySelector("form :is(input, select, textarea), form .actions button"))?.focus();
     return () => {
       box.current?.close(); // as long as it is open, nothing behind it takes the focus
-      const there = near.map((each) => each?.isConnected && stopOf(each)).find(Boolean);
+      const there = near.map((each) => each?.isConnected && firstFocusable(each)).find(Boolean);
       (before?.isConnected ? before : there || /** @type {HTMLElement|null} */ (document.querySelector(".page-head h1")))?.focus();
     };
   }, []);

@@ -8,11 +8,11 @@ import { cx } from "./parts.js";
  * @param {any} endpoint @returns {{kind: ""|"good"|"waits"|"bad", word: string, why: string|null}} */
 export function healthOf(endpoint) {
   const words = t.endpointHealth;
-  if (endpoint.healthy) return endpoint.pausedUntil ? { kind: "waits", word: words.paused, why: words.pausedWhy(time(endpoint.pausedUntil)) } : { kind: "good", word: words.healthy, why: null };
+  if (endpoint.healthy) return endpoint.pausedUntil ? { kind: "waits", word: words.paused, why: words.pausedWhy(shortTime(endpoint.pausedUntil)) } : { kind: "good", word: words.healthy, why: null };
   switch (endpoint.healthCode) {
     case "disabled": return { kind: "", word: words.disabled, why: endpoint.statusReason };
     case "circuit_open": return { kind: "bad", word: endpoint.circuit === "half_open" ? words.halfOpen : words.open, why: endpoint.circuitReason };
-    case "failing": return { kind: "bad", word: words.failing, why: endpoint.failingSince && words.failingWhy(time(endpoint.failingSince)) };
+    case "failing": return { kind: "bad", word: words.failing, why: endpoint.failingSince && words.failingWhy(shortTime(endpoint.failingSince)) };
     case "dropped": return { kind: "bad", word: words.dropped, why: words.droppedWhy(endpoint.dropped) };
     default: return { kind: "bad", word: words.unhealthy, why: endpoint.healthReason ?? null };
   }
@@ -28,7 +28,7 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-d
 const dated = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
 /** @param {string} at */
-function time(at) {
+function shortTime(at) {
   const day = new Date(at);
   return (day.toDateString() === new Date().toDateString() ? clock : dated).format(day);
 }

@@ -8,7 +8,7 @@
 import { useLayoutEffect } from "../vendor/preact.js";
 import { signedOut } from "../core/api.js";
 import { canSeal, open, seal } from "../core/seal.js";
-import { parting, place, project, user } from "../core/session.js";
+import { onSignOut, place, project, user } from "../core/session.js";
 
 /** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control */
 
@@ -21,7 +21,7 @@ const controls = (form) => /** @type {any[]} */ ([...form.querySelectorAll("inpu
 const valueOf = (one) => (one instanceof HTMLInputElement && ["checkbox", "radio"].includes(one.type) ? one.checked : one.value);
 
 /** @param {HTMLElement} form */
-const written = (form) => JSON.stringify(controls(form).map((each) => [each.name, valueOf(each)]));
+const snapshot = (form) => JSON.stringify(controls(form).map((each) => [each.name, valueOf(each)]));
 
 /** A short name for a text, the same for the same text (FNV-1a). @param {string} text */
 function digest(text) {
@@ -31,7 +31,7 @@ function digest(text) {
 }
 
 /** @param {string} key */
-function forget(key) {
+function removeDraft(key) {
   try {
     sessionStorage.removeItem(key);
   } catch {
@@ -40,7 +40,7 @@ function forget(key) {
 }
 
 /** @param {string} key @returns {[name: string, value: string|boolean][]} */
-function kept(key) {
+function storedDraft(key) {
   try {
     const sealed = canSeal() ? sessionStorage.getItem(key) : null;
     return sealed ? open(sealed, key) : [];
@@ -61,19 +61,19 @@ function restore(form, values) {
 }
 
 /** @param {{current: HTMLElement|null}} box  the form, or what has the fields @param {boolean} [off]  whether nothing is kept of it */
-export function useKeptForm(box, off = false) {
+export function useFormDraft(box, off = false) {
   useLayoutEffect(() => {
     const form = box.current;
     const of = user.peek() && project.peek() && `${user.peek()?.id}.${project.peek()?.id}`;
     if (!form || !of || off) return;
-    const begun = written(form);
+    const begun = snapshot(form);
     const key = `${PREFIX}${of}.${place.peek().split("?")[0]}.${digest(begun)}`;
-    restore(form, kept(key));
+    restore(form, storedDraft(key));
     const keep = () => {
       if (!canSeal()) return;
       try {
-        if (written(form) === begun) forget(key);
-        else sessionStorage.setItem(key, seal(JSON.parse(written(form)), key));
+        if (snapshot(form) === begun) removeDraft(key);
+        else sessionStorage.setItem(key, seal(JSON.parse(snapshot(form)), key));
       } catch {
         // the browser stores nothing, so this input is not kept
       }
@@ -81,11 +81,11 @@ export function useKeptForm(box, off = false) {
     form.addEventListener("input", keep);
     form.addEventListener("change", keep);
     return () => {
-      if (!signedOut.peek()) forget(key); // it was saved, or left on purpose
+      if (!signedOut.peek()) removeDraft(key); // it was saved, or left on purpose
     };
   }, []);
 }
 
-parting(async () => {
-  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) forget(key);
+onSignOut(async () => {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) removeDraft(key);
 });

@@ -4,7 +4,7 @@ import { createContext, html, useContext, useId, useLayoutEffect, useRef, useSta
 import { t } from "./texts.js";
 import { Button, cx } from "./parts.js";
 import { Problem } from "../core/api.js";
-import { useKeptForm } from "./form-draft.js";
+import { useFormDraft } from "./form-draft.js";
 
 /** @typedef {{pointer: string, code: string, message: string}} FieldProblem */
 /** The problems of the form around a field. @type {any} */
@@ -14,17 +14,17 @@ const Problems = createContext(/** @type {FieldProblem[]} */ ([]));
 const about = ({ pointer }, name) => pointer === `/${name}` || pointer.startsWith(`/${name}/`);
 
 /** The field that had the focus in a form that has just gone, "" for its button; null for none. @type {string|null} */
-let left = null;
+let lastFocus = null;
 
 /** Keeps the focus where it was when a form is made anew, as after it was saved. @param {{current: HTMLFormElement|null}} box */
 function useKeptFocus(box) {
   useLayoutEffect(() => {
     const form = box.current;
-    if (left !== null && document.activeElement === document.body) /** @type {HTMLElement|null|undefined} */ (form?.querySelector(left ? `[name="${CSS.escape(left)}"]` : "[type=submit]"))?.focus();
+    if (lastFocus !== null && document.activeElement === document.body) /** @type {HTMLElement|null|undefined} */ (form?.querySelector(lastFocus ? `[name="${CSS.escape(lastFocus)}"]` : "[type=submit]"))?.focus();
     return () => {
       if (!form?.contains(document.activeElement)) return;
-      left = /** @type {HTMLInputElement} */ (document.activeElement).name ?? "";
-      queueMicrotask(() => void (left = null)); // the form that takes its place is there by then
+      lastFocus = /** @type {HTMLInputElement} */ (document.activeElement).name ?? "";
+      queueMicrotask(() => void (lastFocus = null)); // the form that takes its place is there by then
     };
   }, []);
 }
@@ -38,7 +38,7 @@ function useKeptFocus(box) {
 export function Form({ save, label, kind = "primary", cancel, disabled, children, ...rest }) {
   const box = useRef(/** @type {HTMLFormElement|null} */ (null));
   useKeptFocus(box);
-  useKeptForm(box, kind === "danger");
+  useFormDraft(box, kind === "danger");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {any} */ (null));
   const errors = /** @type {FieldProblem[]} */ (error?.errors ?? []);

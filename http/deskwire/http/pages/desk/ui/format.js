@@ -29,7 +29,7 @@ export function tomorrow() {
 }
 
 /** The times that a conversation may come back at. @returns {{label: string, at: Date, hint: string}[]} */
-export function times() {
+export function snoozeTimes() {
   const later = new Date(Math.ceil(Date.now() / 3_600_000) * 3_600_000 + 2 * 3_600_000);
   const week = tomorrow();
   week.setDate(week.getDate() + ((8 - week.getDay()) % 7 || 7) % 7);
@@ -47,7 +47,7 @@ const LINK = /https?:\/\/[^\s<>"'`\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]+
 const TAIL = /[.,;:!?…'"»)\]}]+$/;
 
 /** Split text into words and links. @param {string} text @returns {(string | {href: string})[]} */
-export function pieces(text) {
+export function splitLinks(text) {
   const found = [];
   let end = 0;
   for (const match of text.matchAll(LINK)) {
@@ -63,5 +63,5 @@ export function pieces(text) {
 /** A stranger's text: text nodes, in its own direction, with links that tell nothing. @param {{text: string, class?: string}} props */
 export const Text = (props) =>
   html`<div class=${cx("text", props.class)} dir="auto">
-    ${pieces(props.text).map((each) => (typeof each === "string" ? each : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}
+    ${splitLinks(props.text).map((each) => (typeof each === "string" ? each : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}
   </div>`;

@@ -3,7 +3,7 @@
 import { html, useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, clockTime } from "./parts.js";
-import { Problem, call, patiently } from "../core/api.js";
+import { Problem, call, retryRateLimited } from "../core/api.js";
 import { connection } from "../core/feed.js";
 
 /** @typedef {"loading"|"ready"|"failed"|"forbidden"|"gone"} LoadState */
@@ -40,7 +40,7 @@ export function useCall(path, query = {}) {
     /** @type {string|null} */
     let tag = null;
     try {
-      const data = await patiently(() => call("GET", path, { query, answered: (headers) => (tag = headers.get("etag")) }));
+      const data = await retryRateLimited(() => call("GET", path, { query, answered: (headers) => (tag = headers.get("etag")) }));
       if (mine === round.current) set({ state: "ready", data, tag, error: null, at: Date.now() });
     } catch (error) {
       if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), error }));
@@ -51,7 +51,7 @@ export function useCall(path, query = {}) {
     void load();
     return () => void round.current++;
   }, [load]);
-  useAgain(known.state, load);
+  useRetryWhenLive(known.state, load);
   const put = (/** @type {any} */ data, /** @type {string|null} */ tag = null) => (round.current++, set({ state: "ready", data, tag, error: null, at: Date.now() }));
   return { ...known, reload: load, put, call: { method: "GET", path: path ?? "", query } };
 }
@@ -92,7 +92,7 @@ export function useList(path, query = {}, limit = 50) {
     const mine = ++round.current;
     if (cursor) set((before) => ({ ...before, loadingMore: true }));
     try {
-      const page = await patiently(() => call("GET", path, { query: { ...query, limit, cursor } }));
+      const page = await retryRateLimited(() => call("GET", path, { query: { ...query, limit, cursor } }));
       if (mine !== round.current) return;
       set((before) => ({ state: "ready", items: cursor ? [...before.items, ...page.items] : page.items, cursor: page.nextCursor ?? null, searchedTo: page.searchedTo ?? null, loadingMore: false, error: null, at: Date.now(), asked: mine }));
       if (page.searchedTo && !page.items.length) await load(page.nextCursor);
@@ -110,7 +110,7 @@ export function useList(path, query = {}, limit = 50) {
     let searchedTo = /** @type {string|null} */ (null);
     try {
       do {
-        const page = await patiently(() => call("GET", path ?? "", { query: { ...query, limit: Math.min(LIMIT_MAX, extent.current - items.length), cursor } }));
+        const page = await retryRateLimited(() => call("GET", path ?? "", { query: { ...query, limit: Math.min(LIMIT_MAX, extent.current - items.length), cursor } }));
         items.push(...page.items);
         cursor = page.nextCursor ?? null;
         searchedTo = page.searchedTo ?? null;
@@ -125,13 +125,13 @@ export function useList(path, query = {}, limit = 50) {
     void reload();
     return () => void round.current++;
   }, [reload]);
-  useAgain(known.state, reload);
+  useRetryWhenLive(known.state, reload);
   const edit = (/** @type {(items: any[]) => any[]} */ change) => set((before) => ({ ...before, items: change(before.items) }));
   return { state: known.state, items: known.items, more: known.cursor !== null, searchedTo: known.searchedTo, loadingMore: known.loadingMore, error: known.error, at: known.at, asked: known.asked, reload, renew, next: () => begin(known.cursor), edit, call: { method: "GET", path: path ?? "", query: { ...query, limit } } };
 }
 
 /** Loads again when the service answers again. @param {LoadState} state @param {() => unknown} load */
-function useAgain(state, load) {
+function useRetryWhenLive(state, load) {
   const live = connection.value.state === "live";
   const was = useRef(live);
   useEffect(() => {
@@ -150,7 +150,7 @@ export function States({ of, empty, title, children }) {
   if (of.state === "forbidden") return html`<${Empty} icon="lock" title=${t.forbidden} text=${of.error.message} />`;
   if (of.state === "gone") return html`<${Empty} icon="warn" title=${t.gone} text=${t.goneText} />`;
   if (of.state === "failed" && !has) return html`<${Failure} error=${of.error} title=${title ?? t.failed} again=${of.reload} />`;
-  if (!has) return html`<${Grey} />`;
+  if (!has) return html`<${LoadingLines} />`;
   return html`${of.state === "failed" && html`<p class="stale" role="status">${t.asOf(clockTime(of.at))} ${of.error?.message} <${Button} class="small" label=${t.tryAgain} press=${of.reload} /></p>`}
     ${"items" in of && !of.items.length && empty ? empty : children(data)}`;
 }
@@ -160,4 +160,4 @@ const Failure = ({ error, title, again }) =>
   html`<${Empty} icon="warn" title=${title} text=${html`${error?.message}${error?.requestId && html`<br /><span class="mono">${error.requestId}</span>`}`} action=${html`<${Button} label=${t.tryAgain} press=${again} />`} />`;
 
 /** Grey lines, after a moment. */
-export const Grey = () => html`<div class="waiting" aria-busy="true"><span class="sr">${t.loading}</span>${[..."123456"].map((each) => html`<span key=${each} class="bar" aria-hidden="true"></span>`)}</div>`;
+export const LoadingLines = () => html`<div class="waiting" aria-busy="true"><span class="sr">${t.loading}</span>${[..."123456"].map((each) => html`<span key=${each} class="bar" aria-hidden="true"></span>`)}</div>`;

@@ -95,7 +95,7 @@ export function Button(props) {
 export const spoken = (keys) => keys.split("+").map((each) => KEYS[each.toLowerCase()] ?? each).join(isMac ? "" : "+");
 
 /** Put an open popover beside what opened it, inside the window. @param {HTMLElement} box @param {HTMLElement} anchor */
-export function place(box, anchor) {
+export function placePopover(box, anchor) {
   const at = anchor.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = box;
   const below = at.bottom + 4 + height <= innerHeight - 8 || at.top - 4 - height < 8;
@@ -117,7 +117,7 @@ export function Popover(props) {
   useLayoutEffect(() => {
     if (!open.value || !box.current) return;
     box.current.showPopover();
-    place(box.current, /** @type {HTMLElement} */ (anchor.current));
+    placePopover(box.current, /** @type {HTMLElement} */ (anchor.current));
     box.current.querySelector("[autofocus], [aria-checked=true], button, input, a")?.focus();
   }, [open.value]);
   const toggled = (/** @type {any} */ event) => {
@@ -131,7 +131,7 @@ export function Popover(props) {
 }
 
 /** Move the focus among a menu's items. @param {KeyboardEvent} event */
-export function arrows(event) {
+export function moveInMenu(event) {
   const items = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll(".menu-item:not(:disabled)")];
   const now = items.indexOf(/** @type {any} */ (document.activeElement));
   const to = { ArrowDown: now + 1, ArrowUp: now - 1 + items.length, Home: 0, End: items.length - 1 }[event.key];
@@ -183,7 +183,7 @@ export function Menu(props) {
           ${props.icon && html`<${Icon} name=${props.icon} />`}${!props.only && html`<span class="ellipsis">${props.label}</span>`}${props.caret && html`<${Icon} name="down" />`}
         </button>`;
   return html`<${Popover} button=${face} class="menu">
-    ${(/** @type {() => void} */ close) => html`<div role="menu" aria-label=${props.label} onKeyDown=${arrows}><${Items} entries=${props.entries()} close=${close} /></div>`}
+    ${(/** @type {() => void} */ close) => html`<div role="menu" aria-label=${props.label} onKeyDown=${moveInMenu}><${Items} entries=${props.entries()} close=${close} /></div>`}
   <//>`;
 }
 
@@ -199,7 +199,7 @@ let last = 0;
  *   icon: `check` if not given, which says that it is done. as: replaces the notice that was said as the same.
  * @returns {() => void} Takes it away.
  */
-export function say(text, options = {}) {
+export function notify(text, options = {}) {
   const { action, run, bad = false, as } = options;
   const one = { id: ++last, text, bad, icon: options.icon ?? (bad ? "warn" : "check"), as, action, run };
   const away = () => void (notices.value = notices.value.filter((each) => each.id !== one.id));
@@ -212,7 +212,7 @@ export function say(text, options = {}) {
 }
 
 /** Take back everything that is said. */
-export const clear = () => void ((notices.value = []), (status.value = ""));
+export const clearNotices = () => void ((notices.value = []), (status.value = ""));
 
 /** Tell only those who listen. @param {string} text */
 export const announce = (text) => void (status.value = text);
@@ -261,7 +261,7 @@ export const clockTime = (at) => clock.format(new Date(at));
 export const fullTime = (at) => full.format(new Date(at));
 
 /** A time to come, in few words: 18:00, Tue 09:00, 3 Dec 09:00. @param {string} at */
-export function soon(at) {
+export function futureTime(at) {
   const ms = Date.parse(at) - now.value;
   if (ms < 20 * 3_600_000 && new Date(at).getDate() === new Date(now.value).getDate()) return clockTime(at);
   return `${new Date(at).toLocaleDateString(undefined, ms < 6 * 86_400_000 ? { weekday: "short" } : { day: "numeric", month: "short" })} ${clockTime(at)}`;
@@ -270,12 +270,12 @@ export function soon(at) {
 /** A time that stays true. @param {{at: string, class?: string, plain?: boolean}} props */
 export const Ago = (props) => html`<time class=${props.class} datetime=${props.at} title=${fullTime(props.at)}>${ago(props.at, now.value)}</time>`;
 
-const CALLED_MAX = 40;
+const SHORT_NAME_MAX = 40;
 /** A contact's name within a sentence: short, and without characters that turn around what is beside it. @param {{name?: string|null, email?: string|null, userId?: string|null} | undefined} contact */
-export function called(contact) {
+export function shortName(contact) {
   const name = (contact?.name || contact?.email || contact?.userId || "").replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
   const letters = [...name];
-  return letters.length > CALLED_MAX ? `${letters.slice(0, CALLED_MAX).join("")}…` : name;
+  return letters.length > SHORT_NAME_MAX ? `${letters.slice(0, SHORT_NAME_MAX).join("")}…` : name;
 }
 
 /** A stranger's name, which can't turn what is beside it around. @param {{name: string, class?: string}} props */
@@ -285,7 +285,7 @@ export const Name = (props) => html`<bdi class=${cx("ellipsis", props.class)}>${
 export const Empty = (props) => html`<div class="empty"><${Icon} name=${props.icon} /><h2>${props.title}</h2>${props.text && html`<p>${props.text}</p>`}${props.action}</div>`;
 
 /** Rows that are on their way. */
-export const Grey = () => html`<div class="rows" aria-busy="true"><span class="sr">${t.list.loading}</span>${[..."12345678"].map((each) => html`<div key=${each} class="row grey" aria-hidden="true"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`)}</div>`;
+export const LoadingRows = () => html`<div class="rows" aria-busy="true"><span class="sr">${t.list.loading}</span>${[..."12345678"].map((each) => html`<div key=${each} class="row grey" aria-hidden="true"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`)}</div>`;
 
 /** @param {{error: any, title: string, again: () => void}} props */
 export function Failed({ error, title, again }) {

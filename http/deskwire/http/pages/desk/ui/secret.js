@@ -2,14 +2,14 @@
 /** A secret that is shown once, and what copies text. */
 import { html, useRef } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, say } from "./parts.js";
+import { Button, notify } from "./parts.js";
 import { Dialog } from "./dialog.js";
 
 /** Copies a text, or selects it where the browser does not let pages copy. @param {string} text @param {HTMLElement|null} [box] */
 export async function copy(text, box = null) {
   try {
     await navigator.clipboard.writeText(text);
-    say(t.copied);
+    notify(t.copied);
   } catch {
     if (box) getSelection()?.selectAllChildren(box); // plain http on a network: the browser keeps the clipboard from pages
   }

@@ -3,7 +3,7 @@
 import { html, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, clockTime, cx } from "./parts.js";
-import { stopOf } from "./dialog.js";
+import { firstFocusable } from "./dialog.js";
 import { dayOf } from "./format.js";
 import { handle } from "../core/keys.js";
 import { States } from "./loading.js";
@@ -24,7 +24,7 @@ const rowsOf = (box) => [...(box?.querySelectorAll("tbody tr") ?? [])];
 
 /** Goes by keyboard from one row's first link or button to the next. @param {HTMLElement|null} box @param {number} by */
 function step(box, by) {
-  const stops = rowsOf(box).map(stopOf).filter((each) => each !== null);
+  const stops = rowsOf(box).map(firstFocusable).filter((each) => each !== null);
   const row = document.activeElement?.closest("tr");
   const now = stops.findIndex((each) => each.closest("tr") === row);
   stops[Math.max(0, Math.min(stops.length - 1, now < 0 ? 0 : now + by))]?.focus();
@@ -38,7 +38,7 @@ function useKeptFocus(box) {
     if (!within || document.activeElement !== document.body) return;
     const rows = rowsOf(box.current);
     const row = rows[Math.min(at, rows.length - 1)];
-    ((row && stopOf(row)) ?? /** @type {HTMLElement|null} */ (document.querySelector(".page-head h1")))?.focus();
+    ((row && firstFocusable(row)) ?? /** @type {HTMLElement|null} */ (document.querySelector(".page-head h1")))?.focus();
   });
 }
 
@@ -86,7 +86,7 @@ export function More({ of }) {
     if (from.current === null || of.loadingMore) return;
     const row = rowsOf(box.current?.parentElement ?? null)[from.current];
     from.current = null;
-    if (row) stopOf(row)?.focus();
+    if (row) firstFocusable(row)?.focus();
   }, [of.loadingMore]);
   const press = () => ((from.current = of.items.length), of.next());
   return html`<p class="table-foot" ref=${box}><span role="status">${of.loadingMore ? (of.searchedTo ? t.searching : t.loadingMore) : t.shown(of.items.length)}</span>${of.searchedTo && html`<span class="muted">${t.searchedTo(`${dayOf(of.searchedTo)}, ${clockTime(of.searchedTo)}`)}</span>`}${of.more && html`<${Button} label=${t.showMore} disabled=${of.loadingMore} press=${press} />`}</p>`;
