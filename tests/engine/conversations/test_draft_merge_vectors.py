@@ -106,7 +106,7 @@ def test_desk_and_service_agree_on_whether_a_text_has_words() -> None:
     chance = random.Random(7)
     pairs = [(text_of(chance, 8), text_of(chance, 3).strip()) for _ in range(3_000)]
     pairs = [(text, words) for text, words in pairs if words]
-    assert by_desk("has", pairs) == [has_words(text, words) for text, words in pairs]
+    assert by_desk("containsWords", pairs) == [has_words(text, words) for text, words in pairs]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ LAYERS: Final = (("vendor",), ("core",), ("ui",), ("inbox", "insights", "admin",
 _COMMENT: Final = re.compile(r"/\*[\s\S]*?\*/|^\s*//.*$", re.MULTILINE)
 _IMPORT: Final = re.compile(r"""(?:\bfrom\s*|\bimport\s*\(?\s*|\bnew URL\(\s*)"(\.{1,2}/[^"]+\.js)\"""")
 
+_LAZY: Final = re.compile(r"""lazy\(\(\) => import\("([^"]+)"\), "(\w+)"\)""")
+
 Graph = Mapping[str, frozenset[str]]
 
 
@@ -138,3 +140,13 @@ def test_import_in_a_comment_is_ignored(tmp_path: Path) -> None:
 def test_circle_is_found(tmp_path: Path, first: str, second: str) -> None:
     graph = planted(tmp_path, inbox__a=first, inbox__b=second, inbox__c='import "./a.js";')
     assert circles(graph) == [["inbox/a.js", "inbox/b.js"]]
+
+
+def test_lazy_components_exist() -> None:
+    found = 0
+    for module in FOLDER.rglob("*.js"):
+        for target, name in _LAZY.findall(module.read_text()):
+            source = (module.parent / target).read_text()
+            assert re.search(rf"export (?:const|function|class) {name}\b", source), (module.name, name)
+            found += 1
+    assert found > 10

@@ -3,8 +3,8 @@ import "./browser.mjs";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { asOf, differing, moments, saidBy } = await import(new URL("developers/replay.js", desk));
-const { reasons } = await import(new URL("inbox/list-reason.js", desk));
+const { conversationAt, changedFields, moments, messagesAt } = await import(new URL("developers/replay.js", desk));
+const { listReasons } = await import(new URL("inbox/list-reason.js", desk));
 const { matches } = await import(new URL("core/state.js", desk));
 
 const time = (n) => `2026-11-24T10:00:${String(n).padStart(2, "0")}.000Z`;
@@ -55,17 +55,17 @@ test("the conversation as it was is that of the event, with tags, snoozes and vi
     { at: time(1), changes: [{ field: "visible", from: false, to: true }] },
   ];
   const now = { status: "OPEN", tags: ["a", "b"], snoozedUntil: time(50), visible: true };
-  const then = (sequence) => asOf(events, now, activity, sequence).conversation;
+  const then = (sequence) => conversationAt(events, now, activity, sequence).conversation;
   assert.deepEqual([then(2).status, then(2).tags, then(2).snoozedUntil, then(2).visible], ["CLOSED", ["a"], time(50), true]);
   assert.deepEqual([then(1).status, then(1).tags, then(1).snoozedUntil, then(1).visible], ["OPEN", [], null, true]);
-  assert.equal(asOf(events, now, activity, 0), null);
-  assert.deepEqual(differing(then(1), now, ["status", "tags", "visible"]), ["tags"]);
+  assert.equal(conversationAt(events, now, activity, 0), null);
+  assert.deepEqual(changedFields(then(1), now, ["status", "tags", "visible"]), ["tags"]);
 });
 
 test("messages are there by their sequence, and notes by their time", () => {
   const messages = [{ id: "m1", sequence: 2, createdAt: time(4) }, { id: "n1", sequence: null, createdAt: time(5) }, { id: "m2", sequence: 3, createdAt: time(6) }];
-  assert.deepEqual(saidBy(messages, event(2, "message.created")).map((each) => each.id), ["m1"]);
-  assert.deepEqual(saidBy(messages, event(3, "message.created")).map((each) => each.id), ["m1", "n1", "m2"]);
+  assert.deepEqual(messagesAt(messages, event(2, "message.created")).map((each) => each.id), ["m1"]);
+  assert.deepEqual(messagesAt(messages, event(3, "message.created")).map((each) => each.id), ["m1", "n1", "m2"]);
 });
 
 test("the reasons hold exactly for the rows that are in the list", () => {
@@ -83,7 +83,7 @@ test("the reasons hold exactly for the rows that are in the list", () => {
   let inside = 0;
   for (const row of rows)
     for (const filter of filters) {
-      const found = reasons(row, filter, "usr_me", words);
+      const found = listReasons(row, filter, "usr_me", words);
       assert.equal(found.every((each) => each.holds), matches(row, filter, "usr_me"), JSON.stringify([row, filter, found]));
       assert.ok(found.every((each) => each.text));
       inside += Number(found.every((each) => each.holds));
