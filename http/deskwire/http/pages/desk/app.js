@@ -32,21 +32,21 @@ effect(() => {
   else root.dataset.theme = theme.value;
 });
 
-// A session that ended may have been replaced here, as by a new password; `begin` tells.
+// The session that ended may have been replaced by a new one, as after a password change: `loadSession` finds out.
 effect(() => {
   if (connection.value.state === "ended" && connection.value.reason === "session_ended")
     session.loadSession().then(() => signedOut.peek() || retry(), () => void (signedOut.value = true));
 });
 
-/** Open a dialog; what is typed before it is there is for its first field. @param {{name: string, [more: string]: any}} which */
+/** Open a dialog. Keys typed before it appears go to its first field. @param {{name: string, [more: string]: any}} which */
 const ask = (which) => ((dialog.value = which), startTypeAhead("dialog"));
-/** Ask about the conversations on the screen that a key is for. @param {string} name */
+/** Open a dialog about the conversations that a key applies to. @param {string} name */
 const askAbout = (name) => () => {
   const ids = targetsOrNotify();
   if (ids && !session.may("conversations.manage")) notify(t.actions.notAllowed, { bad: true });
   else if (ids) ask({ name, ids });
 };
-/** Answer in the conversation that a key is for, as soon as its box is there. @param {string} command */
+/** Start a reply or a note in the conversation that a key applies to. @param {string} command */
 const write = (command) => () => {
   const [one] = targetsOrNotify() ?? [];
   if (!one) return;
@@ -58,7 +58,7 @@ const write = (command) => () => {
   }
 };
 
-// These are there at once, because text is typed after them; the other commands come with actions.js.
+// Registered at once, because the user types text after these commands. The others come with actions.js.
 handle({
   start: () => ask({ name: "start" }),
   palette: () => ask({ name: "palette", ids: targets() }),
@@ -76,7 +76,7 @@ effect(() => {
 
 const failure = signal(/** @type {any} */ (null));
 
-/** Ask who is there, until somebody answers. */
+/** Load the session, and retry until the server answers. */
 async function start() {
   failure.value = null;
   try {
@@ -101,7 +101,7 @@ effect(() => {
   });
 });
 
-/** Sign out, after a question if that would discard something. */
+/** Sign out, after a question if unsent work would be discarded. */
 async function leave() {
   await session.saveBeforeSignOut();
   if (outbox.unsent() + outbox.unsaved.value) dialog.value = { name: "signOut" };

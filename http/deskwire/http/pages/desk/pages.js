@@ -1,8 +1,9 @@
 // @ts-check
 /**
- * The pages beside the inbox: which there are, the navigation to those that a role may open, and the one that is open.
+ * The table of pages outside the inbox, their navigation, and the page that is open.
  *
- * Each page is a module that is fetched when it is opened. It exports `Page`, which gets the rest of the address as `id`: `/desk/tickets/tic_1` opens `tickets` with `tic_1`.
+ * A page is a module that is fetched when it is opened. It exports `Page`, which gets the rest of the address as `id`: `/desk/tickets/tic_1` opens
+ * `tickets` with `tic_1`.
  */
 import { html, signal, useErrorBoundary, useLayoutEffect } from "./vendor/preact.js";
 import { t } from "./ui/texts.js";
@@ -45,7 +46,7 @@ style.rel = "stylesheet";
 style.href = new URL("./pages.css", import.meta.url).href;
 document.head.append(style);
 
-/** The page of a path, and what is left of the path. @param {string} path @returns {{entry: PageEntry, id: string|null} | null} */
+/** Return the page of a path, and the rest of the path. @param {string} path @returns {{entry: PageEntry, id: string|null} | null} */
 export function pageOf(path) {
   const fits = PAGES.filter((each) => path === each.path || path.startsWith(`${each.path}/`));
   const entry = fits.sort((a, b) => b.path.length - a.path.length)[0];
@@ -73,7 +74,7 @@ export function Places() {
 /** @type {Map<PageEntry, {shown: import("./vendor/preact.js").Signal<any>, ask: () => void}>} */
 const fetched = new Map();
 
-/** The module of a page, fetched at the first time. @param {PageEntry} entry */
+/** Return the module of a page; the first call fetches it. @param {PageEntry} entry */
 function moduleOf(entry) {
   const known = fetched.get(entry);
   if (known) return known;

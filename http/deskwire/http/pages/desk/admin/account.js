@@ -11,7 +11,7 @@ import { Field, Form } from "../ui/form.js";
 import { Link } from "../ui/link.js";
 /** @import { Values } from "../ui/form.js" */
 
-/** A problem that a form shows beside one of its fields. @param {string} name @param {string} code @param {string} message */
+/** Return a problem for one field of a form. @param {string} name @param {string} code @param {string} message */
 const beside = (name, code, message) => new Problem(422, { detail: message, code, errors: [{ pointer: `/${name}`, code, message }] }, null, null);
 
 export function Page() {
@@ -24,7 +24,7 @@ export function Page() {
   const change = async (/** @type {Values} */ form) => {
     if (form.raw("newPassword") !== form.raw("again")) throw beside("again", "mismatch", t.account.notTheSame);
     await call("POST", "users/me/password", { body: { password: form.raw("password"), newPassword: form.raw("newPassword") } });
-    await loadSession(); // the answer has brought a new session; the stream of the former one has ended
+    await loadSession(); // the response contains a new session, and the old one's stream has ended
     retry();
     setEdits((n) => n + 1);
     notify(t.account.passwordSaved);

@@ -1,5 +1,5 @@
 // @ts-check
-/** The audit trail of the organisation: who did what, to what, when and from where. */
+/** The audit trail of the organisation: each action with its actor, object, time and address. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, Name, fullTime } from "../ui/parts.js";
@@ -12,10 +12,10 @@ import { fromLocal, nameOf, toLocal } from "./names.js";
 
 const FILTERS = ["actor", "object", "since", "until"];
 
-/** A value of a change in words. @param {any} value */
+/** Return a value in words. @param {any} value */
 const valueText = (value) => (value === null ? t.none : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-/** What was changed, and what is told besides. @param {{of: any}} props */
+/** The changes and details of a record. @param {{of: any}} props */
 function Details({ of }) {
   const changes = Object.entries(of.changes).map(([name, { before, after }]) => `${name}: ${valueText(before)} → ${valueText(after)}`);
   const details = Object.entries(of.details).map(([name, value]) => `${name}: ${valueText(value)}`);

@@ -40,15 +40,15 @@ function List() {
   return html`<${Frame} title=${t.pages.contacts} tools=${tools} calls=${[of.call]}><${ListTable} of=${of} caption=${t.pages.contacts} columns=${columns} empty=${empty} /><//>`;
 }
 
-/** What a contact is called. @param {any} contact @returns {string} */
+/** Return a contact's name. @param {any} contact @returns {string} */
 export const contactName = (contact) => contact.name || contact.email || contact.userId;
 
 const IDENTITY = /** @type {const} */ (["name", "email", "phone"]);
 
-/** Attributes as lines `name: value`, the value as JSON where it is no plain text. @param {any} attributes */
+/** Return attributes as lines `name: value`; values other than plain text as JSON. @param {any} attributes */
 const attributeLines = (attributes) => Object.entries(attributes).map(([name, value]) => `${name}: ${typeof value === "string" && !isJson(value) ? value : JSON.stringify(value)}`).join("\n");
 
-/** Whether a text would be read as something else than a text. @param {string} text */
+/** Return whether a text is valid JSON. @param {string} text */
 function isJson(text) {
   try {
     JSON.parse(text);
@@ -58,7 +58,7 @@ function isJson(text) {
   }
 }
 
-/** What lines of attributes say. @param {string} text @returns {Record<string, unknown>} */
+/** Parse lines of attributes. @param {string} text @returns {Record<string, unknown>} */
 function parseAttributes(text) {
   const found = text.split("\n").filter((line) => line.trim()).map((line) => {
     const at = line.indexOf(":");
@@ -125,13 +125,13 @@ export function ContactPage({ id }) {
 }
 
 const COUNT_MAX = 100;
-/** How many a list has, as far as one page tells. @param {string} path @param {Record<string, unknown>} query @returns {Promise<string>} */
+/** Return the length of a list as text, counted on one page. @param {string} path @param {Record<string, unknown>} query @returns {Promise<string>} */
 async function countText(path, query) {
   const { items, nextCursor } = await get(path, { ...query, limit: COUNT_MAX });
   return nextCursor ? `${COUNT_MAX}+` : String(items.length);
 }
 
-/** What belongs to a contact, counted before it is gone. @param {{contact: any, close: () => void}} props */
+/** The confirmation for erasing a contact, with counts of its data. @param {{contact: any, close: () => void}} props */
 function Erase({ contact, close }) {
   const [n, setN] = useState(/** @type {{conversations: string, tickets: string|null, memory: string|null}|null} */ (null));
   const [error, setError] = useState("");

@@ -1,5 +1,5 @@
 // @ts-check
-/** Machine credentials of the project: named, with permissions, rotated, and revoked (ADR 70). The secret is shown once. */
+/** Machine credentials of the project: creation, permissions, rotation and revocation (ADR 70). The secret is shown once. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Menu, Name, notify } from "../ui/parts.js";
@@ -18,7 +18,7 @@ import { choices, fromLocal, nameOf, toLocal } from "./names.js";
 /** @param {any} row */
 const hasEnded = (row) => row.revokedAt || (row.expiresAt && Date.parse(row.expiresAt) <= Date.now());
 
-/** A chip with the state of the person who created a credential, if they could not create it now. @param {any} row */
+/** A chip if the creator of a credential could not create it any longer. @param {any} row */
 const creatorChip = (row) => {
   const why = /** @type {any} */ (t.credentials.makers)[row.createdBy.state];
   return why && html`<br /><span class="chip waits" title=${why[1](nameOf(row.createdBy.id) ?? row.createdBy.id)}>${why[0]}</span>`;

@@ -1,5 +1,5 @@
 // @ts-check
-/** How the project is: its webhook endpoints and stream consumers, the longest wait, and the room for uploads. */
+/** The health of the project: webhook endpoints, stream consumers, the longest wait and the upload quota. */
 import { html, useEffect } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Name, cx } from "../ui/parts.js";
@@ -13,7 +13,7 @@ import { Health, healthOf } from "../ui/endpoint-health.js";
 const POLL_INTERVAL_MS = 15_000;
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
 
-/** A size in words. @param {number} bytes */
+/** Format a size. @param {number} bytes */
 function sizeText(bytes) {
   const power = Math.min(UNITS.length - 1, bytes > 0 ? Math.floor(Math.log10(bytes) / 3) : 0);
   return new Intl.NumberFormat(undefined, { style: "unit", unit: UNITS[power], unitDisplay: "short", maximumFractionDigits: 1 }).format(bytes / 1000 ** power);

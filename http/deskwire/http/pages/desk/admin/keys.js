@@ -1,5 +1,5 @@
 // @ts-check
-/** Server keys of the project: created and shown once, and revoked. */
+/** Server keys of the project: created, shown once, and revoked. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Name, notify } from "../ui/parts.js";

@@ -1,5 +1,5 @@
 // @ts-check
-/** The members of the organisation: added with a one-time password, their roles, their sessions; and what each role may do. */
+/** Members of the organisation: one-time passwords, roles and sessions. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Avatar, Button, Empty, Menu, Name, notify } from "../ui/parts.js";

@@ -1,5 +1,5 @@
 // @ts-check
-/** The projects of the organisation, and the settings of each. */
+/** The projects of the organisation and their settings. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Name, notify } from "../ui/parts.js";

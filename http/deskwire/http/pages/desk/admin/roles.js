@@ -1,5 +1,5 @@
 // @ts-check
-/** What each role may do. The roles are fixed; a test compares this table with the service's own. */
+/** The permissions of each role. Roles are fixed; a test compares this table with the service's. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { project } from "../core/session.js";

@@ -1,5 +1,5 @@
 // @ts-check
-/** Snippets: texts that agents put into replies by a shortcut. */
+/** Snippets: texts that agents insert into replies by a shortcut. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Menu, Name, notify } from "../ui/parts.js";
@@ -19,7 +19,7 @@ export function Page() {
   const [open, setOpen] = useState(/** @type {{what: "edit"|"delete", row: any}|null} */ (null));
   const close = () => setOpen(null);
   const writes = may("snippets.manage");
-  /** Whether it is one's own to change; the service also lets a team's members. @param {any} row */
+  /** Return whether the user may change a snippet. The service decides, and also admits members of its team. @param {any} row */
   const mine = (row) => writes && (may("projects.manage") || row.createdBy?.id === user.value?.id || people().teams.some((each) => each.id === row.teamId));
   const done = async (/** @type {string} */ words) => (close(), notify(words), await of.reload());
   const remove = async () => (await call("DELETE", `snippets/${open?.row.id}`), await done(t.snippets.deleted));

@@ -1,5 +1,5 @@
 // @ts-check
-/** Teams: who is in each, to assign conversations and tickets to. */
+/** Teams and their members, as assignees of conversations and tickets. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Menu, Name, notify } from "../ui/parts.js";

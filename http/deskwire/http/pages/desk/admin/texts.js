@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences of the pages that a project is run with. */
+/** Texts of the administration pages. */
 import { many } from "../ui/texts.js";
 
 export const t = {

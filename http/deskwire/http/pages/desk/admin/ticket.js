@@ -22,7 +22,7 @@ const LABELS = /** @type {Record<string, string>} */ ({
   processingUser: t.tickets.user, processingTeam: t.tickets.team, tags: t.tickets.tags, snoozedUntil: t.tickets.snoozed, conversationId: t.tickets.conversation, contactId: t.tickets.contact,
 });
 
-/** A field's value in words. @param {string} name @param {any} value @returns {string|null} */
+/** Return the value of a field in words. @param {string} name @param {any} value @returns {string|null} */
 function fieldText(name, value) {
   if (value === null || value === undefined || value === "") return null;
   if (name === "processingUser" || name === "processingTeam") return nameOf(value);
@@ -32,10 +32,10 @@ function fieldText(name, value) {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-/** How urgent, as a word with a colour. @param {{of: string}} props */
+/** A priority as a coloured chip. @param {{of: string}} props */
 export const Priority = ({ of }) => html`<span class=${cx("chip", { URGENT: "bad", HIGH: "waits" }[of])}>${/** @type {any} */ (t.tickets.priorities)[of]}</span>`;
 
-/** The fields that a new ticket and one that is there have in common. @param {{of?: any}} props */
+/** The fields of a new or existing ticket. @param {{of?: any}} props */
 export const TicketFields = ({ of }) => html`
   <${Field} name="title" label=${t.tickets.title} initial=${of?.title} required maxlength="200" />
   <${Field} name="description" label=${t.tickets.description} initial=${of?.description} rows=${6} maxlength="20000" />
@@ -50,13 +50,13 @@ export const TicketFields = ({ of }) => html`
   </div>
   <${Field} name="tags" label=${t.tickets.tags} hint=${t.commas} initial=${of?.tags.join(", ")} />`;
 
-/** What the fields of a ticket say, as the API takes it. @param {Values} form */
+/** Return the fields of a ticket's form for the API. @param {Values} form */
 export const ticketFromForm = (form) => ({
   title: form.raw("title").trim(), description: form.text("description") ?? null, status: form.raw("status"), priority: form.raw("priority"), type: form.text("type") ?? null,
   processingUser: form.text("processingUser") ?? null, processingTeam: form.text("processingTeam") ?? null, tags: splitWords(form.raw("tags")),
 });
 
-/** What a form says that the ticket does not. @param {HTMLFormElement|null|undefined} form @param {any} ticket */
+/** Return the fields of the form that differ from the ticket. @param {HTMLFormElement|null|undefined} form @param {any} ticket */
 const changedFields = (form, ticket) => (form && ticket ? Object.fromEntries(Object.entries(ticketFromForm(new Values(form))).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(ticket[name]))) : {});
 
 /** @param {{id: string}} props */
@@ -91,7 +91,7 @@ export function TicketPage({ id }) {
     }
   };
   const compare = () => theirs && setClash({ theirs: theirs.ticket, tag: theirs.tag, mine: mine() });
-  // What is written in the fields stays: only a ticket that is as it is shown is snoozed from here.
+  // A snooze keeps unsaved fields: it applies only to the version that is shown.
   const snooze = (/** @type {string|null} */ until) => change({ snoozedUntil: until }, theirs?.tag ?? of.tag, false).catch((error) => notify(error.message, { bad: true }));
   const remove = async () => {
     await call("DELETE", path);
@@ -112,10 +112,10 @@ export function TicketPage({ id }) {
   <//>`;
 }
 
-/** What came while something is written in the fields. @param {{of: Theirs, compare: () => void}} props */
+/** The notice of a change by a colleague while fields are unsaved. @param {{of: Theirs, compare: () => void}} props */
 const ChangeNotice = ({ of, compare }) => html`<p class="stale" role="status">${of.ticket ? t.tickets.meantime(of.by ?? t.system) : t.tickets.goneMeantime(of.by ?? t.system)} ${of.ticket && html`<${Button} class="small" label=${t.tickets.compare} press=${compare} />`}</p>`;
 
-/** What the ticket belongs to, and its log. @param {{of: any, log: Listed}} props */
+/** The ticket's links and its log. @param {{of: any, log: Listed}} props */
 const About = ({ of: ticket, log }) => html`<div>
     <${Section} title=${t.tickets.about}><${Pairs} of=${[
       [t.tickets.conversation, ticket.conversationId && html`<${Link} to=${`c/${ticket.conversationId}`}>${t.tickets.openConversation}<//>`],
@@ -138,18 +138,19 @@ function Entry({ of }) {
     ${of.action !== "created" && html`<ul>${of.changes.map((/** @type {any} */ each) => html`<li key=${each.field}>${LABELS[each.field] ?? each.field}: <span dir="auto">${fieldText(each.field, each.from) ?? t.none}</span> → <span dir="auto">${fieldText(each.field, each.to) ?? t.none}</span></li>`)}</ul>`}</div></li>`;
 }
 
-/** @typedef {{ticket: any, tag: string|null, by: string|null}} Theirs  ticket: null if it was deleted; by: who changed it last */
+/** @typedef {{ticket: any, tag: string|null, by: string|null}} Theirs  ticket: null if it was deleted; by: the name of its last editor */
 /**
  * @typedef {object} Followed
- * @property {Loaded} of  what the fields were made of
- * @property {Theirs|null} theirs  the ticket now, if it is another one and something is written in the fields
- * @property {number} edits  another number when the fields are to be made anew
- * @property {(ticket: any, tag: string|null, fromServer?: boolean) => void} put  takes what the service has answered; fromServer: whether the fields are made of it
- * @property {<T>(work: () => Promise<T>) => Promise<T>} own  does what changes the ticket from here, of which the stream tells nothing new
+ * @property {Loaded} of  the version in the fields
+ * @property {Theirs|null} theirs  the newer version, while fields are unsaved
+ * @property {number} edits  changes when the fields must be reset
+ * @property {(ticket: any, tag: string|null, fromServer?: boolean) => void} put  takes a response; fromServer: true to reset the fields to it
+ * @property {<T>(work: () => Promise<T>) => Promise<T>} own  runs an own change, so that its event is not shown as a colleague's
  */
 
 /**
- * @param {string} id @param {() => boolean} written  whether something is written in the fields that is not saved @param {() => unknown} changed  called after a change
+ * Load a ticket and follow its changes. A newer version never replaces unsaved fields.
+ * @param {string} id @param {() => boolean} written  returns true while fields are unsaved @param {() => unknown} changed  called after a change
  * @returns {Followed}
  */
 export function useTicket(id, written, changed) {
@@ -175,7 +176,7 @@ export function useTicket(id, written, changed) {
       else if (written()) setTheirs({ ticket, tag, by: known.by });
       else put(ticket, tag);
     } catch (error) {
-      if (!(error instanceof Problem) || error.status !== 404) return; // it is looked at again with the next event, or when the service is back
+      if (!(error instanceof Problem) || error.status !== 404) return; // the next event or reconnection checks again
       if (written()) setTheirs({ ticket: null, tag: null, by: known.by });
       else await known.of.reload();
     }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Tickets: the list with its filters, changes of many at once, and new ones. One by itself is in ticket.js. */
+/** Tickets: the list with its filters, bulk changes, and the dialog for a new one. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Name, notify, futureTime } from "../ui/parts.js";
@@ -20,18 +20,18 @@ export const Page = ({ id }) => (id ? html`<${TicketPage} id=${id} />` : html`<$
 
 const FILTERS = ["status", "priority", "assignee", "tag", "q", "sort"];
 
-/** What an event says of a ticket. @param {any} event */
+/** Return the change of a ticket by an event. @param {any} event */
 const rowChange = ({ type, data }) => (type.startsWith("ticket.") ? { id: data.ticket.id, row: type === "ticket.deleted" ? null : data.ticket } : null);
 
 function List() {
   const asked = query.value;
   const filter = Object.fromEntries(FILTERS.flatMap((name) => (asked.get(name) ? [[name, asked.get(name)]] : [])));
   const [picked, setChosen] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
-  // What is written in its conversation is the last activity of a ticket.
+  // A message in the ticket's conversation is its last activity.
   const moves = (/** @type {any} */ { type, data }) => filter.sort === "lastActivity" && type === "message.created" && Boolean(data.conversation.ticketId);
   const of = useLiveList("tickets", filter, { changeOf: rowChange, moves, held: picked.size > 0 });
   const chosen = new Set(of.items.flatMap((row) => (picked.has(row.id) ? [row.id] : [])));
-  useEffect(() => void (chosen.size < picked.size && setChosen(chosen))); // nobody changes a ticket that is not shown
+  useEffect(() => void (chosen.size < picked.size && setChosen(chosen))); // a ticket that is no longer shown must not be changed
   const [making, setMaking] = useState(false);
   const manages = may("tickets.manage");
   const columns = [

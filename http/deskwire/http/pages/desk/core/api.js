@@ -1,16 +1,16 @@
 // @ts-check
 /**
- * Calls of the API, from the page's own origin with the session's cookie.
+ * API calls from the page's own origin, with the session's cookie.
  *
- * A call answers with the JSON of the response, or throws a `Problem` (the server refused) or `Offline` (nobody
- * answered). A 401 besides tells `signedOut`; a 429 waits nowhere: its `retryAfterMs` says how long.
+ * A call returns the JSON of the response, or throws a `Problem` (the server refused) or `Offline` (no response). A 401 also sets `signedOut`. A 429
+ * is thrown at once, with the server's delay in `retryAfterMs`.
  */
 import { signal } from "../vendor/preact.js";
 
 /** The prefix of all addresses: the folder above `/web/…` and `/desk`. */
 export const ROOT = new URL("../../../", import.meta.url).pathname;
 
-/** The server refused: `code` is that of the problem document, e.g. `conversation_moved_on`. */
+/** The server refused; `code` is that of the problem document, e.g. `conversation_moved_on`. */
 export class Problem extends Error {
   /** @param {number} status @param {any} document @param {string|null} requestId @param {number|null} retryAfterMs */
   constructor(status, document, requestId, retryAfterMs) {
@@ -26,25 +26,25 @@ export class Problem extends Error {
   }
 }
 
-/** Nobody answered: no network, or no server. */
+/** No response: no network, or no server. */
 export class Offline extends Error {}
 
-/** Whether a call was refused because nobody is signed in. The page then asks for the password above itself. */
+/** True if a call was refused because the session has ended. The page then asks for the password in a dialog. */
 export const signedOut = signal(false);
 
-/** The project of the calls. @type {{project: string|null}} */
+/** The project sent with every call. @type {{project: string|null}} */
 export const credentials = { project: null };
 
-/** @returns {string} A new key for `Idempotency-Key`; random, and ordered by time. */
+/** @returns {string} A new `Idempotency-Key`: random, and ordered by time. */
 export function newKey() {
   const random = crypto.getRandomValues(new Uint8Array(12));
   return Date.now().toString(36).padStart(9, "0") + "-" + Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** How long a call may take; a page that waits for longer says that nobody answers. */
+/** Calls fail as `Offline` after this time. */
 const CALL_TIMEOUT_MS = 30_000;
 
-/** The address of a call, without its host. @param {string} path @param {Record<string, unknown>} [query] */
+/** Return the address of a call, without its host. @param {string} path @param {Record<string, unknown>} [query] */
 export function address(path, query) {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
@@ -56,7 +56,7 @@ function projectHeader() {
   return credentials.project ? { project: credentials.project } : {};
 }
 
-/** What a response says, as JSON; null for nothing. @param {string} text */
+/** Parse a response as JSON; null if it is empty or no JSON. @param {string} text */
 function parseJson(text) {
   try {
     return text ? JSON.parse(text) : null;
@@ -66,7 +66,7 @@ function parseJson(text) {
 }
 
 /**
- * Makes a `Problem` of a response that is none of success, and tells if nobody is signed in.
+ * Return the `Problem` for an unsuccessful response; a 401 sets `signedOut`.
  * @param {number} status @param {string} text @param {(name: string) => string|null} header @param {string} path
  */
 export function problemOf(status, text, header, path) {
@@ -77,12 +77,11 @@ export function problemOf(status, text, header, path) {
 }
 
 /**
- * Calls the API. Only safe or keyed calls may be made again after `Offline`.
- *
+ * Call the API. Repeat a call after `Offline` only if it is safe or has a key.
  * @param {string} method
  * @param {string} path  below `/v3/`, e.g. `conversations`
  * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal, ifMatch?: string|null, ifNoneMatch?: string|null, keepalive?: boolean, answered?: (headers: Headers) => void}} [options]
- *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of what was read. ifNoneMatch: `*` for what must not be there yet. keepalive: it goes out though the page ends. answered: gets the headers of an answer.
+ *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of the last read. ifNoneMatch: `*` if the resource must not exist yet. keepalive: the request outlives the page. answered: gets the headers of the response.
  * @returns {Promise<any>}
  */
 export async function call(method, path, options = {}) {
@@ -110,7 +109,7 @@ export async function call(method, path, options = {}) {
 /** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [abort] */
 export const get = (path, query, abort) => call("GET", path, { query, signal: abort });
 
-/** Waits as long as a refusal for too many calls says, and asks again. @template T @param {() => Promise<T>} ask @returns {Promise<T>} */
+/** Repeat a call after each 429, once the delay it names has passed. @template T @param {() => Promise<T>} ask @returns {Promise<T>} */
 export async function retryRateLimited(ask) {
   for (;;) {
     try {
@@ -122,7 +121,7 @@ export async function retryRateLimited(ask) {
   }
 }
 
-/** All items of a list, page by page. @param {string} path @param {Record<string, unknown>} [query] @param {number} [most] @returns {Promise<any[]>} */
+/** Return all items of a list, page by page. @param {string} path @param {Record<string, unknown>} [query] @param {number} [most] @returns {Promise<any[]>} */
 export async function all(path, query, most = 1000) {
   const items = [];
   /** @type {string|null} */
@@ -136,9 +135,9 @@ export async function all(path, query, most = 1000) {
   return items;
 }
 
-/** What is loaded when it is read for the first time, and again when it may have changed. @template T */
+/** A value that is loaded on first read, and again when it may have changed. @template T */
 export class Resource {
-  /** @param {() => Promise<T>} ask @param {T} first  what it is until then */
+  /** @param {() => Promise<T>} ask @param {T} first  the value until the first load */
   constructor(ask, first) {
     this.ask = ask;
     this.first = first;
@@ -147,7 +146,7 @@ export class Resource {
     this.asked = 0;
   }
 
-  /** The content as far as it is known. Reads a signal. */
+  /** The last known value. Reads a signal. */
   get value() {
     if (!this.asked) {
       this.asked = 1;
@@ -156,13 +155,13 @@ export class Resource {
     return this.content.value;
   }
 
-  /** Forgets it, until it is read again. @param {T} [first] */
+  /** Drop the value; the next read loads it again. @param {T} [first] */
   forget(first = this.first) {
     this.asked = 0;
     this.content.value = first;
   }
 
-  /** Loads it, if anybody has read it. What it was stays until then. */
+  /** Load the value again, if it was ever read. Until then, the old value stays. */
   async load() {
     if (!this.asked) return;
     const asked = ++this.asked;
@@ -177,15 +176,14 @@ export class Resource {
 }
 
 /**
- * Uploads a file. `progress` is called with 0 to 1. It has no bound in time as long as something is sent.
- *
+ * Upload a file. `progress` gets 0 to 1. There is no timeout while data is being sent.
  * @param {Blob} file @param {string} name @param {(progress: number) => void} [progress] @param {AbortSignal} [abort]
  * @returns {Promise<{id: string, name: string, type: string, size: number, url: string}>}
  */
 export function upload(file, name, progress, abort) {
   const form = new FormData();
   form.append("file", file, name);
-  const request = new XMLHttpRequest(); // fetch does not tell how much of a body has been sent
+  const request = new XMLHttpRequest(); // fetch does not report upload progress
   return new Promise((resolve, reject) => {
     request.open("POST", address("uploads"));
     for (const [header, value] of Object.entries(projectHeader())) request.setRequestHeader(header, value);

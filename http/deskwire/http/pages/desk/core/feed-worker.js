@@ -1,11 +1,11 @@
 // @ts-check
-/** The stream of a project for all tabs of a browser. A tab says which by the worker's name: the page's root and the project. */
+/** One event stream of a project for all tabs of a browser. The worker's name holds the page's root and the project. */
 import { Stream } from "./stream.js";
 import { applyPresence } from "./state.js";
 /** @import { Presence } from "./types.js" */
 
 const [root, project] = /** @type {[string, string]} */ (JSON.parse(/** @type {any} */ (self).name).slice(0, 2));
-const TAB_TIMEOUT_MS = 150_000; // timers of tabs in the background run once a minute
+const TAB_TIMEOUT_MS = 150_000; // timers of background tabs run once a minute
 const VIEWS_MAX = 20;
 
 /** @type {Map<MessagePort, {heardAt: number, conversationIds: string[], composing: string|null}>} */
@@ -14,7 +14,7 @@ const tabs = new Map();
 let presence = new Map();
 /** @type {any} */
 let hello = null;
-/** What the server was told last. */
+/** The view last reported to the server. */
 let lastReported = "";
 
 /** @param {any} message */
@@ -44,7 +44,7 @@ const stream = new Stream(`${root}v3/stream?project=${encodeURIComponent(project
 /** @type {ReturnType<typeof setTimeout>|undefined} */
 let reportTimer;
 
-/** Tells the server what all tabs together show, shortly after the last change. */
+/** Report the views of all tabs to the server, shortly after the last change. */
 function reportViews() {
   clearTimeout(reportTimer);
   reportTimer = setTimeout(async () => {
@@ -56,7 +56,7 @@ function reportViews() {
     lastReported = body;
     const headers = { "content-type": "application/json", project };
     const answer = await fetch(`${root}v3/stream/${streamId}/view`, { method: "PUT", headers, body }).catch(() => null);
-    if (!answer?.ok) lastReported = ""; // told anew with the next change, or the next stream
+    if (!answer?.ok) lastReported = ""; // reported again with the next change or stream
   }, 100);
 }
 
@@ -89,7 +89,7 @@ self.addEventListener("connect", (event) => {
       reportViews();
     }
   };
-  if (stream.state.state === "ended") stream.retry(); // somebody may have signed in since
+  if (stream.state.state === "ended") stream.retry(); // another user may have signed in since
   port.postMessage({ state: stream.state });
   if (hello) port.postMessage({ hello: { ...hello, resumedAfter: null, gap: false, at: stream.state.cursor, presence: [...presence.values()] } });
 });

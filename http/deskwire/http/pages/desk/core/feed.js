@@ -1,5 +1,5 @@
 // @ts-check
-/** The stream of events: one for all tabs of this browser, in a worker, or this tab's own where there are no shared ones. */
+/** The event stream: one for all tabs in a shared worker, or one for each tab where the browser has no shared workers. */
 import { computed, signal } from "../vendor/preact.js";
 import { ROOT } from "./api.js";
 /** @import { Connection, Envelope } from "./types.js" */
@@ -11,23 +11,23 @@ const CONNECTING = { state: "connecting", since: Date.now(), cursor: null, lastE
 
 /** The state of the connection. */
 export const connection = signal(CONNECTING);
-/** Whether the service answers, as far as one knows. */
+/** True if the service is reachable, as far as the stream shows. */
 export const reachable = computed(() => (connection.value.state === "live" || connection.value.state === "gap") && connection.value.silentSince === null);
 
 /** @typedef {{events: (batch: Envelope[]) => void, ephemeral: (event: any) => void, hello: (hello: any) => void}} FeedListener */
 
-/** What carries messages to the stream; null if none is open. @type {{send: (message: any) => void, close: () => void}|null} */
+/** The open connection to the stream; null if none is open. @type {{send: (message: any) => void, close: () => void}|null} */
 let transport = null;
 /** @type {{conversationIds: string[], composing: string|null}} */
 let shown = { conversationIds: [], composing: null };
-/** @type {(() => void)|null} Opens again what was closed when the page was put aside. */
+/** @type {(() => void)|null} Reopens the stream after the page was in the back-forward cache. */
 let reopen = null;
 let reloadPending = false;
 
 /**
- * Opens the stream of a project, and closes the one before.
+ * Open the stream of a project, and close the previous one.
  * @param {string} userId @param {string} projectId
- * @param {FeedListener} to  hello: with `gap`, events are missing, and everything has to be loaded anew; say `healed()` then.
+ * @param {FeedListener} to  hello: with `gap`, events are missing: reload everything, then call `gapClosed()`.
  */
 export function open(userId, projectId, to) {
   close();
@@ -52,29 +52,29 @@ export function open(userId, projectId, to) {
   reopen();
 }
 
-/** Says that what was missing has been loaded. */
+/** Note that everything was reloaded after a gap. */
 export function gapClosed() {
   reloadPending = false;
   if (connection.value.state === "gap") connection.value = { ...connection.value, state: "live" };
 }
 
-/** Closes the stream. */
+/** Close the stream. */
 export function close() {
   transport?.close();
   transport = reopen = null;
   reloadPending = false;
 }
 
-/** Tries at once. */
+/** Reconnect at once. */
 export const retry = () => transport?.send({ do: "retry" });
 
-/** Tells colleagues what this tab shows and where it writes. @param {string[]} conversationIds @param {string|null} composing */
+/** Report to colleagues which conversations this tab shows, and where its user types. @param {string[]} conversationIds @param {string|null} composing */
 export function reportView(conversationIds, composing) {
   shown = { conversationIds, composing };
   transport?.send({ do: "view", ...shown });
 }
 
-/** The address of the worker, as the browser takes it: one policy, for this one address (Trusted Types). */
+/** The worker's address as a trusted script URL: the policy allows this address only (Trusted Types). */
 const workerUrl = (() => {
   const url = new URL("./feed-worker.js", import.meta.url).href;
   const types = /** @type {any} */ (globalThis).trustedTypes;
@@ -82,7 +82,7 @@ const workerUrl = (() => {
   return policy ? policy.createScriptURL("") : url;
 })();
 
-/** @param {string} userId @param {string} projectId @param {(message: any) => void} receive @param {() => void} otherwise  if it does not run */
+/** @param {string} userId @param {string} projectId @param {(message: any) => void} receive @param {() => void} otherwise  called if the worker does not start */
 function sharedStream(userId, projectId, receive, otherwise) {
   if (typeof SharedWorker !== "function") return null;
   const made = new SharedWorker(workerUrl, { type: "module", name: JSON.stringify([ROOT, projectId, userId]) });
@@ -104,7 +104,7 @@ function sharedStream(userId, projectId, receive, otherwise) {
   return { send: (/** @type {any} */ message) => port.postMessage(message), close };
 }
 
-/** A stream of this tab's own, without telling colleagues what it shows. @param {string} projectId @param {(message: any) => void} receive */
+/** Open a stream for this tab alone. It does not report the tab's view. @param {string} projectId @param {(message: any) => void} receive */
 function ownStream(projectId, receive) {
   const made = import("./stream.js").then(({ Stream }) => {
     const url = `${ROOT}v3/stream?project=${encodeURIComponent(projectId)}`;

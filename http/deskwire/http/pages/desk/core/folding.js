@@ -1,7 +1,7 @@
 // @ts-check
-/** Text folding, as the service compares names, words and tags (`core.folding`): without case, width, accents and signs that have no shape. */
+/** Text folding for comparison, equal to the service's `core.folding`: ignores case, width, accents and invisible characters. */
 
-/** Accents, vowel points, elongation, variation selectors, fillers: the ranges of a class of characters. A test holds them to the service's. */
+/** Accents, vowel points, elongation, variation selectors and fillers, as ranges of a character class. A test compares them with the service's. */
 const DROPPED = new RegExp(`[\\p{Cf}${[
   "\\u0300-\\u036f\\u0483-\\u0487\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7\\u0610-\\u061a\\u0640\\u064b-\\u065f\\u0670\\u06d6-\\u06dc\\u06df-\\u06e4",
   "\\u06e7\\u06e8\\u06ea-\\u06ed\\u0730-\\u074a\\u07eb-\\u07f3\\u07fa\\u07fd\\u0816-\\u0819\\u081b-\\u0823\\u0825-\\u0827\\u0829-\\u082d\\u0859-\\u085b",
@@ -16,7 +16,7 @@ const DROPPED = new RegExp(`[\\p{Cf}${[
   "\\u{1e130}-\\u{1e136}\\u{1e2ae}\\u{1e2ec}-\\u{1e2ef}\\u{1e8d0}-\\u{1e8d6}\\u{1e944}-\\u{1e949}\\u{e0100}-\\u{e01ef}",
 ].join("")}]`, "gu");
 
-/** Characters that have no decomposition, and what people type for them. */
+/** Characters without a decomposition, and their usual replacements. */
 const ALIKE = /** @type {Record<string, string>} */ ({
   ø: "o", ł: "l", đ: "d", ħ: "h", ı: "i", æ: "ae", œ: "oe", ð: "d", þ: "th", ς: "σ",
   "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-", "\u2212": "-",
@@ -27,8 +27,8 @@ const TYPED = new RegExp(`[${Object.keys(ALIKE).join("")}]`, "gu");
 /** @param {string} text */
 const bare = (text) => text.normalize("NFKD").replace(DROPPED, "");
 
-/** Return a text in the form in which it is compared. @param {string} text */
+/** Return a text in its folded form, for comparison. @param {string} text */
 export const fold = (text) => bare(bare(text).toLowerCase().toUpperCase().toLowerCase()).replace(TYPED, (each) => ALIKE[each] ?? each);
 
-/** Return the key by which a tag or name is compared, as `fold_name` of the service. @param {string} name */
+/** Return the comparison key of a tag or name, like the service's `fold_name`. @param {string} name */
 export const foldName = (name) => fold(name).split(/\s+/).filter(Boolean).join(" ") || name;

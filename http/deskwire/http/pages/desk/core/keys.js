@@ -1,17 +1,17 @@
 // @ts-check
-/** The keyboard: which key does what, chords, and where single letters count. */
+/** Keyboard commands: keys, chords, and when single letters act. */
 import { signal } from "../vendor/preact.js";
 
 /**
  * @typedef {object} Command
- * @property {string} id  e.g. `close`; what handlers are registered by
+ * @property {string} id  e.g. `close`; handlers are registered under it
  * @property {string[]} keys  e.g. `["e"]`, `["g i"]`, `["mod+enter"]`, `["shift+a"]`; mod is ⌘ on a Mac and Ctrl elsewhere
  * @property {"list"|"thread"|"composer"|"anywhere"} where
  */
 /** @type {(id: string, where: Command["where"], ...keys: string[]) => Command} */
 const command = (id, where, ...keys) => ({ id, where, keys });
 
-/** @type {Command[]} All commands; their names are in texts.js under `commands`. */
+/** @type {Command[]} All commands. Their names are in texts-lazy.js under `commands`. */
 export const COMMANDS = [
   command("palette", "anywhere", "mod+k"),
   command("search", "anywhere", "/"),
@@ -58,7 +58,7 @@ const SETTING_KEY = "deskwire.singleKeys";
 const CHORD_TIMEOUT_MS = 1_500;
 const MAC = typeof navigator === "object" && /Mac|iP(hone|ad)/.test(navigator.platform ?? "");
 
-/** Whether single letters count, outside of fields; stays in this browser. */
+/** True if single letters act as commands outside of fields. Stored in this browser. */
 export const singleKeys = signal(storedSetting());
 function storedSetting() {
   try {
@@ -72,20 +72,19 @@ if (typeof localStorage === "object")
     try {
       localStorage.setItem(SETTING_KEY, on ? "on" : "off");
     } catch {
-      // it holds for this page then
+      // then it applies to this page only
     }
   });
 
-/** The first part of a chord that has been pressed, e.g. `g`; empty for none. */
+/** The first part of a chord that was pressed, e.g. `g`; empty for none. */
 export const pending = signal("");
 /** @type {ReturnType<typeof setTimeout>|undefined} */
 let chordTimer;
 
-// What a key means: pure.
+// Keys to commands: pure functions.
 
 /**
- * How a press is written in the table of commands: `e`, `shift+a`, `mod+enter`, `?`. Shift is not named where it only makes
- * another character.
+ * Return a key press in the notation of the table: `e`, `shift+a`, `mod+enter`, `?`. Shift is left out where it produces another character.
  * @param {{key: string, ctrlKey: boolean, metaKey: boolean, altKey: boolean, shiftKey: boolean}} event @param {boolean} mac @returns {string}
  */
 export function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }, mac) {
@@ -95,14 +94,14 @@ export function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }, mac) {
   return [...parts.filter(Boolean), name].join("+");
 }
 
-/** Whether a key would write something, or move within a field: then it belongs to the field. @param {string} press @returns {boolean} */
+/** True if a key types text or moves within a field, so that it belongs to the field. @param {string} press @returns {boolean} */
 export const typesText = (press) => !/(^|\+)(mod|other)\+/.test(press) && press !== "escape";
 
 /**
- * The commands that a press stands for, of those that count where it was made.
- * @param {string} first  the part of a chord that was pressed before, or nothing @param {string} press
- * @param {{field: boolean, singles: boolean, where: ReadonlySet<string>}} at  where: `list`, `thread`, `composer` as the focus is in one
- * @returns {{commands: string[], pending: string}} pending: what begins a chord, if the press does.
+ * Return the commands of a key press that apply where it was made.
+ * @param {string} first  the first part of a chord, or an empty string @param {string} press
+ * @param {{field: boolean, singles: boolean, where: ReadonlySet<string>}} at  where: `list`, `thread` or `composer`, by focus
+ * @returns {{commands: string[], pending: string}} pending: the press, if it begins a chord.
  */
 export function commandsFor(first, press, { field, singles, where }) {
   if (field && typesText(press)) return { commands: [], pending: "" };
@@ -116,23 +115,23 @@ export function commandsFor(first, press, { field, singles, where }) {
 }
 
 const NAMES = /** @type {Record<string, string>} */ ({ enter: "↵", arrowdown: "↓", arrowup: "↑", escape: "Esc", shift: "⇧", alt: MAC ? "⌥" : "Alt" });
-/** How a command's key is written on this computer, e.g. `⌘↵`; nothing for one that has none. @param {string} id @returns {string} */
+/** Return a command's key as this computer writes it, e.g. `⌘↵`; empty if it has none. @param {string} id @returns {string} */
 export function keyLabel(id) {
   const keys = COMMANDS.find((each) => each.id === id)?.keys[0] ?? "";
   const part = (/** @type {string} */ name) => NAMES[name] ?? (name === "mod" ? (MAC ? "⌘" : "Ctrl") : name.length === 1 && keys.includes("+") ? name.toUpperCase() : name);
   return keys.split(" ").map((press) => press.split("+").map(part).join(MAC ? "" : " ")).join(" ");
 }
 
-// Who does what.
+// Handlers of commands.
 
 /** @typedef {Record<string, (event: KeyboardEvent|null) => void|boolean>} Handlers */
 /** @type {Handlers[]} */
 const handlers = [];
 
 /**
- * Registers what commands do; the newest registration of a command goes first, and one that returns false passes it on. In a layout effect, so that a key
- * works as soon as one sees what it works on.
- * @param {Handlers} made @returns {() => void} Takes them back.
+ * Register handlers for commands. The newest one runs first; one that returns false passes the command on. Call it in a layout effect, so that keys
+ * work as soon as the view is visible.
+ * @param {Handlers} made @returns {() => void} Unregisters them.
  */
 export function handle(made) {
   handlers.unshift(made);
@@ -147,32 +146,32 @@ export function handle(made) {
   };
 }
 
-/** Does a command, as its key does. @param {string} id @param {KeyboardEvent|null} [event] @returns {boolean} Whether somebody did it. */
+/** Run a command, as its key does. @param {string} id @param {KeyboardEvent|null} [event] @returns {boolean} True if a handler ran. */
 export function runCommand(id, event = null) {
   for (const each of [...handlers]) if (each[id] && each[id]?.(event) !== false) return true;
   return false;
 }
 
-// Writing before the field is there.
+// Typing before the field appears.
 
 /**
- * Keys that were pressed after a command that opens a field, and before that has the focus. They are text for it, and never commands.
+ * Keys pressed after a command that opens a field, and before the field has focus. They are text for it, never commands.
  * @typedef {{field: string, text: string, command: string|null, timer: ReturnType<typeof setTimeout>}} TypeAhead
- * field: a selector. command: one that waits for its handler.
+ * field: a selector. command: runs as soon as a handler registers.
  */
 /** @type {TypeAhead|null} */
 let typeAhead = null;
 const TYPE_AHEAD_TIMEOUT_MS = 8_000;
 
-/** Text that no field took, as none opened; empty for none. */
+/** Typed text that was lost because no field opened; empty for none. */
 export const lostTyping = signal("");
 
-/** The box of replies and notes, as a selector. */
+/** The selector of the editor for replies and notes. */
 export const EDITOR = ".composer textarea";
 
 /**
- * Take the keys that follow as text until a field has the focus. Escape, Tab and the mouse end that.
- * @param {string} field  a selector: of the field, or of what is around it @param {string|null} [command]  to run as soon as somebody does it
+ * Buffer the keys that follow as text until a field has focus. Escape, Tab and the mouse end it.
+ * @param {string} field  the selector of the field or its container @param {string|null} [command]  to run as soon as it has a handler
  */
 export function startTypeAhead(field, command = null) {
   const text = typeAhead?.field === field ? typeAhead.text : "";
@@ -220,13 +219,13 @@ function onKeyDown(event) {
   if (event.defaultPrevented || event.isComposing || ["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
   const target = /** @type {Element} */ (event.target);
   const within = (/** @type {string} */ selector) => Boolean(target.closest?.(selector));
-  if (within("dialog")) return; // it has keys of its own
+  if (within("dialog")) return; // a dialog has its own keys
   if (typeAhead && !within(FIELDS)) return bufferKey(event, typeAhead);
   if ((event.key === "Enter" || event.key === " ") && within("button, a, summary, [role=option] input") && !within(".rows")) return;
   const where = new Set([within(".rows") && "list", within(".thread") && "thread", within(".composer") && "composer"].filter((each) => typeof each === "string"));
   const press = keyName(event, MAC);
   const scrolls = /arrow|enter/.test(press) && within(".thread, .context");
-  if (!within(FIELDS) && !scrolls) where.add("list"); // the list is where one is, unless one is somewhere else
+  if (!within(FIELDS) && !scrolls) where.add("list"); // keys go to the list, unless they type or scroll elsewhere
   const found = commandsFor(pending.peek(), press, { field: within(FIELDS), singles: singleKeys.peek(), where });
   clearTimeout(chordTimer);
   pending.value = found.pending;

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * All that this browser keeps of what is written, encrypted for its user: the outbox and its files in IndexedDB, on the disk before a call
- * resolves, and drafts in localStorage, which a page can still write as it goes. Nothing else reads or writes them.
+ * Everything the user writes that this browser stores, encrypted for the user. The outbox and its files are in IndexedDB, on disk before a call
+ * resolves. Drafts are in localStorage, because a page that is closing can still write it. No other module reads or writes them.
  */
 import { canSeal, isSealed, noteUnopenable, open, openFile, seal, sealFile, unopenable } from "./seal.js";
 /** @import { Draft, Outgoing } from "./types.js" */
@@ -9,17 +9,17 @@ import { canSeal, isSealed, noteUnopenable, open, openFile, seal, sealFile, unop
 const STORED_MAX_AGE_MS = 60_000;
 const FILE_MAX_AGE_MS = 30 * 86_400_000;
 
-/** `entry` is what an older version has kept as it was. @typedef {{sealed?: string, entry?: Outgoing, key: string, scope: string}} KeptEntry */
+/** `entry` is the unencrypted form of older versions. @typedef {{sealed?: string, entry?: Outgoing, key: string, scope: string}} KeptEntry */
 /** @typedef {{key: string, scope: string, sealed?: Uint8Array, type?: string, blob?: Blob, uploadId: string|null, at: number}} KeptFile */
 
 /** @param {Outgoing} entry @param {string} scope @returns {KeptEntry} */
 const sealedEntry = (entry, scope) => ({ key: entry.key, scope, sealed: seal(entry, scope) });
-/** The entry; null if it opens under no key of its user. @param {KeptEntry} one @returns {Outgoing|null} */
+/** Return the entry; null if none of the user's keys decrypts it. @param {KeptEntry} one @returns {Outgoing|null} */
 function entryOf({ sealed, entry, scope }) {
   try {
     return sealed ? open(sealed, scope) : (entry ?? null);
   } catch {
-    return null; // it stays where it is, and `unopenable` says so
+    return null; // the record stays, and `unopenable` reports it
   }
 }
 /** @param {KeptEntry[]} all @returns {Outgoing[]} */
@@ -50,13 +50,13 @@ function database() {
   return connected;
 }
 
-/** Whether this browser keeps anything beyond this page. @returns {Promise<boolean>} */
+/** Return whether the browser stores data beyond this page. @returns {Promise<boolean>} */
 export const durable = async () => (await database()) !== null;
 
 /**
- * Does something in one transaction, and resolves when that is on the disk.
+ * Run a function in one transaction; resolves once it is on disk.
  * @template T @param {"outbox"|"files"} name
- * @param {(store: IDBObjectStore, result: (value: T) => void) => void} work @param {(map: Map<string, any>) => T} otherwise  the same in memory
+ * @param {(store: IDBObjectStore, result: (value: T) => void) => void} work @param {(map: Map<string, any>) => T} otherwise  does the same in memory
  * @returns {Promise<T>}
  */
 async function transact(name, work, otherwise) {
@@ -73,12 +73,12 @@ async function transact(name, work, otherwise) {
 }
 
 const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel("deskwire outbox") : null;
-/** Tells other tabs to look. */
+/** Notify the other tabs of a change. */
 export const notifyTabs = () => channel?.postMessage("changed");
-/** Registers who hears of changes by other tabs. @param {() => void} listener */
+/** Register a listener for changes by other tabs. @param {() => void} listener */
 export const onChange = (listener) => channel?.addEventListener("message", listener);
 
-/** All entries of a user in a project. @param {string} scope @returns {Promise<Outgoing[]>} */
+/** Return all entries of a user in a project. @param {string} scope @returns {Promise<Outgoing[]>} */
 export const entriesOf = (scope) =>
   transact(
     "outbox",
@@ -96,9 +96,9 @@ export async function add(entry, scope) {
   notifyTabs();
 }
 
-/** Changes an entry as it is now; nobody changes it between. @param {string} key @param {(entry: Outgoing) => Outgoing} to @param {string} [as]  its new key @returns {Promise<Outgoing|null>} null if it is not there. */
+/** Change an entry within one transaction. @param {string} key @param {(entry: Outgoing) => Outgoing} to @param {string} [as]  its new key @returns {Promise<Outgoing|null>} null if there is none. */
 export async function change(key, to, as = key) {
-  if (!canSeal()) return null; // the session has ended: what is kept stays as it is
+  if (!canSeal()) return null; // the session has ended: the entries stay unchanged
   const made = await transact(
     "outbox",
     (store, result) => {
@@ -126,7 +126,7 @@ export async function change(key, to, as = key) {
   return made;
 }
 
-/** Removes an entry, if it may be. @param {string} key @param {(entry: Outgoing) => boolean} [may] @returns {Promise<Outgoing|null>} */
+/** Remove an entry if `may` allows it. @param {string} key @param {(entry: Outgoing) => boolean} [may] @returns {Promise<Outgoing|null>} */
 export async function remove(key, may = () => true) {
   const gone = await transact(
     "outbox",
@@ -157,7 +157,7 @@ export async function addFile(key, blob, scope) {
   return transact("files", (store) => void store.put(one), (map) => void map.set(key, one));
 }
 
-/** @param {string} key @returns {Promise<{blob: Blob, uploadId: string|null}|null>} null if it is not there, or opens under no key of its user. */
+/** @param {string} key @returns {Promise<{blob: Blob, uploadId: string|null}|null>} null if there is none, or no key decrypts it. */
 export async function file(key) {
   const one = await fileRecord(key);
   try {
@@ -188,7 +188,7 @@ export async function fileUploaded(key, uploadId) {
 /** @param {string} key */
 export const dropFile = (key) => transact("files", (store) => void store.delete(key), (map) => void map.delete(key));
 
-/** Removes what has served: entries that were stored a while ago, and files that no one sent. @param {string} scope */
+/** Remove entries that were stored a while ago, and files that were never sent. @param {string} scope */
 export async function cleanUp(scope) {
   const now = Date.now();
   await sealOld(scope);
@@ -196,7 +196,7 @@ export async function cleanUp(scope) {
   await sweep("files", (/** @type {KeptFile} */ each) => each.scope === scope && now - each.at > FILE_MAX_AGE_MS);
 }
 
-/** Seals what an older version has kept as it was. @param {string} scope */
+/** Encrypt the records of older versions. @param {string} scope */
 async function sealOld(scope) {
   if (!canSeal()) return;
   const entries = await transact("outbox", listOf(scope), () => []);
@@ -215,7 +215,7 @@ const listOf = (scope) => (store, result) => {
   request.onsuccess = () => result(request.result);
 };
 
-/** Removes everything of a user in a project. @param {string} scope */
+/** Remove everything of a user. @param {string} scope */
 export async function forget(scope) {
   const user = `${scope.split(" ")[0]} `;
   for (const name of /** @type {const} */ (["outbox", "files"])) await sweep(name, (/** @type {{scope: string}} */ each) => each.scope.startsWith(user));
@@ -240,15 +240,15 @@ const sweep = (name, which) =>
     },
   );
 
-// Drafts. The keys begin with the user and the project. A write is done when the function returns; the promise says whether there was room.
+// Drafts. Keys begin with the user and the project. The write is done when the function returns; the promise resolves to false if there was no room.
 
-/** The end of the key of a draft that could not be opened and whose place another took. */
+/** The suffix of a draft that could not be decrypted and was replaced. */
 const UNOPENED = ".unopened";
 
-/** What there was no room for, sealed as what there is. @type {Map<string, string>} */
+/** Encrypted drafts that the browser had no room for. @type {Map<string, string>} */
 const draftsInMemory = new Map();
 
-/** The draft; null if it opens under no key of its user: then it stays where it is. @param {string} key @param {string} text @returns {Draft|null} */
+/** Return the draft; null if no key decrypts it. It then stays stored. @param {string} key @param {string} text @returns {Draft|null} */
 function draftOf(key, text) {
   try {
     return isSealed(text) ? open(text, key) : JSON.parse(text);
@@ -257,7 +257,7 @@ function draftOf(key, text) {
   }
 }
 
-/** @param {string} prefix @returns {string[]} The keys that begin so. */
+/** @param {string} prefix @returns {string[]} The keys with this prefix. */
 function keysOf(prefix) {
   try {
     return [...new Set([...Object.keys(localStorage), ...draftsInMemory.keys()])].filter((key) => key.startsWith(prefix));
@@ -266,7 +266,7 @@ function keysOf(prefix) {
   }
 }
 
-/** Return the drafts whose keys begin so; what an older version has kept as it was written is sealed. @param {string} prefix @returns {Promise<[key: string, draft: Draft][]>} */
+/** Return the drafts whose keys have this prefix, and encrypt those of older versions. @param {string} prefix @returns {Promise<[key: string, draft: Draft][]>} */
 export async function readDrafts(prefix) {
   /** @type {[string, Draft][]} */
   const found = [];
@@ -283,14 +283,14 @@ export async function readDrafts(prefix) {
   return found;
 }
 
-/** Keep what opens under no key of its user apart from what takes its place. @param {string} key */
+/** Move a draft that can't be decrypted aside before it is replaced. @param {string} key */
 function setAside(key) {
   if (!unopenable.peek().has(key)) return;
   const before = localStorage.getItem(key);
   if (before && isSealed(before) && !draftOf(key, before)) localStorage.setItem(`${key}${UNOPENED}`, before);
 }
 
-/** Keep a draft. @param {string} key @param {Draft} draft @returns {Promise<boolean>} False if this browser can't keep it beyond this page, or nobody is signed in. */
+/** Store a draft. @param {string} key @param {Draft} draft @returns {Promise<boolean>} False if there is no room or no session. */
 export async function storeDraft(key, draft) {
   if (!canSeal()) return false;
   const sealed = seal(draft, key);
@@ -305,10 +305,10 @@ export async function storeDraft(key, draft) {
   }
 }
 
-/** A kept entry that no key of its user opens. `key` is its place in the store. @typedef {{key: string, kind: "draft"|"message", conversationId: string|null, mode: string|null}} Unopened */
+/** A stored entry that none of the user's keys decrypts. `key` is its storage key. @typedef {{key: string, kind: "draft"|"message", conversationId: string|null, mode: string|null}} Unopened */
 
 /**
- * Return the kept entries of a user in a project that can't be opened, drafts first.
+ * Return the stored entries of a user in a project that can't be decrypted, drafts first.
  * @param {string} prefix  of the keys of drafts @param {string} scope  of entries of the outbox @returns {Promise<Unopened[]>}
  */
 export async function unopened(prefix, scope) {
@@ -324,23 +324,23 @@ export async function unopened(prefix, scope) {
   ];
 }
 
-/** Remove what can't be opened, for good. @param {Unopened} one */
+/** Delete an entry that can't be decrypted. @param {Unopened} one */
 export async function removeUnopened({ key, kind }) {
   if (kind === "draft") await removeDraft(key);
   else await transact("outbox", (store) => void store.delete(key), (map) => void map.delete(key));
 }
 
-/** Remove a draft. @param {string} key */
+/** Delete a draft. @param {string} key */
 export async function removeDraft(key) {
   draftsInMemory.delete(key);
   try {
     localStorage.removeItem(key);
   } catch {
-    // then it was not kept either
+    // then it was never stored
   }
 }
 
-/** Remove the drafts whose keys begin so. @param {string} prefix */
+/** Delete the drafts whose keys have this prefix. @param {string} prefix */
 export async function removeDrafts(prefix) {
   for (const key of keysOf(prefix)) await removeDraft(key);
 }

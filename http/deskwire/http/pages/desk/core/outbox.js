@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * What was done here and has to reach the server: replies, notes, changes. Everything is kept on this computer before it is
- * sent, in order for each conversation, and sent once however often it is tried: its key is its `Idempotency-Key`.
+ * The outbox: replies, notes and changes on their way to the server. Each entry is stored in IndexedDB before it is sent, in order within a
+ * conversation, and takes effect once even if it is sent several times: its key is its `Idempotency-Key`.
  *
- * What is kept (IndexedDB) is the truth for all tabs; one of them sends, the one that holds the lock. A tab that ends, ends
- * nothing: what it was sending is sent again by the next one, under the same key.
+ * All tabs share the stored entries. The tab that holds the lock sends them; when it closes, the next one resends its unfinished entries under the
+ * same keys.
  */
 import { computed, effect, signal, untracked } from "../vendor/preact.js";
 import { Offline, Problem, call, get, newKey, signedOut } from "./api.js";
@@ -14,42 +14,42 @@ import { matchesGuard } from "./state.js";
 
 const RETRY_DELAY_MIN_MS = 1_000;
 const RETRY_DELAY_MAX_MS = 30_000;
-/** How long the server surely knows a key: an answer is kept for a day. */
+/** The server remembers a key for a day; this is an hour less. */
 const KEY_LIFETIME_MS = 23 * 3_600_000;
 const STORED_SHOWN_MS = 20_000;
 const PARALLEL_SENDS_MAX = 4;
-/** Why an action is refused here: the conversation is no longer what its guard says. */
+/** The code of an action refused here because its guard no longer holds. */
 export const CHANGED = "changed_meanwhile";
 const FINAL = new Set(["stored", "refused", "conflict"]);
 
-/** Everything that is kept for this user and project, oldest first; what is stored leaves a while after. */
+/** All entries of this user and project, oldest first. Stored ones are removed after a while. */
 export const entries = signal(/** @type {Outgoing[]} */ ([]));
-/** False if this browser keeps nothing beyond this page: say so before somebody relies on it. */
+/** False if this browser stores nothing beyond this page. */
 export const durable = signal(true);
-/** The number of drafts that are on this device alone; set by drafts.js. */
+/** The number of drafts on this device only; set by drafts.js. */
 export const unsaved = signal(0);
-/** What is kept here and has not reached the service. */
+/** Return the number of entries that have not reached the service. */
 export const unsent = () => entries.value.filter((each) => each.state !== "stored").length;
 
 const byConversation = computed(() => Map.groupBy(entries.value, (each) => each.conversationId ?? ""));
-/** Those of a conversation. Reads a signal. @param {string} id @returns {Outgoing[]} */
+/** Return the entries of a conversation. Reads a signal. @param {string} id @returns {Outgoing[]} */
 export const outgoing = (id) => byConversation.value.get(id) ?? [];
 
-// What follows from an outcome: pure.
+// Entry states: pure functions.
 
-/** How long to wait before another attempt. @param {number} attempts  from 1 @param {number} random */
+/** Return the delay before the next attempt, in ms. @param {number} attempts  from 1 @param {number} random */
 export const retryDelay = (attempts, random) => Math.min(RETRY_DELAY_MAX_MS, RETRY_DELAY_MIN_MS * 2 ** (attempts - 1)) * (0.5 + random / 2);
 
-/** The entry when it is being sent. @param {Outgoing} entry @param {number} now @returns {Outgoing} */
+/** Return the entry in state `sending`. @param {Outgoing} entry @param {number} now @returns {Outgoing} */
 export const asSending = (entry, now) => ({ ...entry, state: "sending", waitsFor: null, sentAt: entry.sentAt ?? now });
 
-/** The entry when it is answered. @param {Outgoing} entry @param {any} answer @param {number} now @param {number} tookMs @returns {Outgoing} */
+/** Return the entry after the server stored it. @param {Outgoing} entry @param {any} answer @param {number} now @param {number} tookMs @returns {Outgoing} */
 export const asStored = (entry, answer, now, tookMs) => ({ ...entry, state: "stored", answer, tookMs, storedAt: now, waitsFor: null, problem: null });
 
 /**
- * The entry after a failure. What may yet succeed is kept and tried again; what the server refused never is.
+ * Return the entry after a failure: kept for a retry, or refused for good.
  * @param {Outgoing} entry @param {unknown} error @param {number} now @param {number} random  0 to 1
- * @param {ReadonlySet<string>} ours  messages that this outbox has sent: they are no news to who wrote them
+ * @param {ReadonlySet<string>} ours  ids of messages sent by this outbox, which never count as a conflict
  * @returns {Outgoing}
  */
 export function afterFailure(entry, error, now, random, ours) {
@@ -69,14 +69,14 @@ export function afterFailure(entry, error, now, random, ours) {
   return { ...entry, state: "conflict", attempts, problem, since: since.filter((each) => !ours.has(each.id)) };
 }
 
-/** The entry, to be sent anew under a new key. @param {Outgoing} entry @param {{text?: string, ifSequence?: number|null}} changes @param {number} now @returns {Outgoing} */
+/** Return the entry with a new key, to be sent again. @param {Outgoing} entry @param {{text?: string, ifSequence?: number|null}} changes @param {number} now @returns {Outgoing} */
 export function withNewKey(entry, changes, now) {
   const body = { ...entry.body, ...changes };
   if (body.ifSequence === null) delete body.ifSequence;
   return { ...entry, key: newKey(), body, text: body.text ?? entry.text, state: "kept", waitsFor: null, problem: null, since: [], sentAt: null, notBefore: now };
 }
 
-/** What has to be sent now, and when there is more to do: the first of each conversation, in order. @param {readonly Outgoing[]} all @param {number} now @returns {{ready: Outgoing[], at: number}} */
+/** Return the entries to send now, the first of each conversation, and when the next one is due. @param {readonly Outgoing[]} all @param {number} now @returns {{ready: Outgoing[], at: number}} */
 export function due(all, now) {
   const seen = new Set();
   const ready = [];
@@ -92,19 +92,19 @@ export function due(all, now) {
   return { ready, at };
 }
 
-/** Whether nobody can tell any more if it was carried out. @param {Outgoing} entry @param {number} now */
+/** Return whether the outcome of an entry can no longer be determined. @param {Outgoing} entry @param {number} now */
 export const outcomeUnknown = (entry, now) => entry.sentAt !== null && now - entry.sentAt > KEY_LIFETIME_MS;
 
-// What is kept, and what sends it.
+// Storage and sending.
 
-/** @type {import("./outbox-store.js")} Loaded when it is needed: no list waits for it. */
+/** @type {import("./outbox-store.js")} Loaded lazily, so that the first list does not wait for it. */
 let outboxStore;
-/** The user's id and the project's, with a space between; null for none. @type {string|null} */
+/** The user's id and the project's, separated by a space; null for none. @type {string|null} */
 export let scope = null;
-/** Resolves when what is kept is known. @type {Promise<void>} */
+/** Resolves when the stored entries are loaded. @type {Promise<void>} */
 let ready = Promise.resolve();
 let isLeader = false;
-/** @type {AbortController|null} Ends waiting for the lock, and holding it. */
+/** @type {AbortController|null} Releases the lock, or stops waiting for it. */
 let leadership = null;
 /** @type {ReturnType<typeof setTimeout>|undefined} */
 let wakeTimer;
@@ -114,7 +114,7 @@ const keysInFlight = new Set();
 /** @type {Set<string>} */
 const sentMessageIds = new Set();
 
-/** Begins for the user and project that are chosen; sends what was left. @returns {Promise<void>} */
+/** Load the entries of the current user and project, and send them. @returns {Promise<void>} */
 export function begin() {
   end();
   const { user, project } = session;
@@ -138,10 +138,10 @@ async function start(of, mine) {
     return new Promise((done) => mine.signal.addEventListener("abort", () => done(undefined)));
   };
   if (navigator.locks) void navigator.locks.request(`deskwire outbox ${of}`, { signal: mine.signal }, lead).catch(() => {});
-  else void lead(); // without a secure context each tab sends; the key keeps it at one
+  else void lead(); // without a secure context, every tab sends; the key prevents duplicates
 }
 
-/** Stops. What is kept stays. */
+/** Stop. Stored entries stay. */
 export function end() {
   leadership?.abort();
   leadership = scope = null;
@@ -165,7 +165,7 @@ async function refresh() {
   if (mine === scope) entries.value = all.sort((a, b) => a.order - b.order);
 }
 
-/** Sends what waits for this now. @param {string} reason */
+/** Send the entries that wait for this reason now. @param {string} reason */
 export async function retryWaiting(reason) {
   await ready;
   for (const each of entries.peek()) if (each.waitsFor === reason) await outboxStore.change(each.key, (one) => (one.state === "kept" ? { ...one, notBefore: 0 } : one));
@@ -173,12 +173,12 @@ export async function retryWaiting(reason) {
   void sendDue();
 }
 
-/** Sends what is due, if this tab is the one that sends. @param {boolean} [first] what another tab was sending is ours now */
+/** Send the entries that are due, if this tab holds the lock. @param {boolean} [first] take over the unfinished entries of another tab */
 async function sendDue(first = false) {
   clearTimeout(wakeTimer);
   if (!scope) return;
   if (!isLeader) {
-    const { at } = due(entries.peek(), Date.now()); // timers of a tab in the background are late: remind the one that sends
+    const { at } = due(entries.peek(), Date.now()); // timers of a background tab are late: remind the tab that sends
     if (at < Infinity) wakeTimer = setTimeout(() => outboxStore.notifyTabs(), Math.max(50, at - Date.now()));
     return;
   }
@@ -218,7 +218,7 @@ async function sendEntry(entry) {
 }
 
 /** @param {Outgoing} entry @returns {Outgoing} */
-const asExpired = (entry) => ({ ...entry, state: "refused", problem: { status: 0, code: "outcome_unknown", detail: "It was sent long ago, and nobody can tell whether it arrived.", requestId: null, errors: [] } });
+const asExpired = (entry) => ({ ...entry, state: "refused", problem: { status: 0, code: "outcome_unknown", detail: "It was sent over 23 hours ago, so its outcome can no longer be determined.", requestId: null, errors: [] } });
 
 /** @param {Outgoing} entry @returns {Promise<Outgoing>} */
 async function attempt(entry) {
@@ -237,12 +237,12 @@ async function attempt(entry) {
   }
 }
 
-/** What has to be done before an entry is sent; set by held-messages.js. */
+/** Runs before an entry is sent; set by held-messages.js. */
 export const hooks = { send: async (/** @type {Outgoing} */ entry) => void entry };
-/** The newest event that a conversation's row has; set by who knows the rows. */
+/** Returns the newest event of a conversation's row; set by store.js. */
 export const rowVersions = { asOf: (/** @type {string} */ id) => (void id, "") };
 
-// What views do.
+// For views.
 
 /** @param {Partial<Outgoing> & Pick<Outgoing, "kind"|"method"|"path"|"body"|"conversationId">} made @param {number} undoMs @returns {Promise<Outgoing>} */
 async function enqueue(made, undoMs) {
@@ -262,8 +262,8 @@ async function enqueue(made, undoMs) {
 }
 
 /**
- * Sends a message or note. Resolves when it is kept here, which is when the draft may be emptied. With `holdSeconds` the server holds it for that
- * long before it sends it; with `draftVersion` it removes that version of the draft.
+ * Send a message or note. Resolves once it is stored here, so that the draft can be emptied. With `holdSeconds` the server holds it for that long;
+ * with `draftVersion` it removes that version of the draft.
  * @param {string} conversationId
  * @param {{text: string, internal?: boolean, files?: OutgoingFile[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, draftVersion?: number}} message
  * @returns {Promise<Outgoing>}
@@ -293,7 +293,7 @@ const OPEN = { status: "OPEN", closed: false, closedBy: null, closedAt: null, sn
  *   | {do: "title", title: string|null} | {do: "archive", archived: boolean} | {do: "unread", index: number, unread?: number}} Action
  */
 
-/** How an action is called, and what the row looks like when it is done. @param {Action} action @returns {[method: string, path: string, body: any, expect: Partial<Row>|null]} */
+/** Return the request of an action, and the row as it will be afterwards. @param {Action} action @returns {[method: string, path: string, body: any, expect: Partial<Row>|null]} */
 function requestOf(action) {
   switch (action.do) {
     case "assign":
@@ -320,22 +320,22 @@ function requestOf(action) {
 }
 
 /**
- * Changes a conversation: it looks done at once.
- * @param {string} conversationId @param {Action} action @param {{undoMs?: number, guard?: Guard|null}} [options] guard: what the conversation has to be like @returns {Promise<Outgoing>}
+ * Change a conversation. Views show the change at once.
+ * @param {string} conversationId @param {Action} action @param {{undoMs?: number, guard?: Guard|null}} [options] guard: fields the conversation must still have @returns {Promise<Outgoing>}
  */
 export function act(conversationId, action, { undoMs = 0, guard = null } = {}) {
   const [method, path, body, expect] = requestOf(action);
   return enqueue({ kind: "action", conversationId, method, path: `conversations/${conversationId}${path}`, body, expect, guard, label: action.do }, undoMs);
 }
 
-/** Takes back what has not arrived. @param {string} key @returns {Promise<Outgoing|null>} What it was, for the draft; null if it is on its way, or done. */
+/** Withdraw an entry that was not sent. @param {string} key @returns {Promise<Outgoing|null>} The entry, for the draft; null if it is being sent or stored. */
 export async function withdraw(key) {
   const gone = await outboxStore.remove(key, (one) => one.state !== "sending" && one.state !== "stored");
   await refresh();
   void sendDue();
   return gone;
 }
-/** Sends what was refused or in conflict again, under a new key; `ifSequence` null: whatever has come. @param {string} key @param {{text?: string, ifSequence?: number|null}} [changes] */
+/** Send a refused or conflicting entry again under a new key. `ifSequence` null skips the conflict check. @param {string} key @param {{text?: string, ifSequence?: number|null}} [changes] */
 export async function resend(key, changes = {}) {
   const before = entries.peek().find((each) => each.key === key);
   if (!before || !FINAL.has(before.state) || before.state === "stored") return;

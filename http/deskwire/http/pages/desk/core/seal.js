@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Encrypts what this browser keeps for a user: drafts, and what waits in the outbox (XChaCha20-Poly1305).
+ * Encryption of drafts and the outbox in this browser (XChaCha20-Poly1305).
  *
- * The service derives the keys for each user and gives them to a valid session alone; they are held in memory only, and are
- * forgotten with the session's end. It works without WebCrypto, which browsers have on https alone.
+ * The service derives keys for each user and returns them to a valid session only. They are held in memory, and forgotten when the session ends. This
+ * works without WebCrypto, which browsers offer on https only.
  */
 import { signal } from "../vendor/preact.js";
 import { xchacha20poly1305 } from "../vendor/ciphers.js";
@@ -12,13 +12,13 @@ import { storageKeys } from "./session.js";
 const NONCE_BYTES = 24;
 const PREFIX = "s1.";
 
-/** What is sealed and opens under no key of this user: the installation's secret is another one than it was. */
+/** None of the user's keys decrypts a value: the installation's secret was replaced. */
 export class Unopenable extends Error {}
 
-/** Where something stands that could not be opened; it stays there, and whoever shows the page says so. */
+/** The places of values that could not be decrypted. The values stay, and the page reports them. */
 export const unopenable = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 
-/** Note that the entry at a place can't be opened. @param {string} place */
+/** Note that the value at a place can't be decrypted. @param {string} place */
 export const noteUnopenable = (place) => void (unopenable.peek().has(place) || (unopenable.value = new Set(unopenable.peek()).add(place)));
 
 /** @param {Uint8Array} bytes */
@@ -31,13 +31,13 @@ function toBase64(bytes) {
 /** @param {string} text */
 const fromBase64 = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
 
-/** Whether there is a key to seal with. */
+/** Return whether there is a key to encrypt with. */
 export const canSeal = () => storageKeys.peek().length > 0;
 
 /** @param {Uint8Array} plain @param {string} place */
 function sealedBytes(plain, place) {
   const [key] = storageKeys.peek();
-  if (!key) throw new Unopenable("Nobody is signed in: there is no key.");
+  if (!key) throw new Unopenable("No user is signed in, so there is no key.");
   const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
   return { nonce, sealed: xchacha20poly1305(fromBase64(key), nonce, new TextEncoder().encode(place)).encrypt(plain) };
 }
@@ -48,29 +48,29 @@ function openedBytes(nonce, sealed, place) {
     try {
       return xchacha20poly1305(fromBase64(key), nonce, new TextEncoder().encode(place)).decrypt(sealed);
     } catch {
-      // sealed under another key, or altered
+      // encrypted under another key, or altered
     }
   }
   if (canSeal()) noteUnopenable(place);
-  throw new Unopenable("It opens under no key of this user.");
+  throw new Unopenable("No key of this user decrypts it.");
 }
 
-/** A value as text that only its user can read. Throws Unopenable while nobody is signed in. @param {unknown} value  anything that is JSON @param {string} place  where it is kept: it opens there alone @returns {string} */
+/** Encrypt a value so that only its user can read it. Throws Unopenable while no user is signed in. @param {unknown} value  anything that is JSON @param {string} place  its storage key, bound to the ciphertext @returns {string} */
 export function seal(value, place) {
   const { nonce, sealed } = sealedBytes(new TextEncoder().encode(JSON.stringify(value)), place);
   return `${PREFIX}${toBase64(nonce)}.${toBase64(sealed)}`;
 }
 
-/** Whether a text was made by `seal`. @param {unknown} text @returns {text is string} */
+/** Return whether a text was made by `seal`. @param {unknown} text @returns {text is string} */
 export const isSealed = (text) => typeof text === "string" && text.startsWith(PREFIX);
 
-/** What was sealed. Throws Unopenable. @param {string} text @param {string} place @returns {any} */
+/** Decrypt a value. Throws Unopenable. @param {string} text @param {string} place @returns {any} */
 export function open(text, place) {
   const [nonce = "", sealed = ""] = text.slice(PREFIX.length).split(".");
   return JSON.parse(new TextDecoder().decode(openedBytes(fromBase64(nonce), fromBase64(sealed), place)));
 }
 
-/** A file as bytes that only its user can read. @param {Blob} file @param {string} place @returns {Promise<Uint8Array>} */
+/** Encrypt a file so that only its user can read it. @param {Blob} file @param {string} place @returns {Promise<Uint8Array>} */
 export async function sealFile(file, place) {
   const { nonce, sealed } = sealedBytes(new Uint8Array(await file.arrayBuffer()), place);
   const bytes = new Uint8Array(NONCE_BYTES + sealed.length);
@@ -79,5 +79,5 @@ export async function sealFile(file, place) {
   return bytes;
 }
 
-/** The file that was sealed. Throws Unopenable. @param {Uint8Array} bytes @param {string} place @param {string} type @returns {Blob} */
+/** Decrypt a file. Throws Unopenable. @param {Uint8Array} bytes @param {string} place @param {string} type @returns {Blob} */
 export const openFile = (bytes, place, type) => new Blob([/** @type {any} */ (openedBytes(bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES), place))], { type });

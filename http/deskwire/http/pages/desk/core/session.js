@@ -1,19 +1,19 @@
 // @ts-check
-/** Who is signed in, in which project, and at which place of the desk. */
+/** The session: signed-in user, project, and the place in the desk. */
 import { batch, computed, effect, signal } from "../vendor/preact.js";
 import { ROOT, Resource, all, call, credentials, get, signedOut } from "./api.js";
 /** @import { User, Project } from "./types.js" */
 
-/** Who is signed in: undefined until the server was asked, null for nobody. */
+/** The signed-in user: undefined before the first response, null if there is none. */
 export const user = signal(/** @type {User|null|undefined} */ (undefined));
 
-/** The projects that may be chosen. */
+/** The projects the user can open. */
 export const projects = signal(/** @type {Project[]} */ ([]));
 
-/** The project that is shown; null if there is none. Its id stays in this browser. */
+/** The current project; null if there is none. Its id is stored in this browser. */
 export const project = signal(/** @type {Project|null} */ (null));
 
-/** What the user may do in the project, e.g. `conversations.reply`. */
+/** The user's permissions in the project, e.g. `conversations.reply`. */
 export const permissions = computed(() => new Set(project.value?.permissions ?? []));
 
 /** @param {string} permission  e.g. `conversations.reply` @returns {boolean} */
@@ -37,30 +37,30 @@ const peopleResource = new Resource(async () => {
   return { users: users.map(named), teams: teams.map(named) };
 }, { users: [], teams: [] });
 
-/** The members of the organisation and the teams; the first read loads them. Reads a signal. @returns {People} */
+/** Return the members of the organisation and the teams; the first read loads them. Reads a signal. @returns {People} */
 export const people = () => peopleResource.value;
-/** The users that conversations and tickets can be given to: viewers can't work on them. */
+/** Return the users that can be assigned conversations and tickets: all but viewers. */
 export const assignable = () => peopleResource.value.users.filter((each) => each.role !== "viewer");
-/** Loads them anew. */
+/** Load the members and teams again. */
 export const reloadPeople = () => peopleResource.load();
 
-/** The keys for what this browser keeps of the user: the first seals, each opens. In memory alone. @type {import("../vendor/preact.js").Signal<string[]>} */
+/** The keys that encrypt the user's data in this browser: the first encrypts, each decrypts. Held in memory only. @type {import("../vendor/preact.js").Signal<string[]>} */
 export const storageKeys = signal([]);
-/** How long somebody types without a further event; the service has the figure. */
+/** How long a typing indicator lasts without a further event, in ms; set by the service. */
 export const typingMs = signal(0);
 
-/** @type {Set<() => unknown>} What is done before somebody's signing out. */
+/** @type {Set<() => unknown>} Handlers that run on sign-out. */
 const signOutHandlers = new Set();
 
-/** Registers what forgets a part of what is kept here when somebody signs out. @param {() => unknown} part */
+/** Register a handler that deletes data of this browser on sign-out. @param {() => unknown} part */
 export const onSignOut = (part) => signOutHandlers.add(part);
 
-/** What is done while there is still a session, e.g. saving what is only here. @type {Set<() => Promise<unknown>>} */
+/** Functions that run while the session is still valid, e.g. to save drafts. @type {Set<() => Promise<unknown>>} */
 export const beforeSignOut = new Set();
-/** Saves what can be saved before somebody is asked whether to sign out. */
+/** Save unsaved work before sign-out, as far as a short timeout allows. */
 export const saveBeforeSignOut = () => Promise.race([Promise.allSettled([...beforeSignOut].map((each) => each())), new Promise((done) => setTimeout(done, SIGN_OUT_TIMEOUT_MS))]);
 
-/** The project that the address names though it is not among those of the user; null for none. */
+/** The project in the address, if it is none of the user's; null otherwise. */
 export const unknownProject = signal(/** @type {string|null} */ (null));
 
 /** @param {{user: User|null, projects: Project[], storageKeys: string[], typingSeconds: number}} session */
@@ -75,7 +75,7 @@ function applySession(session) {
   });
 }
 
-/** Shows what the address names: its place, in its project, or in the one that was shown here before where it names none. */
+/** Show the place and project of the address. Without a project in it, the last one is shown. */
 function applyAddress() {
   const { named, where } = parseAddress();
   const before = project.peek();
@@ -103,18 +103,18 @@ function storedProject() {
   }
 }
 
-/** Keeps which project is shown, also when a newer one comes before it in the list. @param {string} id */
+/** Store the current project, so that it stays selected when a newer one precedes it. @param {string} id */
 function storeProject(id) {
   try {
     localStorage.setItem(PROJECT_KEY, id);
   } catch {
-    // it holds for this page then
+    // then it applies to this page only
   }
 }
 
 /**
- * Asks the server who is signed in. If nobody is where somebody was, the page stays and asks for the password.
- * Throws Offline or Problem. @returns {Promise<void>}
+ * Load the session. If it has ended, the page stays and asks for the password. Throws Offline or Problem.
+ * @returns {Promise<void>}
  */
 export async function loadSession() {
   const session = await get("auth/session");
@@ -123,7 +123,7 @@ export async function loadSession() {
 }
 
 /**
- * Signs in. Throws Problem: `password_change_required` asks for `newPassword`.
+ * Sign in. Throws Problem; `password_change_required` asks for `newPassword`.
  * @param {string} email @param {string} password @param {string} [newPassword] @returns {Promise<void>}
  */
 export async function signIn(email, password, newPassword) {
@@ -131,7 +131,7 @@ export async function signIn(email, password, newPassword) {
   channel?.postMessage("in");
 }
 
-/** Shows another project. @param {string} projectId */
+/** Show another project. @param {string} projectId */
 export function openProject(projectId) {
   if (projectId === project.peek()?.id) return;
   history.pushState(null, "", hrefOf("", projectId));
@@ -139,8 +139,8 @@ export function openProject(projectId) {
 }
 
 /**
- * Signs out, and forgets what is kept here: drafts, outbox. Ask first if something is in the outbox.
- * Throws Offline or Problem, and then nothing is forgotten. @returns {Promise<void>}
+ * Sign out, and delete the user's drafts and outbox in this browser. Throws Offline or Problem; then nothing is deleted.
+ * @returns {Promise<void>}
  */
 export async function signOut() {
   await saveBeforeSignOut();
@@ -150,7 +150,7 @@ export async function signOut() {
   forget();
 }
 
-// Once nobody is signed in, nothing of the page stays: who it belonged to gets it back, somebody else never.
+// Without a session, the page keeps no data: the same user gets it back by signing in, another user never does.
 effect(() => {
   if (!signedOut.value) return;
   credentials.project = null;
@@ -164,7 +164,7 @@ effect(() => {
   peopleResource.forget();
 });
 
-/** Shows nothing of anybody any more. */
+/** Clear all data of the user from the page. */
 function forget() {
   credentials.project = null;
   batch(() => {
@@ -180,35 +180,36 @@ function forget() {
 
 const ADDRESS = /^desk(?:\/(prj_\w+))?(?:\/|$)/;
 
-/** What the address names: a project, if it does, and the place. */
+/** Return the project in the address, if any, and the place. */
 function parseAddress() {
   const path = location.pathname.slice(ROOT.length);
   const [start, named] = ADDRESS.exec(path) ?? ["desk/"];
   return { named: named ?? null, where: path.slice(start.length) + location.search };
 }
 
-/** The address, as a path below `/desk` and the project, with its query: "", "c/cnv_…", "tickets?status=OPEN". */
+/** The address as a path below `/desk` and the project, with its query: "", "c/cnv_…", "tickets?status=OPEN". */
 export const place = signal(parseAddress().where);
 
 /**
- * Words that were typed to narrow the list at this place, such as a customer's name. They are kept with the history's entry and not in the
- * address, because the browser's list of visited pages keeps addresses after signing out. @type {import("../vendor/preact.js").Signal<Record<string, string>>}
+ * Words typed to filter the list at this place, such as a customer's name. They are kept in the history entry and not in the address, because the
+ * browser's history keeps addresses after sign-out.
+ * @type {import("../vendor/preact.js").Signal<Record<string, string>>}
  */
 export const typedWords = signal({});
 
-/** The address of a place, for those who copy it: it names the project. Reads a signal. @param {string} where @param {string|undefined} [of] */
+/** Return the full address of a place, with its project. Reads a signal. @param {string} where @param {string|undefined} [of] */
 export const hrefOf = (where, of = project.value?.id) => [`${ROOT}desk`, of, where].filter(Boolean).join("/");
 
-/** The conversation that is open; null if none is. */
+/** The open conversation; null for none. */
 export const open = computed(() => /^c\/(cnv_\w+)(?:\?|$)/.exec(place.value)?.[1] ?? null);
 
-/** The path of the page that is open, e.g. `tickets/tic_…`; null in the inbox. */
+/** The path of the open page, e.g. `tickets/tic_…`; null in the inbox. */
 export const page = computed(() => (open.value ? null : place.value.split("?")[0] || null));
 
-/** What the open page is called, for the window's title. */
+/** The name of the open page, for the window's title. */
 export const heading = signal("");
 
-/** Goes to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean, words?: Record<string, string>}} [options]  words: those that were typed there */
+/** Go to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean, words?: Record<string, string>}} [options]  words: the typed filter */
 export function go(where, { replace = false, words = {} } = {}) {
   const url = hrefOf(where, project.peek()?.id);
   const state = Object.keys(words).length ? { typed: { user: user.peek()?.id, words } } : null;

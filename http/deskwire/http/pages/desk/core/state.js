@@ -1,14 +1,14 @@
 // @ts-check
 /**
- * What follows from events, and nothing else: pure functions on values that are never changed in place.
+ * The client's state after each event: pure functions on immutable values.
  *
- * An event changes a row only if its id is greater than the row's `asOf`, so a second copy of an event does nothing, and it
- * makes no difference whether a list was read before an event came or after it.
+ * An event changes a row only if its id is greater than the row's `asOf`. So a repeated event changes nothing, and the order of a list's response and
+ * an event does not matter.
  */
 import { foldName } from "./folding.js";
 /** @import { AgentMessage, Delivery, Envelope, Filter, Gone, Guard, Outgoing, Presence, Row, Typing } from "./types.js" */
 
-/** The id that is smaller than that of any event. */
+/** The smallest event id. */
 export const NO_EVENT = "evt_" + "0".repeat(26);
 const PREVIEW_MAX = 160;
 
@@ -18,39 +18,39 @@ const PREVIEW_MAX = 160;
  * @property {ReadonlyMap<string, Row>} rows
  * @property {ReadonlyMap<string, Loaded>} threads
  * @property {ReadonlyMap<string, Gone>} gone
- * @property {ReadonlySet<string>} wanted  conversations that events told of, but not enough for a row
- * @property {ReadonlyMap<string, string>} marks  the newest event of what is read anew when it changes, by its name
- * @property {ReadonlySet<string>} touched  rows that the last step changed
+ * @property {ReadonlySet<string>} wanted  conversations in events whose rows must be loaded
+ * @property {ReadonlyMap<string, string>} marks  the newest event of each resource that is reloaded when it changes, by name
+ * @property {ReadonlySet<string>} touched  rows changed by the last step
  *
- * The part of a thread that is there, without holes, oldest first. `tail` has what events have added to it since its newest
- * page was asked for the last time.
+ * The loaded part of a thread, without gaps, oldest first. `tail`: messages added by events since the newest page was last
+ * requested.
  * @typedef {object} Loaded
  * @property {readonly AgentMessage[]} messages
  * @property {ReadonlySet<string>} ids
  * @property {ReadonlySet<string>} tail
  */
 
-/** A state that knows nothing. @param {string} me @returns {State} */
+/** Return the empty state. @param {string} me @returns {State} */
 export const emptyState = (me) => ({ me, rows: new Map(), threads: new Map(), gone: new Map(), wanted: new Set(), marks: new Map(), touched: new Set() });
 
-/** The state after an event. @param {State} state @param {Envelope} event @returns {State} */
+/** Return the state after an event. @param {State} state @param {Envelope} event @returns {State} */
 export const apply = (state, event) => applyAll(state, [event]);
 
-/** The state after events; the same as one `apply` for each. @param {State} state @param {readonly Envelope[]} events @returns {State} */
+/** Return the state after several events. @param {State} state @param {readonly Envelope[]} events @returns {State} */
 export function applyAll(state, events) {
   const step = new Step(state);
   for (const event of events) step.take(event);
   return step.after();
 }
 
-/** The state with rows as a call gave them; those that are older than what is known do nothing. @param {State} state @param {readonly Row[]} given @returns {State} */
+/** Return the state with rows of a response; rows older than the known ones are ignored. @param {State} state @param {readonly Row[]} given @returns {State} */
 export function withRows(state, given) {
   const step = new Step(state);
   for (const row of given) step.give(row);
   return step.after();
 }
 
-/** A step from one state to the next: copies what it changes, when it changes it. */
+/** A step from one state to the next; copies on write. */
 class Step {
   /** @param {State} before */
   constructor(before) {
@@ -122,7 +122,7 @@ class Step {
     this.threads.set(id, { messages: [...thread.messages, said], ids, tail });
   }
 
-  /** Hides a message that was redacted, until the thread is loaded anew; without the event one that was deleted. @param {string} id @param {string} gone @param {Envelope} [event] */
+  /** Clear a redacted message until the thread is reloaded; without the event, remove a deleted message. @param {string} id @param {string} gone @param {Envelope} [event] */
   hide(id, gone, event) {
     const thread = this.threads.get(id);
     if (!thread) return;
@@ -161,7 +161,7 @@ class Step {
   }
 }
 
-/** The row of a conversation that begins with this event; undefined if events alone do not tell. @param {Envelope} event @returns {Row|undefined} */
+/** Return the row of a new conversation; undefined if the event does not contain enough. @param {Envelope} event @returns {Row|undefined} */
 function newRow({ type, sequence, data }) {
   if (type !== "conversation.created" || sequence !== 1) return undefined;
   return {
@@ -181,7 +181,7 @@ function newRow({ type, sequence, data }) {
   };
 }
 
-/** The row after an event that it does not have yet. @param {Row} row @param {Envelope} event @returns {Row} */
+/** Return the row after a newer event. @param {Row} row @param {Envelope} event @returns {Row} */
 function withEvent(row, event) {
   const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
@@ -202,11 +202,11 @@ function withEvent(row, event) {
     case "workflow.completed":
       return { ...next, workflow: null };
     default:
-      return next; // note.created and conversation.changed have all of it
+      return next; // note.created and conversation.changed contain the whole row
   }
 }
 
-/** The row after a message. One that it has already, as when a hidden conversation is shown, changes no count. @param {Row} next @param {Row} row @param {AgentMessage} message @returns {Row} */
+/** Return the row after a message. A message that is already counted changes no count, as when a hidden conversation is shown. @param {Row} next @param {Row} row @param {AgentMessage} message @returns {Row} */
 function withMessage(next, row, message) {
   const { author, index } = message;
   if (index === null || index < row.messages) return next;
@@ -223,16 +223,16 @@ function withMessage(next, row, message) {
   };
 }
 
-/** A message as a row shows it; a character is a code point. @param {AgentMessage} message */
+/** Return a message as rows preview it. Lengths are in code points. @param {AgentMessage} message */
 export function preview({ id, author, text, internal, createdAt }) {
   const words = text.length > PREVIEW_MAX ? [...text.slice(0, 2 * PREVIEW_MAX)].slice(0, PREVIEW_MAX).join("") : text;
   return { id, author, text: words, internal: internal ?? false, createdAt };
 }
 
 /**
- * The thread after its newest page came, oldest first. What is known and older stays if the page follows on it; what events
- * brought while it was on its way goes after it.
- * @param {Loaded|undefined} known @param {readonly AgentMessage[]} page @returns {Loaded & {joined: boolean}} joined: the older ones stayed.
+ * Return the thread after its newest page was loaded, oldest first. Older messages stay if the page continues them; messages from events follow the
+ * page.
+ * @param {Loaded|undefined} known @param {readonly AgentMessage[]} page @returns {Loaded & {joined: boolean}} joined: true if the older ones stayed.
  */
 export function withNewest(known, page) {
   const inPage = new Set(page.map((each) => each.id));
@@ -244,7 +244,7 @@ export function withNewest(known, page) {
   return { ...loadedThread([...older, ...page, ...newer]), joined: older.length > 0 };
 }
 
-/** The thread after an older page came, oldest first. @param {Loaded} known @param {readonly AgentMessage[]} page @returns {Loaded} */
+/** Return the thread after an older page was loaded, oldest first. @param {Loaded} known @param {readonly AgentMessage[]} page @returns {Loaded} */
 export function withOlder(known, page) {
   return { ...loadedThread([...page.filter((each) => !known.ids.has(each.id)), ...known.messages]), tail: known.tail };
 }
@@ -252,10 +252,10 @@ export function withOlder(known, page) {
 /** @param {AgentMessage[]} messages @returns {Loaded} */
 export const loadedThread = (messages) => ({ messages, ids: new Set(messages.map((each) => each.id)), tail: new Set() });
 
-/** Whether a row has a tag, however it is written. @param {Row} row @param {string} tag */
+/** Return whether a row has a tag, compared by its folded name. @param {Row} row @param {string} tag */
 export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === foldName(tag));
 
-/** Whether a row belongs to the list of a filter. @param {Row} row @param {Filter} filter @param {string} me @returns {boolean} */
+/** Return whether a row belongs to the list of a filter. @param {Row} row @param {Filter} filter @param {string} me @returns {boolean} */
 export function matches(row, filter, me) {
   const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort } = filter;
   const of = row.assignee;
@@ -272,24 +272,24 @@ export function matches(row, filter, me) {
   return sort !== "waiting" || row.waitingSince !== null;
 }
 
-/** What a row is sorted by, as text that can be compared: a time, then its id. @param {Row} row @param {Filter} filter @returns {string} */
+/** Return the sort key of a row as comparable text: a time, then the id. @param {Row} row @param {Filter} filter @returns {string} */
 export function sortKey(row, { sort }) {
   const at = sort === "waiting" ? row.waitingSince : sort === "created" ? row.createdAt : (row.lastMessageAt ?? row.createdAt);
   return `${at ?? ""} ${row.id}`;
 }
 
-/** Compares two keys of a list: below 0 if the first one goes before. The longest wait counts as the largest. @param {Filter} filter @returns {(a: string, b: string) => number} */
+/** Return the comparator of a list's sort keys. The longest wait counts as the largest. @param {Filter} filter @returns {(a: string, b: string) => number} */
 export function comparison({ sort, order }) {
   const ascending = (order === "asc") !== (sort === "waiting");
   return (a, b) => (a === b ? 0 : a < b === ascending ? -1 : 1);
 }
 
 /**
- * The list after some rows have changed.
+ * Return the list after some rows have changed.
  * @param {readonly string[]} ids  in order
- * @param {Iterable<string>} touched  rows that changed, came or went
+ * @param {Iterable<string>} touched  ids of changed, added or removed rows
  * @param {{filter: Filter, me: string, bound: string|null, rowOf: (id: string) => Row|undefined}} list
- *   bound: the key of the last row that is loaded, null if all are; rows behind it are not shown before their page is.
+ *   bound: the key of the last row that is loaded, null if all are; rows after it wait for their page.
  * @returns {string[]}
  */
 export function placeRows(ids, touched, { filter, me, bound, rowOf }) {
@@ -315,9 +315,9 @@ export function placeRows(ids, touched, { filter, me, bound, rowOf }) {
 }
 
 /**
- * The list as it is shown while its order is held: rows stay where they are, but those that are gone.
+ * Return a list while its order is held: rows keep their places, and only removed ones leave.
  * @param {readonly string[]} held @param {readonly string[]} live @param {(id: string) => boolean} leaves
- * @returns {{ids: string[], fresh: number}} fresh: rows that are somewhere else, or not there yet.
+ * @returns {{ids: string[], fresh: number}} fresh: the number of moved and new rows.
  */
 export function holdOrder(held, live, leaves) {
   const ids = held.filter((id) => !leaves(id));
@@ -334,16 +334,16 @@ export function holdOrder(held, live, leaves) {
   return { ids, fresh: live.length - common.length + moved };
 }
 
-/** An order that is held, with a page below it that was asked for. @param {readonly string[]} held @param {readonly string[]} live @param {readonly Row[]} page @returns {string[]} */
+/** Return a held list with a newly loaded page appended. @param {readonly string[]} held @param {readonly string[]} live @param {readonly Row[]} page @returns {string[]} */
 export function appendPage(held, live, page) {
   const [shown, there] = [new Set(held), new Set(live)];
   return [...held, ...page.map((each) => each.id).filter((id) => there.has(id) && !shown.has(id))];
 }
 
-/** How long a row is shown as a stored entry expects it, if no event comes. */
+/** How long a row shows a stored change without a confirming event. */
 const PENDING_MAX_MS = 10_000;
 
-/** The row with what is in the outbox already done, unless an event has told of it. @param {Row} row @param {readonly Outgoing[]} entries @param {number} now @returns {Row} */
+/** Return the row with pending outbox entries applied, unless an event has confirmed them. @param {Row} row @param {readonly Outgoing[]} entries @param {number} now @returns {Row} */
 export function withPending(row, entries, now) {
   const counts = (/** @type {Outgoing} */ { state, storedAt, storedAsOf }) =>
     state === "stored" ? row.asOf <= (storedAsOf ?? "") && now - (storedAt ?? 0) < PENDING_MAX_MS : state === "held" || state === "kept" || state === "sending";
@@ -353,14 +353,14 @@ export function withPending(row, entries, now) {
 /** @param {string|null|undefined} at */
 const time = (at) => (at ? Date.parse(at) : null);
 
-/** Whether a conversation is as a change left it; what is not named may be anything. @param {Row} now @param {Guard} left */
+/** Return whether a conversation still has the fields of a guard; missing fields match anything. @param {Row} now @param {Guard} left */
 export const matchesGuard = (now, left) =>
   (left.status === undefined || now.status === left.status) &&
   (!left.closedAt || !now.closedAt || time(now.closedAt) === time(left.closedAt)) &&
   (left.assignee === undefined || now.assignee?.id === left.assignee?.id) &&
   (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil));
 
-/** Typing, after a passing event; until when is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @param {number} lastsMs @returns {ReadonlyMap<string, Typing[]>} */
+/** Return the typing indicators after an ephemeral event. `until` is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @param {number} lastsMs @returns {ReadonlyMap<string, Typing[]>} */
 export function applyTyping(known, { type, data }, now, lastsMs) {
   const who = data.agent ?? data.contact ?? {};
   const kind = type.startsWith("contact.") ? "contact" : "agent";
@@ -370,7 +370,7 @@ export function applyTyping(known, { type, data }, now, lastsMs) {
   return new Map(known).set(data.conversationId, type.endsWith(".started") ? [...others, entry] : others);
 }
 
-/** Who is there, after some have changed. @param {ReadonlyMap<string, Presence>} known @param {Presence[]} agents @returns {ReadonlyMap<string, Presence>} */
+/** Return the online agents after a presence event. @param {ReadonlyMap<string, Presence>} known @param {Presence[]} agents @returns {ReadonlyMap<string, Presence>} */
 export function applyPresence(known, agents) {
   const next = new Map(known);
   for (const agent of agents) {
@@ -380,7 +380,7 @@ export function applyPresence(known, agents) {
   return next;
 }
 
-/** Deliveries by event sequence, after some have changed. @param {ReadonlyMap<number, Delivery[]>|undefined} known @param {Delivery[]} given @returns {ReadonlyMap<number, Delivery[]>} */
+/** Return the deliveries by event sequence, after some have changed. @param {ReadonlyMap<number, Delivery[]>|undefined} known @param {Delivery[]} given @returns {ReadonlyMap<number, Delivery[]>} */
 export function applyDeliveries(known, given) {
   const next = new Map(known);
   for (const each of given) {

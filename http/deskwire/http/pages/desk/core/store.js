@@ -1,8 +1,7 @@
 // @ts-check
 /**
- * The project's conversations and their lists, as signals. They change by events (`applyAll` of state.js, which is pure), by
- * what calls answer, and by what is in the outbox, which looks done at once. Views read them; a first read loads.
- * What belongs to an open conversation is in conversation.js.
+ * The project's conversations and lists as signals. Events change them (`applyAll` of state.js), and so do responses and the outbox, whose entries
+ * show at once. The first read of a list loads it. conversation.js holds the data of open conversations.
  */
 import { batch, computed, effect, signal, untracked } from "../vendor/preact.js";
 import { Offline, Problem, get, retryRateLimited, signedOut } from "./api.js";
@@ -19,24 +18,24 @@ const WANTED_MAX = 20;
 const COUNTERS_MS = 2_000;
 const HIDDEN_MS = 60_000;
 
-/** All that is known; see state.js. */
+/** The state of state.js. */
 export const known = signal(emptyState(""));
-/** The numbers beside the views; null until they are loaded. */
+/** The counters of the views; null until they are loaded. */
 export const counters = signal(/** @type {Counters|null} */ (null));
-/** Who has the desk open, by user id. */
+/** The agents who have the desk open, by user id. */
 export const presence = signal(/** @type {ReadonlyMap<string, Presence>} */ (new Map()));
-/** The conversation that is written in, for colleagues; null for none. */
+/** The conversation in which this user types; null for none. */
 export const composing = signal(/** @type {string|null} */ (null));
 
 /**
- * What lives and ends with the store: it hears of new streams, of passing events and of changes.
+ * A module with the lifetime of the store. It is notified of new streams, events and changes.
  * @typedef {object} Part
  * @property {() => void} [hello]
- * @property {(events: Envelope[]) => void} [events]  stored events came
+ * @property {(events: Envelope[]) => void} [events]  gets stored events
  * @property {(event: any) => void} [ephemeral]
  * @property {(next: State) => void} [changed]
- * @property {() => void} [reloaded]  everything has been loaded anew
- * @property {() => string[]} [open]  conversations to load anew with it
+ * @property {() => void} [reloaded]  called after a full reload
+ * @property {() => string[]} [open]  returns conversations to reload too
  * @property {() => void} end
  */
 const parts = /** @type {Set<Part>} */ (new Set());
@@ -44,20 +43,20 @@ const parts = /** @type {Set<Part>} */ (new Set());
 export const registerPart = (part) => (parts.add(part), part);
 
 const lists = /** @type {Map<string, LoadedList>} */ (new Map());
-const fetching = /** @type {Set<string>} Conversations whose row is on its way. */ (new Set());
-/** How often a stream was opened, and its newest event then. */
+const fetching = /** @type {Set<string>} The conversations with a row request in flight. */ (new Set());
+/** How often a stream was opened, and its newest event at that time. */
 let opened = { times: 0, at: "" };
-let buffered = /** @type {Envelope[]|null} What comes while everything is loaded anew. */ (null);
-/** A number for what is begun; what was asked for before an `end` is of no use after it. */
+let buffered = /** @type {Envelope[]|null} Events received during a full reload. */ (null);
+/** Grows with each `end`, so that results requested before it are discarded. */
 let runId = 0;
-/** Tells, later, whether the store is still the same. @returns {() => boolean} */
+/** Return a function that returns true until the store ends. @returns {() => boolean} */
 export function runGuard() {
   const mine = runId;
   return () => mine === runId;
 }
 let stops = /** @type {(() => void)[]} */ ([]);
 
-/** Begins: opens the stream; the rest is loaded by who reads it. Called by the shell when a project is chosen. */
+/** Open the stream. Views load the rest. Called by the shell when a project is selected. */
 export function begin() {
   end();
   const { user, project } = session;
@@ -80,7 +79,7 @@ export function begin() {
   void loadCounters();
 }
 
-/** Forgets everything and closes the stream. */
+/** Clear everything and close the stream. */
 export function end() {
   runId += 1;
   close();
@@ -114,7 +113,7 @@ function onEvents(events) {
   for (const part of parts) part.events?.(events);
 }
 
-/** Makes this what is known, and puts the rows that changed in their place. @param {State} next */
+/** Set the state, and move the changed rows in their lists. @param {State} next */
 export function setState(next) {
   const { marks } = known.peek();
   batch(() => {
@@ -123,7 +122,7 @@ export function setState(next) {
     for (const part of parts) part.changed?.(next);
   });
   const isNew = (/** @type {string} */ name) => next.marks.get(name) !== marks.get(name);
-  if (isNew("settings:members")) session.loadSession().catch(() => {}); // one's own role may be another; the next call says so otherwise
+  if (isNew("settings:members")) session.loadSession().catch(() => {}); // the user's own role may have changed; if this call fails, the next one reports it
   if (isNew("settings:members") || isNew("settings:teams")) void session.reloadPeople();
   if (next.wanted.size) coalesce("wanted", 200, fetchWanted);
   if (next.touched.size) coalesce("counters", document.hidden ? HIDDEN_MS : COUNTERS_MS, loadCounters);
@@ -142,7 +141,7 @@ function onEphemeral(event) {
 }
 
 const scheduled = /** @type {Set<string>} */ (new Set());
-/** Does something a moment later, once for all who ask. @param {string} name @param {number} ms @param {() => unknown} work */
+/** Run a function after a delay, once for all calls with the same name. @param {string} name @param {number} ms @param {() => unknown} work */
 export function coalesce(name, ms, work) {
   const still = runGuard();
   if (scheduled.has(name)) return;
@@ -168,7 +167,7 @@ async function fetchWanted() {
   } else await Promise.all([...wanted].map(fetchRow));
 }
 
-/** Loads a row anew, or one that is not known. @param {string} id */
+/** Load a row. @param {string} id */
 export async function fetchRow(id) {
   const still = runGuard();
   if (fetching.has(id)) return;
@@ -188,7 +187,7 @@ export async function fetchRow(id) {
   }
 }
 
-/** Loads everything anew that is shown: events are missing, and no row can tell whether they were for it. */
+/** Reload all visible data after a gap: missed events may concern any row. */
 async function reloadAll() {
   const still = runGuard();
   buffered = [];
@@ -215,14 +214,14 @@ async function reloadAll() {
 
 const rowSignals = /** @type {Map<string, ReadonlySignal<Row|undefined>>} */ (new Map());
 
-/** The conversation, with what is on its way in the outbox already done. Reads a signal. @param {string} id @returns {Row|undefined} */
+/** Return the conversation with pending outbox entries applied. Reads a signal. @param {string} id @returns {Row|undefined} */
 export function row(id) {
   let found = rowSignals.get(id);
   if (!found) rowSignals.set(id, (found = computed(() => optimisticRow(id))));
   return found.value;
 }
 
-/** What is in the outbox, by conversation. */
+/** The pending outbox entries by conversation. */
 const pendingByConversation = computed(() => Map.groupBy(entries.value.filter((each) => each.conversationId && each.expect), (each) => each.conversationId ?? ""));
 
 /** @param {string} id @returns {Row|undefined} */
@@ -234,7 +233,7 @@ function optimisticRow(id) {
 
 rowVersions.asOf = (id) => known.peek().rows.get(id)?.asOf ?? "";
 let before = /** @type {Set<string>} */ (new Set());
-/** Puts rows in their place when the outbox changes. */
+/** Move rows in their lists when the outbox changes. */
 function placePending() {
   const now = new Set(pendingByConversation.value.keys());
   const both = new Set([...before, ...now]);
@@ -242,27 +241,27 @@ function placePending() {
   if (both.size) untracked(() => batch(() => place(both, true)));
 }
 
-/** Shows as seen what was there before a time. @param {string|null} until */
+/** Mark conversations as seen that had their last message before a time. @param {string|null} until */
 function markAllSeen(until) {
   const seen = [...known.peek().rows.values()].filter((each) => each.mine.unread && until && (each.lastMessageAt ?? each.createdAt) < until);
   put(...seen.map((each) => ({ ...each, mine: { seenIndex: each.messages - 1, unread: 0 } })));
-  for (const each of lists.values()) each.refresh(); // of others, and where the mark was taken back
+  for (const each of lists.values()) each.refresh(); // for conversations that are not loaded, and for undo
   void loadCounters();
 }
-/** Takes rows that a call gave. @param {...Row} rows */
+/** Add rows of a response. @param {...Row} rows */
 export const put = (...rows) => setState(withRows(known.peek(), rows));
-/** Why a conversation is gone; null if it is not. Reads a signal. @param {string} id @returns {Gone|null} */
+/** Return why a conversation is gone; null if it is not. Reads a signal. @param {string} id @returns {Gone|null} */
 export const gone = (id) => known.value.gone.get(id) ?? null;
-/** Colleagues with this conversation open. Reads a signal. @param {string} id @returns {Presence[]} */
+/** Return the colleagues who have this conversation open. Reads a signal. @param {string} id @returns {Presence[]} */
 export const viewers = (id) => [...presence.value.values()].filter((each) => each.id !== known.value.me && each.conversationIds.includes(id));
 
-/** A list as it is loaded and shown. */
+/** A list: its loaded rows and its view. */
 class LoadedList {
   /** @param {Filter} filter */
   constructor(filter) {
     this.filter = filter;
     this.asOf = "";
-    /** @type {string|null} The key of the last row that is loaded; null if all are. */
+    /** @type {string|null} The sort key of the last loaded row; null if all are loaded. */
     this.bound = "";
     this.cursor = /** @type {string|null} */ (null);
     this.live = /** @type {readonly string[]} */ ([]);
@@ -278,7 +277,7 @@ class LoadedList {
     return get("conversations", { view: "agent", archived: false, ...rest, status: status?.join(","), cursor, limit: PAGE });
   }
 
-  /** Asks once more, for what was read may be older than the stream. */
+  /** Load the list again, because its response may be older than the stream. */
   refresh() {
     if (this.view.peek().state !== "loading") void this.load();
   }
@@ -338,7 +337,7 @@ class LoadedList {
     }
   }
 
-  /** Puts all that is known and belongs here in order. */
+  /** Sort all known rows of this list. */
   fill() {
     const { filter, bound } = this;
     const before = comparison(filter);
@@ -353,7 +352,7 @@ class LoadedList {
     this.show();
   }
 
-  /** @param {Iterable<string>} touched @param {boolean} own  what was done here leaves the list though its order is held */
+  /** @param {Iterable<string>} touched @param {boolean} own  the user's own changes leave the list even while its order is held */
   place(touched, own) {
     if (this.bound === "") return; // nothing is loaded yet
     const rowOf = (/** @type {string} */ id) => untracked(() => optimisticRow(id));
@@ -383,18 +382,18 @@ function listOf(filter) {
   return found;
 }
 
-/** The list of a filter; the first read loads it. @param {Filter} filter @returns {ReadonlySignal<ListView>} */
+/** Return the list of a filter; the first read loads it. @param {Filter} filter @returns {ReadonlySignal<ListView>} */
 export const list = (filter) => listOf(filter).view;
-/** Loads the next page of a list. @param {Filter} filter */
+/** Load the next page of a list. @param {Filter} filter */
 export const more = (filter) => listOf(filter).more();
-/** Loads a list anew, after a failure. @param {Filter} filter */
+/** Load a list again after a failure. @param {Filter} filter */
 export const reload = (filter) => void listOf(filter).load();
-/** Holds the order of a list while it is used, or lets it go. @param {Filter} filter @param {boolean} held */
+/** Hold the order of a list while it is in use, or release it. @param {Filter} filter @param {boolean} held */
 export function hold(filter, held) {
   const list = listOf(filter);
   if (list.view.peek().held === held) return;
   list.set({ held });
   list.show();
 }
-/** Puts what is fresh in its place, though the list is held. @param {Filter} filter */
+/** Apply the current order to a held list. @param {Filter} filter */
 export const applyOrder = (filter) => listOf(filter).set({ ids: [...listOf(filter).live], fresh: 0 });

@@ -1,34 +1,33 @@
 // @ts-check
 /**
- * One stream of events, read by `fetch` for as long as it is wanted: in a worker for all tabs, or in a page.
+ * One event stream, read by `fetch`: in a worker for all tabs, or in a page.
  *
- * It asks for a heartbeat each second. Without a byte for two and a half of those it is `silent`: whoever shows the connection
- * says so, and takes that back with the next byte. After twelve it is given up and opened again, with growing and random
- * pauses, and goes on after the newest event that came. It ends for good only if the server says so.
+ * It requests a heartbeat each second. After 2.5 s without data it is `silent`, and the page says so until the next byte. After 12 s it is closed and
+ * reopened, with exponential, random delays, and resumes after the newest event. It ends for good only if the server says so.
  */
 /** @import { Connection } from "./types.js" */
 
-/** The heartbeat to ask for (RFC 7240); a server that knows none sends one every 15 s, and says so in `hello`. */
+/** The requested heartbeat (RFC 7240). A server that ignores it sends one every 15 s, as `hello` says. */
 const PREFER = "heartbeat=1";
 const HEARTBEAT_MS = 15_000;
-/** How many heartbeats may be missed before the stream counts as silent, and before it is given up. */
+/** The number of missed heartbeats after which the stream counts as silent. */
 const SILENT_AFTER_BEATS = 2.5;
 const DEAD_AFTER_MS = 12_000;
 const SILENCE_CHECK_INTERVAL_MS = 250;
-/** How long the first byte of an answer may take: a server under load is not asked again because of that load. */
+/** Longer than the other limits, so that a server under load is not asked again because of its load. */
 const FIRST_BYTE_TIMEOUT_MS = 40_000;
 const RETRY_DELAY_MIN_MS = 500;
 const RETRY_DELAY_MAX_MS = 15_000;
 const STABLE_AFTER_MS = 10_000;
 const TOO_MANY_STREAMS_DELAY_MS = 30_000;
 
-/** Where a parser of server-sent events is; see `parse`. @typedef {{rest: string, id: string, event: string, data: string[]}} Parsing */
+/** The state of a parser of server-sent events; see `parse`. @typedef {{rest: string, id: string, event: string, data: string[]}} Parsing */
 
 /** @returns {Parsing} */
 export const parsing = () => ({ rest: "", id: "", event: "", data: [] });
 
 /**
- * What a piece of a stream completes. Comments tell nothing but that somebody is there.
+ * Parse a chunk, and return the events it completes. Comments only show that the connection is alive.
  * @param {Parsing} at @param {string} text @returns {{at: Parsing, found: {id: string, event: string, data: string}[]}}
  */
 export function parse(at, text) {
@@ -47,22 +46,22 @@ export function parse(at, text) {
   return { at: next, found };
 }
 
-/** How long to wait before another attempt, in milliseconds. @param {number} failures  one after the other, from 1 @param {number} random  0 to 1 */
+/** Return the delay before the next attempt, in ms. @param {number} failures  consecutive failures, from 1 @param {number} random  0 to 1 */
 export function retryDelay(failures, random) {
   const most = Math.min(RETRY_DELAY_MAX_MS, RETRY_DELAY_MIN_MS * 2 ** (failures - 1));
   return most / 2 + (random * most) / 2;
 }
 
-/** What the end of a stream means: whether to go on, and when. @param {{reason: string, retryAfterMs?: number|null}} bye */
+/** Return whether a `bye` ends the stream, and the delay before reopening it. @param {{reason: string, retryAfterMs?: number|null}} bye */
 export function afterBye({ reason, retryAfterMs }) {
   if (reason === "shutdown") return { ended: false, afterMs: retryAfterMs ?? RETRY_DELAY_MIN_MS };
   if (reason === "too_many_streams") return { ended: false, afterMs: Math.max(retryAfterMs ?? 0, TOO_MANY_STREAMS_DELAY_MS) };
   return { ended: true, afterMs: 0 };
 }
 
-/** Looks whether anything has come, and says when nothing has. */
+/** Watches for silence on the stream. */
 class SilenceMonitor {
-  /** @param {(since: number|null) => void} changed  gets the time of the last byte, null when one has come @param {() => void} dead */
+  /** @param {(since: number|null) => void} changed  gets the time of the last byte; null when data arrives again @param {() => void} dead */
   constructor(changed, dead) {
     this.changed = changed;
     this.dead = dead;
@@ -73,7 +72,7 @@ class SilenceMonitor {
     this.timer = setInterval(() => this.check(Date.now()), SILENCE_CHECK_INTERVAL_MS);
   }
 
-  /** Something has come. */
+  /** Note that data has arrived. */
   received() {
     this.lastAt = Date.now();
     this.opened = true;
@@ -83,7 +82,7 @@ class SilenceMonitor {
 
   /** @param {number} now */
   check(now) {
-    const late = now - this.lookedAt > 4 * SILENCE_CHECK_INTERVAL_MS; // this side has slept: what came meanwhile is read first
+    const late = now - this.lookedAt > 4 * SILENCE_CHECK_INTERVAL_MS; // the timer was late, so this side has slept: read buffered data first
     this.lookedAt = now;
     if (late) return;
     const quiet = now - this.lastAt;
@@ -99,7 +98,7 @@ class SilenceMonitor {
   }
 }
 
-/** What the server says when it opens no stream: whether to ask again. @param {number} status @param {string} code */
+/** Return why a refused stream has ended; null to retry. @param {number} status @param {string} code */
 function endReason(status, code) {
   if (status === 429 || status === 408 || status >= 500) return null;
   return status === 401 ? "session_ended" : status === 403 ? "permission_lost" : code;
@@ -114,7 +113,7 @@ function endReason(status, code) {
  */
 
 export class Stream {
-  /** @param {string} url  of the stream, with the project @param {StreamListener} listener @param {string|null} [cursor] */
+  /** @param {string} url  the stream's, with the project @param {StreamListener} listener @param {string|null} [cursor] */
   constructor(url, listener, cursor = null) {
     this.url = url;
     this.listener = listener;
@@ -128,7 +127,7 @@ export class Stream {
     this.open = null;
     /** @type {SilenceMonitor|null} */
     this.silence = null;
-    /** @type {string|null} The event that was the newest when the stream was opened, until it has come. */
+    /** @type {string|null} The newest event when the stream was opened, until it arrives. */
     this.until = null;
   }
 
@@ -139,7 +138,7 @@ export class Stream {
     this.listener.state(this.state);
   }
 
-  /** Runs until `close`, or until the server ends it for good. */
+  /** Run until `close`, or until the server ends the stream for good. */
   async run() {
     while (!this.closed) {
       const began = Date.now();
@@ -161,7 +160,7 @@ export class Stream {
     });
   }
 
-  /** Tries at once. A stream that seems to live is opened anew: whoever asks has a reason. */
+  /** Reconnect at once, also if the stream seems to be live but silent. */
   retry() {
     this.failures = 0;
     if (this.state.state === "ended" && !this.closed) {
@@ -179,7 +178,7 @@ export class Stream {
     this.wake();
   }
 
-  /** Opens it once, and reads until it ends. @returns {Promise<number|null>} How long to wait if the server said so, in ms. */
+  /** Open the stream once, and read until it ends. @returns {Promise<number|null>} The server's delay in ms, if any. */
   async readOnce() {
     const open = new AbortController();
     this.open = open;
@@ -214,7 +213,7 @@ export class Stream {
     return after > 0 ? after * 1000 : null;
   }
 
-  /** @param {{id: string, event: string, data: string}[]} found @returns {number|null} As `once`. */
+  /** @param {{id: string, event: string, data: string}[]} found @returns {number|null} As `readOnce`. */
   take(found) {
     const batch = [];
     for (const { id, event, data } of found) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences of everything that is fetched behind the list: the thread, the box of replies, the contact, dialogs, commands. */
+/** Texts of everything that loads after the list: thread, composer, contact, dialogs, commands. */
 import { many, t as first } from "./texts.js";
 
 /** @param {string | null | undefined} name */
@@ -103,7 +103,7 @@ export const t = {
     sendMore: "More ways to send", sendClose: "Send and close", sendPending: "Send and set to pending",
     sendSnooze: "Send and snooze until tomorrow", attach: "Attach a file", snippet: "Insert a snippet", speak: "Speak a reply",
     dropHere: "Drop files to attach them", offline: "Will send when you're back online",
-    /** Where a draft is. */ keptIn: { saved: "Draft saved", device: "Draft kept on this device only", nowhere: "Draft not kept: copy it before you leave" },
+    /** The place where a draft is stored. */ keptIn: { saved: "Draft saved", device: "Draft kept on this device only", nowhere: "Draft not kept: copy it before you leave" },
     useAsReply: "Use as reply", useAsNote: "Use as note",
     draftLost: "This browser can't keep drafts: copy what you write before you leave.",
     /** @param {number} n */ left: (n) => `${n.toLocaleString()} left`,
@@ -159,7 +159,7 @@ export const t = {
     context: "Contact", more: "More actions",
     /** @param {string} who */ already: (who) => `${who}: nothing to change`,
     thisOne: "This conversation",
-    /** What is done, before it is done; it begins with a verb. */
+    /** The action before it is done; begins with a verb. */
     what: {
       /** @param {string} who @param {string} to */ assign: (who, to) => `Assign ${who} to ${to}`,
       /** @param {string} who */ unassign: (who) => `Unassign ${who}`,
@@ -171,7 +171,7 @@ export const t = {
       /** @param {string} who */ tags: (who) => `Change the tags of ${who}`,
       /** @param {string} who */ unread: (who) => `Mark ${who} unread`,
     },
-    /** What was done, behind a name or a number. */
+    /** The action after it was done; follows a name or a number. */
     done: {
       /** @param {string} to */ assign: (to) => `assigned to ${to}`,
       unassign: "unassigned", close: "closed", reopen: "reopened", pending: "set to pending",
@@ -179,7 +179,7 @@ export const t = {
       wake: "no longer snoozed", tags: "tags changed", unread: "marked unread",
     },
     /** @param {string} who @param {string} done @param {number} n */ did: (who, done, n) => (n > 1 ? `${who} ${done}` : `${who}: ${done}`),
-    /** The actions of the outbox. @type {Record<string, (who: string) => string>} */
+    /** Actions of the outbox. @type {Record<string, (who: string) => string>} */
     names: {
       assign: (who) => `Assign ${who}`, close: (who) => `Close ${who}`, reopen: (who) => `Reopen ${who}`, open: (who) => `Reopen ${who}`,
       pending: (who) => `Set ${who} to pending`, tags: (who) => `Change the tags of ${who}`, snooze: (who) => `Snooze ${who}`,

@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences of the list and of what is around it; those of all else are in texts-lazy.js. A text with something in it is a function of that. */
+/** Texts of the list and its surroundings; all others are in texts-lazy.js. A text with variables is a function. */
 
 const plural = new Intl.PluralRules("en");
 /** @param {number} n @param {string} one @param {string} other */

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The shapes that the modules of the desk have in common; no code. It is never loaded, only read by the type checker:
+ * Types shared by the modules of the desk. The module is never loaded, only read by the type checker:
  * `/** @import { Row } from "./types.js" *\/`.
  *
  * @typedef {"OPEN"|"PENDING"|"CLOSED"} Status
@@ -9,17 +9,17 @@
  *
  * @typedef {import("api").Attachment} Attachment
  *
- * A message as agents see it. What has been stored has an id of the server, `msg_…`.
+ * A message as agents see it. A stored one has an id of the server, `msg_…`.
  * @typedef {import("api").AgentMessage & {sequence?: number|null, seenAt?: string|null, clientKey?: string|null}} AgentMessage
  *
  * @typedef {import("api").Assignee} Assignee
  *
  * @typedef {import("api").LastMessage} LastMessage
  *
- * A conversation in a list: the server's `AgentConversation`. Never changed in place: a change makes a new row.
+ * A conversation in a list: the server's `AgentConversation`. Rows are immutable.
  * @typedef {import("api").AgentConversation} Row
  *
- * What a list shows. `assignee` is `me`, `none`, a user's or a team's id.
+ * The filter and order of a list. `assignee` is `me`, `none`, or the id of a user or team.
  * @typedef {object} Filter
  * @property {Status[]} [status]
  * @property {string} [assignee]
@@ -32,7 +32,7 @@
  * @property {"activity"|"waiting"|"created"} [sort]  default: activity
  * @property {"asc"|"desc"} [order]  default: desc
  *
- * An ordered list as it is shown. While the order is held (`hold`), `fresh` counts what waits to be put in its place.
+ * A list as it is shown. While its order is held (`hold`), `fresh` counts the new and moved rows.
  * @typedef {object} ListView
  * @property {string} key
  * @property {Filter} filter
@@ -40,22 +40,22 @@
  * @property {number} fresh
  * @property {boolean} held
  * @property {"loading"|"ready"|"failed"} state
- * @property {boolean} more  whether there are further pages
+ * @property {boolean} more  true if there are further pages
  * @property {boolean} loadingMore
  * @property {Error|null} error
  *
- * A thread as far as it is loaded: oldest first, stored messages alone. Those on their way are `outgoing(id)`.
+ * The loaded part of a thread: stored messages, oldest first. `outgoing(id)` has those on their way.
  * @typedef {object} Thread
  * @property {string} id
  * @property {AgentMessage[]} messages
- * @property {boolean} older  whether there are older ones
+ * @property {boolean} older  true if there are older messages
  * @property {"loading"|"ready"|"failed"} state
  * @property {boolean} loadingOlder
  * @property {Error|null} error
  *
- * Why a conversation that was open is not there any more.
+ * The reason why a conversation no longer exists.
  * @typedef {object} Gone
- * @property {string} reason  as in the event: `manual`, `retention` or `gdpr`; `not_found` if it was never seen
+ * @property {string} reason  as in the event: `manual`, `retention` or `gdpr`; `not_found` if it was never loaded
  * @property {string} at
  *
  * @typedef {object} Delivery
@@ -81,7 +81,7 @@
  * @property {number} snoozed
  * @property {number} unread
  * @property {Record<string, number>} teams
- * @property {number} bound  a counter of this value means "so many or more"
+ * @property {number} bound  a counter of this value means "this many or more"
  * @property {string} asOf
  *
  * A colleague with the desk open.
@@ -90,9 +90,9 @@
  * @property {string} name
  * @property {boolean} online
  * @property {string[]} conversationIds
- * @property {string|null} composing  the conversation that is written in
+ * @property {string|null} composing  the conversation in which the agent types
  *
- * Somebody who is typing: a colleague, or the contact.
+ * A typing indicator of a colleague or the contact.
  * @typedef {object} Typing
  * @property {"agent"|"contact"} type
  * @property {string|null} id
@@ -104,7 +104,7 @@
  *
  * @typedef {import("api").SessionProject} Project
  *
- * An event of the stream, as it comes: the envelope, or a passing one (`type` and data, no id).
+ * An event of the stream: an envelope, or an ephemeral event with `type` and `data` only.
  * @typedef {object} Envelope
  * @property {string} id
  * @property {string} type
@@ -114,27 +114,27 @@
  * @property {any} data
  *
  * The state of the connection. `since` and the other times are milliseconds by this browser's clock.
- * `live`: the stream is open. `reconnecting`: it broke, nothing is lost. `offline`: the browser says that there is no
- * network. `gap`: it was away for too long, all is loaded anew. `ended`: the server said bye for good.
+ * `live`: the stream is open. `reconnecting`: it broke, and resumes without a loss. `offline`: the browser reports no
+ * network. `gap`: events were missed, and everything is reloaded. `ended`: the server closed it for good.
  * @typedef {object} Connection
  * @property {"connecting"|"live"|"reconnecting"|"offline"|"gap"|"ended"} state
  * @property {number} since
  * @property {string|null} cursor  the newest event's id
  * @property {number|null} lastEventAt
- * @property {number} caughtUp  events that came at the last resumption
+ * @property {number} caughtUp  events received after the last resumption
  * @property {number|null} retryAt
  * @property {string|null} streamId
- * @property {number|null} silentSince  when the last byte came, if heartbeats are missing though the stream is open
+ * @property {number|null} silentSince  the time of the last byte, while heartbeats of an open stream are missing
  * @property {string|null} reason  of `ended`: as in `bye`, or a problem's code
  *
- * What is done with a message besides, in the same commit.
+ * Changes made with a message, in the same commit.
  * @typedef {object} Then
  * @property {Status} [status]
  * @property {boolean} [close]
  * @property {{type: "user"|"team", id: string}|null} [assignee]
  * @property {string|null} [snoozedUntil]
  *
- * A file of a message on its way. `progress` is 0 to 1; `uploadId` is there when the server has it.
+ * A file of an outgoing message. `progress` is 0 to 1; `uploadId` is set once the server has the file.
  * @typedef {object} OutgoingFile
  * @property {string} key
  * @property {string} name
@@ -143,10 +143,10 @@
  * @property {number} progress
  * @property {string|null} uploadId
  *
- * Something that was done here and has to reach the server. It is kept on this computer before anything is sent.
+ * An outbox entry: a message or change on its way to the server. It is stored in this browser before it is sent.
  * `held`: within its undo window, until `notBefore`. `kept`: waits for its turn, the connection or `notBefore`.
- * `sending`. `stored`: on the server's disk, `tookMs` after it was sent. `refused`: never sent again, `problem` says
- * why. `conflict`: the conversation moved on, `since` has what came.
+ * `sending`. `stored`: on the server's disk, `tookMs` after it was sent. `refused`: not sent again, for the reason in
+ * `problem`. `conflict`: the conversation has new messages, in `since`.
  * @typedef {object} Outgoing
  * @property {string} key  also its Idempotency-Key
  * @property {"message"|"action"} kind
@@ -161,40 +161,39 @@
  * @property {string} method
  * @property {string} path
  * @property {any} body
- * @property {Partial<Row>|null} expect  what the row looks like when it is done, for an action
- * @property {string} label  what was done, in words, for an action
+ * @property {Partial<Row>|null} expect  the fields of the row after an action
+ * @property {string} label  the name of an action
  * @property {string|null} text
  * @property {boolean} internal
  * @property {OutgoingFile[]} files
  * @property {number|null} sentAt
  * @property {number|null} tookMs
  * @property {number} [storedAt]
- * @property {string} [storedAsOf]  the newest event that was known of the conversation then
- * @property {any} answer  the server's, when it is stored
+ * @property {string} [storedAsOf]  the newest known event of the conversation at that time
+ * @property {any} answer  the server's response, once stored
  * @property {{status: number, code: string, detail: string, requestId: string|null, errors: any[]}|null} problem
- * @property {string|null} waitsFor  why it is kept: `offline`, `rate_limited`, `server_failed`, `signed_out`, `failed`, null
+ * @property {string|null} waitsFor  the reason for waiting: `offline`, `rate_limited`, `server_failed`, `signed_out`, `failed`, null
  * @property {AgentMessage[]} since
- * @property {Guard|null} [guard]  what the conversation has to be like, as an action is sent
+ * @property {Guard|null} [guard]  the fields the conversation must have when the action is sent
  *
- * The fields of a conversation that an undo takes back; it is refused if somebody else has changed them.
+ * The fields of a conversation that an undo reverts. It is refused if someone else has changed them.
  * @typedef {Partial<Pick<Row, "status"|"closedAt"|"assignee"|"snoozedUntil">>} Guard
  *
- * Which of the two texts of a conversation is written.
+ * One of the two drafts of a conversation.
  * @typedef {"reply"|"note"} Mode
  *
- * What is being written. `base` is what the server had when it was last heard of, `files` as upload ids; `sent` are texts that it was sent and has not
- * answered.
+ * A draft. `base` is the server's last known version, with `files` as upload ids; `sent` has texts sent to the server without a response yet.
  * @typedef {object} Draft
  * @property {string} text
  * @property {OutgoingFile[]} files
- * @property {number|null} baseSequence  of the newest event that was shown when it was changed
+ * @property {number|null} baseSequence  the newest event that was shown at the last change
  * @property {number} at
  * @property {{version: number, text: string, files: string[]}} base
  * @property {string[]} sent
  *
- * A message that the server holds until `sendAt`, or could not send then. `endsAt` is `sendAt` by this browser's clock.
+ * A message that the server holds until `sendAt`, or could not send at that time. `endsAt` is `sendAt` by this browser's clock.
  * @typedef {object} HeldMessage
- * @property {string} id  that of the message later
+ * @property {string} id  also the id of the later message
  * @property {string} conversationId
  * @property {string} text
  * @property {Attachment[]} attachments
@@ -206,13 +205,13 @@
  * @property {{code: string, detail: string}|null} problem
  * @property {number} endsAt
  *
- * A page of the desk, beside the inbox.
+ * A page of the desk outside the inbox.
  * @typedef {object} PageEntry
  * @property {string} path  below `/desk/`, without an id
- * @property {"work"|"learn"|"console"|"settings"} group  where the navigation shows it
+ * @property {"work"|"learn"|"console"|"settings"} group  its group in the navigation
  * @property {string} title
  * @property {string} icon
- * @property {string|null} permission  what a role needs to open it; null: whoever is signed in
+ * @property {string|null} permission  required to open it; null: every user may
  * @property {() => Promise<any>} load
  */
 export {};

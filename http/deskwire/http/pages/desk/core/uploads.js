@@ -1,11 +1,11 @@
 // @ts-check
-/** Files of messages and drafts: kept on this computer, and uploaded from it. */
+/** Files of messages and drafts: stored in this browser, and uploaded. */
 import { signal } from "../vendor/preact.js";
 import { Problem, newKey, upload } from "./api.js";
 import * as kept from "./outbox-store.js";
 /** @import { OutgoingFile } from "./types.js" */
 
-/** The files that are being uploaded, by key; `problem` says why one can't be. */
+/** The files being uploaded, by key; `problem` is the reason of a failure. */
 export const uploads = signal(/** @type {ReadonlyMap<string, OutgoingFile & {problem?: string}>} */ (new Map()));
 /** @type {Map<string, Promise<string>>} */
 const uploading = new Map();
@@ -17,7 +17,7 @@ function setProgress(key, changes) {
 }
 
 /**
- * Keep a file for a message; `uploaded` sends it to the server.
+ * Store a file for a message; `uploaded` sends it to the server.
  * @param {File|Blob} file @param {string} name @param {string} scope  the user's id and the project's @returns {Promise<OutgoingFile>}
  */
 export async function attach(file, name, scope) {
@@ -27,7 +27,7 @@ export async function attach(file, name, scope) {
   return made;
 }
 
-/** Return the id of a file at the server, after uploading it once. Raises Problem or Offline. @param {OutgoingFile} file @returns {Promise<string>} */
+/** Upload a file once, and return its id. Throws Problem or Offline. @param {OutgoingFile} file @returns {Promise<string>} */
 export function uploaded(file) {
   const under = uploading.get(file.key);
   if (under) return under;
@@ -48,14 +48,14 @@ export function uploaded(file) {
   return made;
 }
 
-/** Return the ids of a message's files, in their order; those that are not at the server yet are uploaded. @param {readonly OutgoingFile[]} files @returns {Promise<string[]>} */
+/** Return the ids of a message's files in order; uploads those that are missing. @param {readonly OutgoingFile[]} files @returns {Promise<string[]>} */
 export async function idsOf(files) {
   const ids = [];
   for (const each of files) ids.push(each.uploadId ?? (await uploaded(each)));
   return ids;
 }
 
-/** Forget a file that was attached. @param {string} key */
+/** Delete an attached file from this browser. @param {string} key */
 export async function detach(key) {
   const left = new Map(uploads.peek());
   left.delete(key);

@@ -1,5 +1,5 @@
 // @ts-check
-/** The consumers of the realtime stream: who holds which channel, and how far behind each is. */
+/** Stream consumers: the channel, state and lag of each. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, notify } from "../ui/parts.js";
@@ -14,7 +14,7 @@ import { useAutoRefresh } from "../ui/auto-refresh.js";
 const POLL_INTERVAL_MS = 5_000;
 const LAG_SHOWN_MAX = 10_000;
 
-/** What a channel carries. @param {{name: string}} props */
+/** The content of a channel. @param {{name: string}} props */
 function Channel({ name }) {
   const [, kind = "", subject = ""] = /^private-(project|conversation|contact)-(.*)$/.exec(name) ?? [];
   if (kind === "conversation") return html`${t.consumers.ofConversation} <${Link} to=${`c/${subject}`} class="mono">${subject}<//>`;
@@ -27,7 +27,7 @@ export function Page() {
   const [ends, setEnds] = useState(/** @type {any} */ (null));
   useAutoRefresh(of.reload, false);
   useEffect(() => {
-    const every = setInterval(() => !document.hidden && of.reload(), POLL_INTERVAL_MS); // a consumer that leaves is no event
+    const every = setInterval(() => !document.hidden && of.reload(), POLL_INTERVAL_MS); // no event reports that a consumer has left
     return () => clearInterval(every);
   }, [of.reload]);
   const end = async () => {

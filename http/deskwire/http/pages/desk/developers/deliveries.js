@@ -19,20 +19,20 @@ const PAGE = 50;
 const STATUSES = ["pending", "delivered", "dropped", "skipped"];
 const FILTERS = ["status", "type", "conversation", "since"];
 
-/** What the address asks for. */
+/** Return the filters in the address. */
 function filters() {
   const since = query.value.get("since");
   return { status: query.value.get("status"), type: query.value.get("type"), conversation: query.value.get("conversation"), since: since && !Number.isNaN(Date.parse(since)) ? new Date(since).toISOString() : null };
 }
 
-/** Why a delivery is as it is, in a few words. @param {any} row */
+/** Return the reason of a delivery's status in a few words. @param {any} row */
 function reasonText(row) {
   const last = row.attempts.at(-1);
   if (row.status === "delivered") return last ? t.log.answered(last.status, duration(last.latencyMs)) : null;
   return row.reason ?? last?.error ?? (row.status === "pending" ? t.log.notYet : null);
 }
 
-/** @param {{endpoint: any, round: number}} props  round: another one when something was sent again */
+/** @param {{endpoint: any, round: number}} props  round: changes when something was sent again */
 export function Log({ endpoint, round }) {
   const of = useList(`webhooks/${endpoint.id}/deliveries`, filters(), PAGE);
   const open = query.value.get("delivery");
@@ -68,7 +68,7 @@ function Filters() {
   </div>`;
 }
 
-/** Sends the event of a delivery again, and shows the new delivery. @param {any} row @param {() => unknown} then */
+/** Send the event of a delivery again, and show the new delivery. @param {any} row @param {() => unknown} then */
 export async function redeliver(row, then) {
   try {
     const made = await call("POST", `deliveries/${row.id}/redeliver`);
@@ -120,7 +120,7 @@ function Attempt({ of, first }) {
     ${of.answer && html`<details><summary>${t.delivery.answer}</summary><pre class="code" tabindex="0" dir="auto">${of.answer}</pre></details>`}</li>`;
 }
 
-/** The event that was sent, fetched when somebody looks. @param {{id: string}} props */
+/** The event that was sent, fetched when it is opened. @param {{id: string}} props */
 export function Event({ id }) {
   const [open, setOpen] = useState(false);
   const of = useCall(open ? `events/${id}` : null);

@@ -1,5 +1,5 @@
 // @ts-check
-/** The dialogs of an endpoint: what it is sent and where, a new secret, and what is sent again after a dry run. */
+/** Dialogs of an endpoint: its settings, a new secret, and recovery and replay after a dry run. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Icon, notify } from "../ui/parts.js";
@@ -13,7 +13,7 @@ import { errorText } from "./format.js";
 const GROUPS = /** @type {[string, string[]][]} */ ([[t.form.contract, CONTRACT], [t.form.typing, TYPING], [t.form.extensions, EXTENSIONS], [t.form.internal, INTERNAL]]);
 
 /**
- * Registers an endpoint, or changes one.
+ * Register or change an endpoint.
  * @param {{endpoint?: any, done: (endpoint: any) => void, close: () => void}} props
  */
 export function Edit({ endpoint, done, close }) {
@@ -39,9 +39,9 @@ export function Edit({ endpoint, done, close }) {
 }
 
 /**
- * Says what would be sent, as `find` answers whenever `about` is another, and sends it.
+ * Show the result of a dry run for `about`, and a button that sends the events.
  * @param {{about: any, find: () => Promise<any>, send: () => Promise<any>, sent: (answer: any) => void, disabled?: string}} props
- *   about: null as long as there is nothing to ask for. disabled: why it can't be sent now
+ *   about: null without input. disabled: the reason why nothing can be sent
  */
 function DryRun({ about, find, send, sent, disabled }) {
   const [found, setFound] = useState(/** @type {any} */ (null));
@@ -72,7 +72,7 @@ function DryRun({ about, find, send, sent, disabled }) {
 
 const HOURS = [1, 24, 168];
 
-/** Sends again what was dropped or skipped. @param {{endpoint: any, done: () => void, close: () => void}} props */
+/** Recover dropped or skipped deliveries. @param {{endpoint: any, done: () => void, close: () => void}} props */
 export function Recover({ endpoint, done, close }) {
   const [hours, setHours] = useState(24);
   const [since, setSince] = useState(() => new Date(Date.now() - 24 * 3_600_000).toISOString());
@@ -86,14 +86,14 @@ export function Recover({ endpoint, done, close }) {
   </div><//>`;
 }
 
-/** Sends the events of one conversation again. @param {{endpoint: any, conversation: string, done: () => void, close: () => void}} props */
+/** Replay the events of one conversation. @param {{endpoint: any, conversation: string, done: () => void, close: () => void}} props */
 export function Replay({ endpoint, conversation, done, close }) {
   const [about, setAbout] = useState(/** @type {any} */ (conversation ? { conversationId: conversation } : null));
   const ask = (/** @type {boolean} */ dryRun) => call("POST", `webhooks/${endpoint.id}/replay`, { body: { ...about, dryRun } });
   const sent = (/** @type {any} */ answer) => (notify(t.again.sent(answer.count)), close(), done());
   const look = async (/** @type {Values} */ form) => {
     const next = { conversationId: conversationIn(form.raw("conversationId")), from: form.number("from"), to: form.number("to") };
-    await call("POST", `webhooks/${endpoint.id}/replay`, { body: { ...next, dryRun: true } }); // its problems belong beside the fields
+    await call("POST", `webhooks/${endpoint.id}/replay`, { body: { ...next, dryRun: true } }); // a refusal names fields of this form
     setAbout(next);
   };
   return html`<${Dialog} title=${t.again.replay} close=${close}><div class="body">
@@ -106,5 +106,5 @@ export function Replay({ endpoint, conversation, done, close }) {
   </div><//>`;
 }
 
-/** The id in what somebody pasted: the id itself, or an address of the desk with it. @param {string} text */
+/** Return the conversation id in a pasted id or address. @param {string} text */
 export const conversationIn = (text) => /cnv_\w+/.exec(text)?.[0] ?? text.trim();

@@ -1,21 +1,21 @@
 // @ts-check
-/** What happened, in words: who did it, what became of it, and why. */
+/** Events and activity in words: actor, change and reason. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { exact } from "./format.js";
 /** @import { Moment } from "./replay.js" */
 
-/** Who did something, as agents call them. @param {any} actor @param {Map<string, string>} names  of workflows */
+/** Return an actor in words. @param {any} actor @param {Map<string, string>} names  of workflows */
 function actorName(actor, names) {
   if (!actor) return null;
   if (actor.type === "bot") return t.told.workflow(names.get(actor.id) ?? actor.id);
   return actor.name ?? t.told.actors[/** @type {"key"} */ (actor.type)] ?? actor.type;
 }
 
-/** The name of an assignee. @param {any} assignee */
+/** Return the name of an assignee. @param {any} assignee */
 const nameOf = (assignee) => assignee?.name ?? assignee?.id;
 
-/** What was changed of a field, in words. @type {Record<string, (to: any, from: any) => string>} */
+/** The text for each changed field. @type {Record<string, (to: any, from: any) => string>} */
 const FIELD_TEXTS = {
   tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.told.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.told.untagged)].join(", "),
   snoozedUntil: (to) => (to ? t.told.snoozed(exact(to)) : t.told.woke),
@@ -47,7 +47,7 @@ const EVENT_TEXTS = {
 /** @param {string} text */
 const brief = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 
-/** What happened, and who did it and why. @param {Moment} moment @param {Map<string, string>} names  of workflows, by id */
+/** A moment in words: its event, its actor, and the workflow step that caused it. @param {Moment} moment @param {Map<string, string>} names  of workflows, by id */
 export function eventText({ event, activity, step }, names) {
   const by = actorName(activity?.actor, names);
   const own = changes(activity) || (activity?.action === "started" ? t.told.began : "");

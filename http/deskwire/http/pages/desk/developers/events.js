@@ -1,5 +1,5 @@
 // @ts-check
-/** The live log: every event of the project as it comes, with filters, and what became of each at endpoints. */
+/** The live log: all events of the project, with filters and the outcome of each at the endpoints. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, Icon } from "../ui/parts.js";
@@ -21,10 +21,10 @@ const PAGE = 50;
 const ROWS_MAX = 500;
 const LISTED = new Set([...CONTRACT, ...EXTENSIONS]);
 
-/** The conversation of an event. @param {any} event @returns {any} */
+/** Return the conversation of an event. @param {any} event @returns {any} */
 const conversationOf = (event) => event.data?.conversation ?? null;
 
-/** What an event is about, in words. @param {any} event */
+/** The subject of an event in words. @param {any} event */
 function subject(event) {
   const { data } = event;
   const conversation = conversationOf(event);
@@ -49,7 +49,7 @@ export function Page() {
     if (paused) hold((before) => [...fresh, ...before].slice(0, ROWS_MAX));
     else put(fresh);
   };
-  // What came between the first page and the stream is in neither.
+  // Events between the first page and the stream's start are in neither.
   const missed = () => call("GET", of.call.path, { query: of.call.query }).then(({ items }) => onEvents(items), () => {});
   useEvents(onEvents, () => void missed());
   useEffect(() => {
@@ -80,7 +80,7 @@ function Event({ id, known, close }) {
   return html`<${Dialog} title=${event?.type ?? t.log.event} class="wide" close=${close}><div class="body">${event ? html`<${Reached} event=${event} /><${Copied} text=${JSON.stringify(event, null, 2)} label=${t.delivery.event} />` : html`<${States} of=${of}>${() => null}<//>`}</div><//>`;
 }
 
-/** What became of an event at each endpoint. @param {{event: any}} props */
+/** The outcome of an event at each endpoint. @param {{event: any}} props */
 function Reached({ event }) {
   const conversation = event.sequence === null ? null : conversationOf(event)?.id;
   const of = useCall(conversation ? `conversations/${conversation}/deliveries` : null, { sequence: event.sequence });

@@ -1,5 +1,5 @@
 // @ts-check
-/** Time travel: what happened in a conversation, who did it and why, and the conversation as it was behind each event. */
+/** Time travel: the events of a conversation with actors and reasons, and the conversation as of each event. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, cx } from "../ui/parts.js";
@@ -24,7 +24,7 @@ const FIELDS = ["status", "assignee", "title", "tags", "snoozedUntil", "archived
 /** @param {{id: string|null}} props */
 export const Page = ({ id }) => (id ? html`<${History} id=${id} />` : html`<${ChooseConversation} />`);
 
-/** Which conversation, for those who come by the navigation. */
+/** The choice of a conversation. */
 function ChooseConversation() {
   const of = useCall("conversations", { view: "agent", limit: 20 });
   const save = async (/** @type {Values} */ form) => go(`history/${conversationIn(form.raw("conversation"))}`);
@@ -39,7 +39,7 @@ function ChooseConversation() {
   <//>`;
 }
 
-/** All messages and the whole activity of a conversation, and what became of each event. @param {string} id */
+/** Load all messages, activity and deliveries of a conversation. @param {string} id */
 function useSurroundings(id) {
   const [known, set] = useState(/** @type {{messages: any[], activity: any[], deliveries: any[]} | null} */ (null));
   const [round, again] = useState(0);
@@ -89,7 +89,7 @@ function Slider({ first, last, at, event }) {
     ${at < last && html`<${Button} class="small" label=${t.history.present} press=${() => to(last)} />`}</div>`;
 }
 
-/** A field's value in words. @param {string} field @param {any} content */
+/** Return the value of a field in words. @param {string} field @param {any} content */
 function value(field, content) {
   if (content === null || content === undefined || (Array.isArray(content) && !content.length)) return null;
   if (field === "status") return t.history.statuses[/** @type {"OPEN"} */ (content)] ?? content;
@@ -101,7 +101,7 @@ function value(field, content) {
   return html`<bdi>${String(content)}</bdi>`;
 }
 
-/** The conversation as it was. @param {{id: string, at: number, last: number, now: any, events: any[], known: any}} props */
+/** The conversation as of an event. @param {{id: string, at: number, last: number, now: any, events: any[], known: any}} props */
 function PastConversation({ id, at, last, now, events, known }) {
   const then = conversationAt(events, now, known.activity, at);
   if (!then) return html`<p class="muted">${t.history.noEventsText}</p>`;
@@ -132,6 +132,6 @@ function Timeline({ at, events, known, names }) {
   <//>`;
 }
 
-/** What became of an event, a word for each endpoint. @param {{of: any[]}} props */
+/** The outcome of an event, one word for each endpoint. @param {{of: any[]}} props */
 const Dots = ({ of }) =>
   of.length > 0 && html`<span class="reached">${of.map((each) => html`<span key=${each.endpointId} class=${each.status === "delivered" ? "good" : each.status === "pending" ? "warn" : "bad"} title=${each.reason}>${each.status === "delivered" ? "✓" : each.status === "pending" ? "…" : "✗"} <bdi>${each.endpoint}</bdi></span>`)}</span>`;

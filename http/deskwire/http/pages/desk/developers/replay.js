@@ -1,19 +1,19 @@
 // @ts-check
-/** A conversation as it was: pure functions of its stored events, its messages and what its activity says. */
+/** The past of a conversation, computed from stored events, messages and activity: pure functions. */
 
 /**
- * @typedef {object} Moment  something that happened
+ * @typedef {object} Moment  an event or an activity
  * @property {string} key
  * @property {string} at
- * @property {number|null} sequence  null for what agents alone are told
- * @property {any} event  the envelope; null for what has none
- * @property {any} activity  who did it; null for what has no entry
- * @property {any} step  the step of a workflow that did it; of what does not say so the one that was shown last before it
+ * @property {number|null} sequence  null for events that only agents get
+ * @property {any} event  the envelope; null for an activity without an event
+ * @property {any} activity  the activity; null for an event without one
+ * @property {any} step  the workflow step that caused it; if unrecorded, the last step shown before
  */
 
 /**
- * Puts events and activity together, newest first: an entry that is of an event stands with it.
- * @param {any[]} events  newest first @param {any[]} activity  newest first @param {string|null} since  when the events begin, if there are older ones
+ * Merge events with their activity, newest first.
+ * @param {any[]} events  newest first @param {any[]} activity  newest first @param {string|null} since  the time of the oldest loaded event, if there are older ones
  * @returns {Moment[]}
  */
 export function moments(events, activity, since) {
@@ -36,9 +36,9 @@ export function moments(events, activity, since) {
 const order = (each) => each.sequence ?? -1;
 
 /**
- * The conversation as it was behind an event: what the event says of it, and what only agents see, taken back by the activity.
- * @param {any[]} events  newest first @param {any} now  the conversation as it is, for agents @param {any[]} activity  newest first @param {number} sequence
- * @returns {{event: any, conversation: any} | null}  null if no event is stored that tells
+ * Return the conversation as of an event: its state in the event, and agents' fields reverted by the activity.
+ * @param {any[]} events  newest first @param {any} now  the current conversation, for agents @param {any[]} activity  newest first @param {number} sequence
+ * @returns {{event: any, conversation: any} | null}  null if no stored event has it
  */
 export function conversationAt(events, now, activity, sequence) {
   const event = events.find((each) => each.sequence !== null && each.sequence <= sequence && each.data.conversation);
@@ -51,8 +51,8 @@ export function conversationAt(events, now, activity, sequence) {
   return { event, conversation: { ...event.data.conversation, ...own } };
 }
 
-/** The messages that were there behind an event, oldest first; notes by their time. @param {any[]} messages @param {any} event @returns {any[]} */
+/** Return the messages as of an event, oldest first; notes by their time. @param {any[]} messages @param {any} event @returns {any[]} */
 export const messagesAt = (messages, event) => messages.filter((each) => (each.sequence ? each.sequence <= event.sequence : each.createdAt <= event.createdAt));
 
-/** Which of these fields differ between two views of a conversation. @param {any} before @param {any} after @param {string[]} fields @returns {string[]} */
+/** Return which of these fields differ between two views of a conversation. @param {any} before @param {any} after @param {string[]} fields @returns {string[]} */
 export const changedFields = (before, after, fields) => fields.filter((each) => JSON.stringify(before?.[each] ?? null) !== JSON.stringify(after?.[each] ?? null));

@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences of the pages that show why a message did or did not arrive. */
+/** Texts of the pages for developers. */
 import { many } from "../ui/texts.js";
 
 const plain = (/** @type {number} */ n) => n.toLocaleString();

@@ -22,7 +22,7 @@ import { Log } from "./deliveries.js";
 /** @param {{id: string|null}} props */
 export const Page = ({ id }) => (id ? html`<${Endpoint} id=${id} />` : html`<${List} />`);
 
-/** The share of the deliveries of the last 24 hours that arrived. @param {{id: string}} props */
+/** The share of the last 24 hours' deliveries that succeeded. @param {{id: string}} props */
 function Share({ id }) {
   const { data } = useCall(`webhooks/${id}/figures`);
   if (!data) return html`<span class="muted">…</span>`;
@@ -31,7 +31,7 @@ function Share({ id }) {
   return arrived + lost ? html`<span class="num" title=${t.webhooks.arrivedOf(arrived, arrived + lost)}>${t.percent(arrived / (arrived + lost))}</span>` : t.none;
 }
 
-/** What waits for an endpoint, in words. @param {any} row */
+/** Return the backlog of an endpoint in words. @param {any} row */
 const backlogText = (row) => [row.held && t.webhooks.held(row.held.count), row.missed && t.webhooks.missed(row.missed.count)].filter(Boolean).join(", ") || t.none;
 
 function List() {

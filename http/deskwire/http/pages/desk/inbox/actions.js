@@ -1,5 +1,5 @@
 // @ts-check
-/** What can be done with conversations: by key, menu and palette; each looks done at once, and says so if it is taken back. */
+/** Actions on conversations, by key, menu and palette. Each shows its effect at once, and a notice if it is refused. */
 import { html, useEffect, useLayoutEffect } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { contextShown, dialog, notify, setting } from "../ui/parts.js";
@@ -14,13 +14,13 @@ import { namesOf, changedAt, lastChangedBy, guardAfter, recordChange, readAll, r
 /** @import { Row, Assignee, Outgoing } from "../core/types.js" */
 /** @import { Action } from "../core/outbox.js" */
 
-/** Whether this user may change conversations. */
+/** Return whether the user may change conversations. */
 export const mayAct = () => may("conversations.manage");
 
 /**
- * Do something with conversations, and say what has become of it.
- * @param {string[]} ids @param {(one: Row) => Action | null} action @param {{what: (who: string) => string, done: string}} words  done: behind the name
- * @param {(one: Row) => (now: Row) => Action[]} back  what takes it back, later
+ * Perform an action on conversations, and show its outcome.
+ * @param {string[]} ids @param {(one: Row) => Action | null} action @param {{what: (who: string) => string, done: string}} words  done: follows the name
+ * @param {(one: Row) => (now: Row) => Action[]} back  the actions that undo it
  */
 async function perform(ids, action, words, back) {
   if (!mayAct()) return void notify(t.actions.notAllowed, { bad: true });
@@ -38,10 +38,10 @@ async function perform(ids, action, words, back) {
   recordChange({ who, what: words.what(who), steps }, t.actions.did(who, words.done, changed.length));
 }
 
-/** Whether the next conversation opens when one is closed. */
+/** True to open the next conversation when one is closed. */
 export const advance = setting("advance", false);
 
-/** Where one goes when the open conversation is done: the next of the list. @param {string[]} ids */
+/** Return the next conversation of the list, if the open one is among these. @param {string[]} ids */
 function nextConversation(ids) {
   const { ids: all } = shownList();
   const at = all.indexOf(ids[0] ?? "");
@@ -71,21 +71,21 @@ export function snooze(ids, until) {
 export const tag = (ids, tags) =>
   perform(ids, (one) => (tags(one).join("\n") === one.tags.join("\n") ? null : { do: "tags", tags: tags(one) }), { what: t.actions.what.tags, done: t.actions.done.tags }, (one) => {
     const after = tags(one);
-    return (now) => { // only what was changed here, whatever a colleague has added since
+    return (now) => { // undo only this change, so that later tags of colleagues stay
       const kept = now.tags.filter((each) => one.tags.includes(each) || !after.includes(each));
       const next = [...kept, ...one.tags.filter((each) => !after.includes(each) && !kept.includes(each))];
       return next.join("\n") === now.tags.join("\n") ? [] : [{ do: "tags", tags: next }];
     };
   });
 
-/** Close, and show the next of the list. @param {string[]} ids */
+/** Close conversations, and open the next one if the setting says so. @param {string[]} ids */
 async function close(ids) {
   const next = nextConversation(ids);
   await perform(ids, (one) => (one.status === "CLOSED" ? null : { do: "close" }), { what: t.actions.what.close, done: t.actions.done.close }, restoreStatus);
   if (advance.value && next && ids.length === 1) (go(`c/${next}`), applyOrder(filter.value));
 }
 
-/** Leave what is marked unread, for looking at it would mark it read again. @param {string[]} ids */
+/** Close a conversation before it is marked unread, because viewing it would mark it read again. @param {string[]} ids */
 const closeIfOpen = (ids) => void (open.value && ids.includes(open.value) && (go(""), queueMicrotask(focusList)));
 
 /** @param {string[]} ids */
@@ -94,13 +94,13 @@ const unread = (ids) => closeIfOpen(ids) ?? perform(ids, (one) => {
   return { do: "unread", index: last === null ? Math.max(-1, one.messages - 2) : last - 1 };
 }, { what: t.actions.what.unread, done: t.actions.done.unread }, (one) => (now) => [{ do: "unread", index: one.mine.seenIndex ?? -1, unread: now.messages === one.messages ? one.mine.unread : undefined }]);
 
-/** With the conversations on the screen that a key is for. @param {(ids: string[]) => void} what */
+/** Call a function with the conversations that a key applies to. @param {(ids: string[]) => void} what */
 const withTargets = (what) => () => {
   const ids = targetsOrNotify();
   if (ids) what(ids);
 };
 
-/** Whether `Ctrl Z` belongs to the text of a field: it has some, or it was changed later than anything else. @param {KeyboardEvent | null} event */
+/** Return whether `Ctrl Z` belongs to a text field: it has text, or its last input is newer than the last change. @param {KeyboardEvent | null} event */
 function undoBelongsToField(event) {
   const field = /** @type {HTMLInputElement | null} */ (event?.target ?? null);
   return Boolean(event?.key.toLowerCase() === "z" && field?.matches("input, textarea, [contenteditable]") && (field.value !== "" || !field.matches(EDITOR) || lastInputAt > changedAt()));
@@ -130,7 +130,7 @@ const HANDLERS = {
   },
 };
 
-/** The menu of a conversation. @param {string} id @returns {import("../ui/parts.js").Entry[]} */
+/** Return the menu of a conversation. @param {string} id @returns {import("../ui/parts.js").Entry[]} */
 export function menuEntries(id) {
   const one = row(id);
   const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void runCommand(what) });
@@ -139,7 +139,7 @@ export function menuEntries(id) {
   return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", copy];
 }
 
-/** Say what was refused, and why; the row shows it no longer. */
+/** Show a notice for each refused action, and drop it. */
 function useRefusals() {
   const refused = entries.value.filter((each) => each.kind === "action" && each.state === "refused");
   useEffect(() => {
@@ -149,14 +149,14 @@ function useRefusals() {
 
 /** @param {Outgoing} out */
 async function notifyRefusal(out) {
-  if (!(await withdraw(out.key))) return; // another tab has said it
+  if (!(await withdraw(out.key))) return; // another tab has shown it
   const who = namesOf([out.conversationId ?? ""]);
   const what = /** @type {Record<string, (who: string) => string>} */ (t.actions.names)[out.label]?.(who) ?? who;
   if (out.problem?.code === CHANGED) notify(t.actions.cantUndo(what, await lastChangedBy(out.conversationId ?? "", out.guard ?? {})), { bad: true });
   else notify(t.actions.refused(what, out.problem?.detail ?? ""), { bad: true });
 }
 
-/** Say what this browser keeps and can't open: it was sealed under a secret of the service that is no longer known. */
+/** Report drafts and messages that can't be decrypted because the service's secret was replaced. */
 function useUndecryptable() {
   const { size } = unopenable.value;
   useEffect(() => {
@@ -164,7 +164,7 @@ function useUndecryptable() {
   }, [size]);
 }
 
-/** The actions, as long as the desk is there. */
+/** Registers the actions while the desk is shown. */
 export function Actions() {
   useRefusals();
   useUndecryptable();

@@ -22,14 +22,14 @@ const Voice = lazy(() => import("./voice.js"), "Voice");
 const TEXT_MAX = 20_000;
 const FILES_MAX = 10;
 
-/** The seconds in which a reply can be taken back. @param {{of: HeldMessage, newest: boolean}} props */
+/** The countdown of a held reply, with its undo button. @param {{of: HeldMessage, newest: boolean}} props */
 function HeldReply({ of, newest }) {
   const left = useSecondsLeft(of);
   return html`<div class="undo"><span class="grow num">${left > 0 ? t.composer.sendingIn(left) : t.truth.sending}</span><${Button} class="small" label=${t.composer.undo} keys=${newest ? "u" : undefined} press=${() => cancelHeld(of)} /><${Button} class="small" kind="quiet" label=${t.composer.now} press=${() => sendNowOrNotify(of)} /></div>`;
 }
 
 /**
- * A reply that was not sent, with what came before it, and what to do.
+ * A reply that was not sent, with the messages before it and the possible actions.
  * @param {{title: string, since: AgentMessage[], text: string, anyway: () => unknown, edit: () => unknown, discard: () => unknown}} props
  */
 function NotSentNotice({ title, since, text, anyway, edit, discard }) {
@@ -41,13 +41,13 @@ function NotSentNotice({ title, since, text, anyway, edit, discard }) {
   </section>`;
 }
 
-/** A reply that the outbox could not send because the conversation moved on. @param {{out: Outgoing}} props */
+/** A reply refused by the outbox because the conversation has new messages. @param {{out: Outgoing}} props */
 function ConflictNotice({ out }) {
   const change = async () => returnToDraft(out.conversationId ?? "", await withdraw(out.key));
   return html`<${NotSentNotice} title=${t.composer.movedOn(out.since.at(-1)?.author.name ?? "", out.since.length)} since=${out.since} text=${out.text ?? ""} anyway=${() => resend(out.key, { ifSequence: null })} edit=${change} discard=${() => withdraw(out.key)} />`;
 }
 
-/** A held message that the server could not send at its time. @param {{of: HeldMessage}} props */
+/** A held message that the server could not send. @param {{of: HeldMessage}} props */
 function RefusedHeldReply({ of }) {
   const moved = of.problem?.code === "conversation_moved_on";
   const since = moved ? thread(of.conversationId).messages.filter((each) => each.createdAt > of.createdAt && each.author.id !== user.value?.id) : [];
@@ -67,7 +67,7 @@ function AttachmentChip({ of, remove }) {
   </span>`;
 }
 
-/** Those who may only read learn why. */
+/** The reason why the user can't reply. */
 const ReadOnlyNotice = () => html`<div class="composer"><p class="cannot"><${Icon} name="lock" />${project.value ? t.composer.cannotProject(project.value.role) : t.composer.cannot}</p></div>`;
 
 /** @param {{id: string}} props */
@@ -76,10 +76,10 @@ export function Composer({ id }) {
   return ready.value ? html`<${Editor} id=${id} />` : html`<div class="composer"></div>`;
 }
 
-/** The text that is shown first: that of a reply, unless a note was written last. @param {string} id @returns {Mode} */
+/** Return the mode shown first: note if the last draft is one, otherwise reply. @param {string} id @returns {Mode} */
 const firstMode = (id) => ((draft(id, "note")?.at ?? -1) > (draft(id, "reply")?.at ?? -1) ? "note" : "reply");
 
-/** Put a text that was changed elsewhere into the field; the caret stays where it was. @param {HTMLTextAreaElement} el @param {string} text */
+/** Replace the text of a field after a change elsewhere; the caret keeps its place. @param {HTMLTextAreaElement} el @param {string} text */
 function replaceText(el, text) {
   const { value, selectionStart, selectionEnd } = el;
   let same = 0;
@@ -90,7 +90,7 @@ function replaceText(el, text) {
 }
 
 /**
- * The field with the text of a mode; it follows what other tabs and computers write there.
+ * The text field of a mode; it follows changes by other tabs and computers.
  * @param {{text: string, change: (text: string, shown: string) => void, hook: any, [more: string]: any}} props
  */
 function Field({ text, change, hook, ...rest }) {
@@ -284,21 +284,21 @@ function Editor({ id }) {
 
 const SNIPPETS_MAX = 50;
 
-/** What is typed of a snippet's name before the caret; null for nothing. @param {HTMLTextAreaElement} box */
+/** Return the part of a snippet's name that is typed before the caret; null for none. @param {HTMLTextAreaElement} box */
 export function snippetQuery(box) {
   const before = box.value.slice(0, box.selectionStart);
   const match = /(?:^|\s)([;/][\p{L}\p{N}_-]*)$/u.exec(before);
   return match?.[1] ? { q: match[1].slice(1), from: before.length - match[1].length } : null;
 }
 
-/** A snippet's text with what its placeholders stand for. @param {string} text @param {any} contact */
+/** Return a snippet's text with its placeholders filled in. @param {string} text @param {any} contact */
 function fillPlaceholders(text, contact) {
   /** @type {Record<string, string>} */
   const known = { "contact.name": contact?.name ?? "", "contact.email": contact?.email ?? "", "agent.name": user.value?.name ?? "", "agent.email": user.value?.email ?? "" };
   return text.replace(/\{\{?\s*([a-z.]+)\s*\}?\}/g, (whole, name) => known[name] ?? whole);
 }
 
-/** The snippets that fit a word. @param {string} q */
+/** Return the snippets that match a word. @param {string} q */
 function matchingSnippets(q) {
   const word = fold(q);
   const all = snippets();
@@ -306,7 +306,7 @@ function matchingSnippets(q) {
   return all.filter((each) => rank(each) < 3).sort((a, b) => rank(a) - rank(b) || a.shortcut.localeCompare(b.shortcut)).slice(0, SNIPPETS_MAX);
 }
 
-/** The snippets to choose from; null if no list is shown, because none fits or they are still loading. @param {string} q @returns {any[] | null} */
+/** Return the snippets to offer; null hides the list, because none matches or they are still loading. @param {string} q @returns {any[] | null} */
 export function offeredSnippets(q) {
   const found = matchingSnippets(q);
   return found.length || !q ? found : null;

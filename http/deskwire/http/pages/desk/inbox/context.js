@@ -80,7 +80,7 @@ function About({ id }) {
 /** @param {string} at */
 const fullShort = (at) => `${dayOf(at)}, ${clockTime(at)}`;
 
-/** What was done, in words, for each change of a field. @type {Record<string, (to: any, from: any, actor: any) => string>} */
+/** The text for each changed field. @type {Record<string, (to: any, from: any, actor: any) => string>} */
 const CHANGE_TEXTS = {
   tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.activity.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.activity.untagged)].join(", "),
   snoozedUntil: (to) => (to ? t.activity.snoozed(fullShort(to)) : t.activity.woke),
@@ -92,14 +92,14 @@ const CHANGE_TEXTS = {
   ticketId: (to) => (to ? t.activity.linked : t.activity.unlinked),
 };
 
-/** What an activity says. @param {any} each */
+/** An activity in words. @param {any} each */
 function activityText({ actor, action, changes }) {
   const words = (changes ?? []).map((/** @type {any} */ one) => CHANGE_TEXTS[one.field]?.(one.to, one.from, actor)).filter(Boolean);
   const who = actor?.name ?? (actor?.type === "key" ? t.activity.key : actor?.type === "bot" ? t.activity.bot : t.activity.system);
   return html`<bdi><b>${who}</b></bdi> <bdi>${words.length ? words.join(", ") : action === "started" ? t.activity.started : action}</bdi>`;
 }
 
-/** A request of the customer's client. @param {{of: any}} props */
+/** A request from the customer's network log. @param {{of: any}} props */
 function NetworkRequest({ of }) {
   const failed = of.success === false;
   return html`<details class="sent"><summary><span class=${failed ? "bad" : "good"}>${failed ? "✗" : "✓"}</span> <bdi>${of.url}</bdi>${of.duration != null && html` <span class="muted num">${t.truth.ms(Math.round(of.duration))}</span>`}</summary><pre class="code" tabindex="0">${JSON.stringify(of, null, 2)}</pre></details>`;

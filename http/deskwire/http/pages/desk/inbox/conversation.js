@@ -14,11 +14,11 @@ const THREADS_MAX = 20;
 const RETRY_DELAY_MS = 5_000;
 
 /** @typedef {Omit<Thread, "id"|"messages"> & {cursor: string|null, asked: number}} Progress */
-/** @type {Map<string, Signal<Progress>>} The threads that are loaded, the one that was opened last at the end. */
+/** @type {Map<string, Signal<Progress>>} The loaded threads; the last opened one is at the end. */
 const threads = new Map();
 /** @type {Map<string, Resource<any>>} */
 const contexts = new Map();
-/** @type {Map<string, number>} What was seen, and is not told yet. */
+/** @type {Map<string, number>} The seen index not reported yet, by conversation. */
 const unreportedSeen = new Map();
 const typingByConversation = signal(/** @type {ReadonlyMap<string, Typing[]>} */ (new Map()));
 const deliveriesByConversation = signal(/** @type {ReadonlyMap<string, ReadonlyMap<number, Delivery[]>>} */ (new Map()));
@@ -68,7 +68,7 @@ registerPart({
   },
 });
 
-/** The thread of a conversation; the first read loads its newest page, and the row if it is not known. Reads signals. @param {string} id @returns {Thread} */
+/** Return the thread of a conversation. The first read loads its newest page, and its row if that is unknown. Reads signals. @param {string} id @returns {Thread} */
 export function thread(id) {
   let progress = threads.get(id);
   if (!progress) {
@@ -94,7 +94,7 @@ function loadThread(id) {
   void loadDeliveries(id);
 }
 
-/** Loads a thread anew, after a failure. @param {string} id */
+/** Load a thread again after a failure. @param {string} id */
 export const reloadThread = (id) => void loadNewest(id);
 
 /** @param {string} id @param {Partial<Progress>} changes */
@@ -108,7 +108,7 @@ function setThread(id, thread) {
   known.value = { ...known.peek(), threads: new Map(known.peek().threads).set(id, thread) };
 }
 
-/** Loads the newest page. What events bring meanwhile is kept. @param {string} id */
+/** Load the newest page; messages that arrive during the request stay. @param {string} id */
 async function loadNewest(id) {
   const still = runGuard();
   const asked = (threads.get(id)?.peek().asked ?? 0) + 1;
@@ -129,11 +129,11 @@ async function loadNewest(id) {
     const something = (known.peek().threads.get(id)?.messages.length ?? 0) > 0;
     setProgress(id, { state: something ? "ready" : "failed", error: /** @type {Error} */ (error) });
     if (error instanceof Offline) coalesce(`thread ${id}`, RETRY_DELAY_MS, () => threads.has(id) && loadNewest(id));
-    else if (error instanceof Problem && error.status === 404) void fetchRow(id); // which says that it is gone
+    else if (error instanceof Problem && error.status === 404) void fetchRow(id); // it reports that the conversation is gone
   }
 }
 
-/** Loads older messages. @param {string} id @returns {Promise<void>} */
+/** Load older messages. @param {string} id @returns {Promise<void>} */
 export async function loadOlder(id) {
   const still = runGuard();
   const { cursor, loadingOlder, asked } = threads.get(id)?.peek() ?? { cursor: null, loadingOlder: false, asked: 0 };
@@ -154,7 +154,7 @@ export async function loadOlder(id) {
   }
 }
 
-/** The deliveries of a message's event to each endpoint; empty until known. Reads a signal. @param {string} id @param {number} sequence @returns {Delivery[]} */
+/** Return the deliveries of a message's event, one for each endpoint; empty until known. Reads a signal. @param {string} id @param {number} sequence @returns {Delivery[]} */
 export const deliveries = (id, sequence) => deliveriesByConversation.value.get(id)?.get(sequence) ?? [];
 
 /** @param {string} id @param {Delivery[]} given */
@@ -169,22 +169,22 @@ async function loadDeliveries(id) {
   if (still() && given) addDeliveries(id, given.items);
 }
 
-/** Who is typing there now. Reads a signal. @param {string} id @returns {Typing[]} */
+/** Return the users who are typing there now. Reads a signal. @param {string} id @returns {Typing[]} */
 export const typing = (id) => (typingByConversation.value.get(id) ?? []).filter((each) => each.until > Date.now() && each.id !== known.value.me);
 
 const TYPING_INTERVAL_MS = 4_000;
 const NOT_TYPING = { id: "", internal: false, at: 0 };
 let lastTyping = NOT_TYPING;
-/** Tells colleagues, and the contact unless it is a note, that this user writes there, or has stopped. @param {string} id @param {boolean} something @param {boolean} internal */
+/** Report that the user types or has stopped, to colleagues and, unless it is a note, to the contact. @param {string} id @param {boolean} something @param {boolean} internal */
 export function reportTyping(id, something, internal) {
   composing.value = something ? id : null;
   if (connection.peek().state !== "live" || (!something && lastTyping.id !== id)) return;
   if (something && lastTyping.id === id && lastTyping.internal === internal && Date.now() - lastTyping.at < TYPING_INTERVAL_MS) return;
   lastTyping = something ? { id, internal, at: Date.now() } : NOT_TYPING;
-  call("POST", `conversations/${id}/typing`, { body: { typing: something, internal } }).catch(() => {}); // of the moment: it is not said again
+  call("POST", `conversations/${id}/typing`, { body: { typing: something, internal } }).catch(() => {}); // typing indicators are not retried
 }
 
-/** Says that this user has seen the conversation up to this message. @param {string} id @param {number} index */
+/** Report that the user has seen the conversation up to this message. @param {string} id @param {number} index */
 export function reportSeen(id, index) {
   const mine = untracked(() => row(id))?.mine;
   if (!mine || (mine.seenIndex !== null && mine.seenIndex >= index && !mine.unread)) return;
@@ -200,7 +200,7 @@ async function sendSeen(id, index) {
     const { mine } = await retryRateLimited(() => call("PUT", `conversations/${id}/seen`, { body: { index } }));
     if (still()) applySeen(id, mine);
   } catch (error) {
-    if (error instanceof Offline) return; // told when the stream is back
+    if (error instanceof Offline) return; // reported when the stream is back
   }
   if (still() && unreportedSeen.get(id) === index) unreportedSeen.delete(id);
 }
@@ -212,7 +212,7 @@ function applySeen(id, told) {
   if (before) put({ ...before, mine: { seenIndex, unread } });
 }
 
-/** The context of a conversation: contact, tickets, memory …; undefined while it loads. It follows the events. Reads a signal. @param {string} id @returns {any} */
+/** Return the context of a conversation: contact, tickets, memory and more; undefined while it loads. Events reload it. Reads a signal. @param {string} id @returns {any} */
 export function context(id) {
   let context = contexts.get(id);
   if (!context) contexts.set(id, (context = new Resource(() => get(`conversations/${id}/context`), undefined)));
@@ -223,12 +223,12 @@ export function context(id) {
 /** @returns {{snippets: Resource<Snippet[]>, tags: Resource<import("api").TagUse[]>}} */
 const lookups = () => ({ snippets: new Resource(() => all("snippets"), []), tags: new Resource(async () => (await get("tags")).items, []) });
 let lookupResources = lookups();
-/** The snippets; the first read loads them. Reads a signal. @returns {Snippet[]} */
+/** Return the snippets; the first read loads them. Reads a signal. @returns {Snippet[]} */
 export const snippets = () => lookupResources.snippets.value;
-/** The tags in use; the first read loads them. Reads a signal. */
+/** Return the tags in use; the first read loads them. Reads a signal. */
 export const tags = () => lookupResources.tags.value;
 
-/** Searches conversations, contacts and tickets. @param {string} q @param {AbortSignal} abort @returns {Promise<any>} */
+/** Search conversations, contacts and tickets. @param {string} q @param {AbortSignal} abort @returns {Promise<any>} */
 export const search = (q, abort) => get("search", { q, limit: 20 }, abort);
 
 const CONSUMERS_POLL_MIN_MS = 400;
@@ -250,8 +250,9 @@ registerPart({
 });
 
 /**
- * The consumers that hear a conversation; empty until known. Reads a signal.
- * @param {string} id @param {number} newest  the sequence of the newest event that is looked at @returns {Consumer[]}
+ * Return the stream consumers subscribed to a conversation, with their confirmed position; empty until known. They are polled while one is behind.
+ * Reads a signal.
+ * @param {string} id @param {number} newest  the sequence of the newest shown event @returns {Consumer[]}
  */
 export function consumers(id, newest) {
   const before = watched.get(id);
@@ -273,7 +274,7 @@ function scheduleConsumers(id, ms) {
   it.timer = setTimeout(() => loadConsumers(id), ms);
 }
 
-/** Whether an answer from now on may be another one. @param {Watched} it */
+/** Return whether a consumer has not confirmed the newest event. @param {Watched} it */
 const isBehind = (it) => it.consumers.some((each) => (each.confirmedSequence ?? 0) < it.newest);
 
 /** @param {string} id */

@@ -1,14 +1,16 @@
 // @ts-check
 /**
- * Merging drafts that were changed in several places: pure functions. Changes in different places of a text are both made. Where they meet, both
- * texts stay, one after the other, so that no word is dropped. The result is the same whichever version is given first.
+ * Merging drafts that were changed in several places: pure functions.
+ *
+ * Changes in different places of a text are both applied. Where they overlap, both texts are kept one after the other, so that no word is lost. The
+ * result does not depend on the order of the arguments.
  */
 /** @import { Draft, OutgoingFile } from "../core/types.js" */
 
-/** @param {string} text @param {number} at Whether a character of two code units is cut there. */
+/** @param {string} text @param {number} at Return whether this place splits a surrogate pair. */
 const splitsSurrogatePair = (text, at) => /[\ud800-\udbff]/.test(text[at - 1] ?? "") && /[\udc00-\udfff]/.test(text[at] ?? "");
 
-/** Return the one stretch of a text that was replaced, and the words in its place. @param {string} base @param {string} text @returns {{from: number, to: number, put: string}} */
+/** Return the one span of a text that was replaced, and its replacement. @param {string} base @param {string} text @returns {{from: number, to: number, put: string}} */
 function changedSpan(base, text) {
   const most = Math.min(base.length, text.length);
   let from = 0;
@@ -24,11 +26,11 @@ function changedSpan(base, text) {
 const paragraphs = (text) => text.split(/\n\s*\n/).map((each) => each.trim()).filter(Boolean);
 
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
-/** Characters on each side of a match that are searched for the rest of a word, and matches that are examined. */
+/** Characters on each side of a match that are searched for the rest of a word, and the maximum number of matches examined. */
 const WORD_CONTEXT_MAX = 64;
 const MATCHES_MAX = 100;
 
-/** Whether words that are at a place of a text are words of their own there, and no part of longer ones. @param {string} text @param {number} at @param {number} size */
+/** Return whether a match consists of whole words. @param {string} text @param {number} at @param {number} size */
 function isWholeWord(text, at, size) {
   const before = /\S*$/.exec(text.slice(Math.max(0, at - WORD_CONTEXT_MAX), at))?.[0] ?? "";
   const after = /^\S*/.exec(text.slice(at + size, at + size + WORD_CONTEXT_MAX))?.[0] ?? "";
@@ -36,8 +38,8 @@ function isWholeWord(text, at, size) {
 }
 
 /**
- * Whether a text contains these words as whole words, or has a paragraph that begins with them. The service decides the same
- * (`drafts.merge`). @param {string} text @param {string} words
+ * Return whether a text contains these words as whole words, or has a paragraph that begins with them. Equal to the service's `drafts.merge`.
+ * @param {string} text @param {string} words
  */
 export function containsWords(text, words) {
   if (paragraphs(text).some((each) => each.startsWith(words))) return true;
@@ -49,7 +51,7 @@ export function containsWords(text, words) {
   return false;
 }
 
-/** Return both texts one after the other; paragraphs of one that the other has are there once. @param {string} a @param {string} b @returns {string} */
+/** Return both texts one after the other, without repeated paragraphs. @param {string} a @param {string} b @returns {string} */
 export function joinTexts(a, b) {
   const [first, second] = a < b ? [a, b] : [b, a];
   if (second.trim() && paragraphs(first).every((each) => containsWords(second, each))) return second;
@@ -57,7 +59,7 @@ export function joinTexts(a, b) {
   return [first.trimEnd(), ...paragraphs(second).filter((each) => !containsWords(first, each))].join("\n\n");
 }
 
-/** Return the text in which both changes are made. @param {string} base  the text that both began as @param {string} mine @param {string} theirs @returns {string} */
+/** Return the text with both changes applied. @param {string} base  the common ancestor @param {string} mine @param {string} theirs @returns {string} */
 export function merge(base, mine, theirs) {
   if (mine === theirs || theirs === base) return mine;
   if (mine === base) return theirs;
@@ -72,33 +74,33 @@ export function merge(base, mine, theirs) {
 /** @param {string} text */
 const wordsOf = (text) => new Set(text.split(/\s+/).filter(Boolean));
 
-/** Whether a merge lacks a word of one text that the other did not remove. @param {string} both @param {string} base @param {string} one @param {string} other */
+/** Return whether a merge lacks a word of one text that the other did not remove. @param {string} both @param {string} base @param {string} one @param {string} other */
 function losesWord(both, base, one, other) {
   const [kept, before, there] = [wordsOf(both), wordsOf(base), wordsOf(other)];
   return [...wordsOf(one)].some((each) => !kept.has(each) && !(before.has(each) && !there.has(each)));
 }
 
-/** Whether two texts have the same paragraphs, in another order. @param {string} a @param {string} b */
+/** Return whether two texts have the same paragraphs in another order. @param {string} a @param {string} b */
 const reordered = (a, b) => paragraphs(a).sort().join("\n\n") === paragraphs(b).sort().join("\n\n");
 
-/** What the server has of a draft that it does not know. @type {Draft["base"]} */
+/** The server's version of a draft it does not have. @type {Draft["base"]} */
 export const NOTHING_ON_SERVER = { version: 0, text: "", files: [] };
 /** @type {Draft} */
 export const EMPTY = { text: "", files: [], baseSequence: null, at: 0, base: NOTHING_ON_SERVER, sent: [] };
 
 /** @param {Draft} one */
 export const empty = (one) => !one.text && !one.files.length;
-/** Return the ids of the files that are at the server. @param {readonly OutgoingFile[]} files */
+/** Return the ids of uploaded files. @param {readonly OutgoingFile[]} files */
 export const ids = (files) => files.flatMap((each) => each.uploadId ?? []);
-/** Whether the server can get something that it does not have. @param {Draft} one */
+/** Return whether the draft has changes that can be saved to the server. @param {Draft} one */
 export const differs = (one) => one.text !== one.base.text || ids(one.files).join() !== one.base.files.join();
-/** Whether the server has all of it. @param {Draft} one */
+/** Return whether the server has the whole draft. @param {Draft} one */
 export const saved = (one) => !differs(one) && one.files.every((each) => each.uploadId);
 
 /** @param {OutgoingFile} a @param {OutgoingFile} b */
 const sameFile = (a, b) => a.key === b.key || (a.uploadId !== null && (a.uploadId === b.uploadId || a.uploadId === b.key)) || b.uploadId === a.key;
 
-/** Return the files after both sides changed them: all but those that one side removed. @param {readonly string[]} base  keys or upload ids @param {readonly OutgoingFile[]} mine @param {readonly OutgoingFile[]} theirs */
+/** Return the merged files: all but those that one side removed. @param {readonly string[]} base  keys or upload ids @param {readonly OutgoingFile[]} mine @param {readonly OutgoingFile[]} theirs */
 export function mergeFiles(base, mine, theirs) {
   const known = (/** @type {OutgoingFile} */ each) => base.includes(each.key) || (each.uploadId !== null && base.includes(each.uploadId));
   const left = mine.filter((each) => !known(each) || theirs.some((other) => sameFile(each, other)));
@@ -106,7 +108,7 @@ export function mergeFiles(base, mine, theirs) {
   return [...newer, ...theirs.filter((each) => !known(each) && !mine.some((other) => sameFile(each, other)))];
 }
 
-/** Return a draft after another tab changed it from one state to another. @param {Draft} mine @param {{text: string, files: OutgoingFile[]}} from @param {Draft} theirs @returns {Draft} */
+/** Return a draft after a change in another tab. @param {Draft} mine @param {{text: string, files: OutgoingFile[]}} from @param {Draft} theirs @returns {Draft} */
 export function mergeFromTab(mine, from, theirs) {
   const base = mine.base.version > theirs.base.version && theirs.base.version ? mine.base : theirs.base;
   const merged = merge(from.text, mine.text, theirs.text);
@@ -119,12 +121,12 @@ const outgoingFile = (of) => ({ key: of.id, name: of.name, type: of.type ?? "", 
 
 /**
  * @typedef {object} Given
- * @property {string} [sent]  the text that this is the answer to
- * @property {boolean} [keep]  what is written here stays as it is
+ * @property {string} [sent]  the text that this response confirms
+ * @property {boolean} [keep]  keep the local text
  */
 /**
- * Return a draft after the server told what it has.
- * @param {Draft} mine @param {any} given  a `Draft` of the API; null for none @param {Given} [how] @returns {Draft} The same object if nothing follows.
+ * Return a draft merged with the server's version.
+ * @param {Draft} mine @param {any} given  a `Draft` of the API; null for none @param {Given} [how] @returns {Draft} The same object if nothing changes.
  */
 export function mergeFromServer(mine, given, { sent, keep = false } = {}) {
   if (given && given.version < mine.base.version) return mine;

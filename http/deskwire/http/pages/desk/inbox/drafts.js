@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * Drafts: a reply and a note for each conversation, kept in this browser at each key and by the server a moment later, for one user in one
- * project. Tabs and other computers follow. What meets is merged (draft-merge.js), so no word is dropped.
+ * Drafts: a reply and a note for each conversation, stored in this browser with each key press and on the server a moment later. Other tabs and
+ * computers follow, and concurrent changes are merged (draft-merge.js), so that no word is lost.
  *
- * A draft has what the server had last (`base`), and the texts that were sent to it and not answered yet (`sent`): when one of those comes back,
- * it is an earlier state of this draft and no change by somebody else.
+ * A draft contains the server's last version (`base`), and texts that were sent to the server without a response yet (`sent`). If the server returns
+ * one of those, it is an earlier state of this draft, and no change by another client.
  */
 import { effect, signal, untracked } from "../vendor/preact.js";
 import { Problem, all, call, get, signedOut } from "../core/api.js";
@@ -19,30 +19,30 @@ import { registerPart } from "../core/store.js";
 const PREFIX = "deskwire.draft.";
 const SAVE_DELAY_MS = 700;
 const SAVE_DELAY_MAX_MS = 2_500;
-/** Another tab saves what the one that was written in has not saved by then, as when it was closed. */
+/** After this time another tab saves a draft, in case the tab that wrote it was closed. */
 const TAKEOVER_DELAY_MS = 5_000;
 const RETRY_DELAY_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** Grows with each change, here and elsewhere. */
+/** Grows with each change, so that readers update. */
 const version = signal(0);
-/** True once the drafts of this browser are read. */
+/** True once the drafts of this browser are loaded. */
 export const ready = signal(false);
-/** The prefix of the keys of this user and project; null for none. @type {string|null} */
+/** The key prefix of this user and project; null for none. @type {string|null} */
 let scope = null;
 /** @type {Map<string, Draft>} */
 const drafts = new Map();
-/** Those that this browser has no room for. @type {Set<string>} */
+/** Drafts that this browser has no room for. @type {Set<string>} */
 const notStored = new Set();
-/** Those that the server does not take as they are. @type {Set<string>} */
+/** Drafts that the server refuses. @type {Set<string>} */
 const refused = new Set();
-/** Those whose text is on its way into the outbox: what is kept here stays until it is there. @type {Set<string>} */
+/** Drafts whose text is moving to the outbox. The stored copy stays until the outbox has it. @type {Set<string>} */
 const beingSent = new Set();
-/** Those that this tab has changed. @type {Set<string>} */
+/** Drafts changed by this tab. @type {Set<string>} */
 const changedHere = new Set();
 /** @type {Set<string>} */
 const saving = new Set();
-/** What the server said of drafts while an answer was awaited. @type {Map<string, any>} */
+/** Server versions that arrived while a save was in flight. @type {Map<string, any>} */
 const deferredServerDrafts = new Map();
 /** @type {Map<string, {timer: ReturnType<typeof setTimeout>, since: number}>} */
 const saveTimers = new Map();
@@ -54,14 +54,14 @@ const keyOf = (id, mode) => `${scope}${id}.${mode}`;
 const idAndMode = (key) => /** @type {[string, Mode]} */ (key.slice(scope?.length).split("."));
 /** @param {string} key */
 const draftOf = (key) => drafts.get(key) ?? EMPTY;
-/** Return what is being written in a conversation; null for nothing. Reads a signal. @param {string} id @param {Mode} mode @returns {Draft|null} */
+/** Return the draft of a conversation; null for none. Reads a signal. @param {string} id @param {Mode} mode @returns {Draft|null} */
 export function draft(id, mode) {
   void version.value;
   const one = drafts.get(keyOf(id, mode));
   return one && !empty(one) ? one : null;
 }
 
-/** Return where a draft is kept: "" for nothing to keep. Reads a signal. @param {string} id @param {Mode} mode @returns {""|"saved"|"device"|"nowhere"} */
+/** Return where a draft is stored: "" if it is empty. Reads a signal. @param {string} id @param {Mode} mode @returns {""|"saved"|"device"|"nowhere"} */
 export function draftLocation(id, mode) {
   const one = draft(id, mode);
   if (!one) return "";
@@ -70,8 +70,8 @@ export function draftLocation(id, mode) {
 }
 
 /**
- * Put a draft here, keep it, and show it to the other tabs.
- * @param {string} key @param {Draft} next @param {boolean} [quiet]  the other tabs hear of it by themselves
+ * Set a draft, store it, and notify the other tabs.
+ * @param {string} key @param {Draft} next @param {boolean} [quiet]  true if the other tabs get the change on their own
  */
 function put(key, next, quiet = false) {
   const from = draftOf(key);
@@ -103,12 +103,12 @@ function store(key, next) {
   });
 }
 
-// What is written here.
+// Local changes.
 
 /**
  * Change a draft.
  * @param {string} id @param {Mode} mode @param {{text?: string, files?: OutgoingFile[], baseSequence?: number|null}} change
- * @param {string} [shown]  the text that was changed, if it may be another by now
+ * @param {string} [shown]  the text the user changed, if the draft may be newer
  */
 export function edit(id, mode, change, shown) {
   const key = keyOf(id, mode);
@@ -120,13 +120,13 @@ export function edit(id, mode, change, shown) {
   scheduleSave(key, SAVE_DELAY_MS);
 }
 
-/** Add words and files to a draft, before what is there. @param {string} id @param {Mode} mode @param {string} text @param {readonly OutgoingFile[]} [files] */
+/** Insert text and files before a draft's own. @param {string} id @param {Mode} mode @param {string} text @param {readonly OutgoingFile[]} [files] */
 export function prepend(id, mode, text, files = []) {
   const before = draftOf(keyOf(id, mode));
   edit(id, mode, { text: [text, before.text].filter((each) => each.trim()).join("\n\n"), files: mergeFiles([], before.files, files) });
 }
 
-/** Make the words and files of one mode those of the other, after the ones that are there. @param {string} id @param {Mode} from @param {Mode} to */
+/** Append the draft of one mode to that of the other. @param {string} id @param {Mode} from @param {Mode} to */
 export function moveDraft(id, from, to) {
   const { text, files } = draftOf(keyOf(id, from));
   const there = draftOf(keyOf(id, to));
@@ -134,11 +134,11 @@ export function moveDraft(id, from, to) {
   edit(id, from, { text: "", files: [] });
 }
 
-/** Remove a draft, for good. @param {string} id @param {Mode} mode */
+/** Delete a draft. @param {string} id @param {Mode} mode */
 export const removeDraft = (id, mode) => edit(id, mode, { text: "", files: [] });
 
 /**
- * Empty a draft that is sent. What is kept of it stays until `done`; `failed` brings it back. The server removes it with the message.
+ * Empty a draft that is being sent. The stored copy stays until `done`; `failed` restores it. The server deletes its version with the message.
  * @param {string} id @param {Mode} mode
  */
 export function takeForSending(id, mode) {
@@ -160,13 +160,13 @@ export function takeForSending(id, mode) {
   };
 }
 
-/** Note that a file of a draft is at the server. @param {string} id @param {Mode} mode @param {string} fileKey @param {string} uploadId */
+/** Note that a file of a draft was uploaded. @param {string} id @param {Mode} mode @param {string} fileKey @param {string} uploadId */
 export function markUploaded(id, mode, fileKey, uploadId) {
   const files = draftOf(keyOf(id, mode)).files.map((each) => (each.key === fileKey ? { ...each, uploadId, progress: 1 } : each));
   if (files.some((each) => each.key === fileKey)) edit(id, mode, { files });
 }
 
-// What other tabs and the server say.
+// Changes by other tabs and the server.
 
 /** @param {MessageEvent} event */
 function onTabChange({ data: { key, from, draft } }) {
@@ -177,7 +177,7 @@ function onTabChange({ data: { key, from, draft } }) {
 }
 channel?.addEventListener("message", onTabChange);
 
-/** Take what the server has; null for nothing. @param {string} key @param {any} given @param {import("./draft-merge.js").Given & {quiet?: boolean}} [how] */
+/** Merge the server's version; null if it has none. @param {string} key @param {any} given @param {import("./draft-merge.js").Given & {quiet?: boolean}} [how] */
 function applyServerState(key, given, how = {}) {
   const before = draftOf(key);
   const next = mergeFromServer(before, given, how);
@@ -186,16 +186,16 @@ function applyServerState(key, given, how = {}) {
   if (!saved(next)) scheduleSave(key, SAVE_DELAY_MS);
 }
 
-/** Take a draft that a call gave, as when a reply was taken back. @param {string} id @param {Mode} mode @param {any} given @param {boolean} [keep]  what is written here stays as it is */
+/** Merge a draft from a response, as after a cancelled reply. @param {string} id @param {Mode} mode @param {any} given @param {boolean} [keep]  keep the local text */
 export const applyServerDraft = (id, mode, given, keep = false) => applyServerState(keyOf(id, mode), given, { keep });
 
-/** Take what came while an answer was awaited. @param {string} key */
+/** Apply the version that arrived while a save was in flight. @param {string} key */
 function applyDeferred(key) {
   const given = deferredServerDrafts.get(key);
   if (deferredServerDrafts.delete(key)) applyServerState(key, given, { quiet: true });
 }
 
-/** Ask the server for the drafts of a conversation. Those of one that is gone stay here. @param {string} id */
+/** Load the drafts of a conversation from the server. If the conversation is gone, local drafts stay. @param {string} id */
 async function syncConversation(id) {
   const mine = scope;
   const answer = await get(`conversations/${id}/drafts`).catch((error) => {
@@ -210,7 +210,7 @@ async function syncConversation(id) {
   }
 }
 
-/** Ask the server for all drafts, and save what it does not have. */
+/** Load all drafts from the server, and save those that differ. */
 async function syncAll() {
   const mine = scope;
   if (!mine || signedOut.peek() || !may("conversations.reply")) return;
@@ -240,9 +240,9 @@ function onEphemeral({ type, data }) {
   else if (one.base.version) void syncConversation(data.conversationId).catch(() => {});
 }
 
-// What the server gets.
+// Saving to the server.
 
-/** Save a draft shortly after its last change. @param {string} key @param {number} ms */
+/** Schedule a save shortly after the last change. @param {string} key @param {number} ms */
 function scheduleSave(key, ms) {
   const before = saveTimers.get(key);
   const since = before?.since ?? Date.now();
@@ -251,13 +251,13 @@ function scheduleSave(key, ms) {
   saveTimers.set(key, { since, timer: setTimeout(() => (saveTimers.delete(key), void save(key)), wait) });
 }
 
-/** Whether a message that is on its way takes the draft with it. @param {string} key */
+/** Return whether an outgoing message includes the draft. @param {string} key */
 function leavesWithMessage(key) {
   const [id, mode] = idAndMode(key);
   return empty(draftOf(key)) && outgoing(id).some((each) => each.kind === "message" && each.internal === (mode === "note") && each.state !== "stored");
 }
 
-/** Save a draft now, one tab at a time. @param {string} key @returns {Promise<void>} */
+/** Save a draft now; a lock admits one tab at a time. @param {string} key @returns {Promise<void>} */
 async function save(key) {
   const mine = scope;
   if (!mine || !key.startsWith(mine) || signedOut.peek() || saving.has(key) || beingSent.has(key)) return;
@@ -283,7 +283,7 @@ async function saveOnce(key) {
   const mine = scope;
   if (refused.has(key) || !differs(draftOf(key)) || leavesWithMessage(key)) return;
   const [id, mode] = idAndMode(key);
-  if (draftOf(key).sent.length) await syncConversation(id); // whether it came the last time is not known
+  if (draftOf(key).sent.length) await syncConversation(id); // the outcome of the last save is unknown
   const one = draftOf(key);
   if (mine !== scope || !differs(one) || leavesWithMessage(key)) return;
   const { text, base, baseSequence } = one;
@@ -293,13 +293,13 @@ async function saveOnce(key) {
   if (mine === scope) applyServerState(key, answer.draft, { sent: text });
 }
 
-/** Save what is not saved yet, as before signing out. */
+/** Save all unsaved drafts, as before sign-out. */
 async function saveAll() {
   await Promise.all([...drafts].filter(([, one]) => !saved(one)).map(([key]) => (clearTimeout(saveTimers.get(key)?.timer), saveTimers.delete(key), save(key))));
 }
 beforeSignOut.add(saveAll);
 
-/** Send what was written last as the page goes; whether it came is asked for when the desk is opened again. */
+/** Save the last changes while the page closes. The next visit checks whether that succeeded. */
 function saveOnPageHide() {
   for (const key of changedHere) {
     const one = draftOf(key);
@@ -311,7 +311,7 @@ function saveOnPageHide() {
   }
 }
 
-// Beginning and end.
+// Loading and cleanup.
 
 /** @param {string|null} of */
 async function begin(of) {
@@ -330,7 +330,7 @@ async function begin(of) {
   if (connection.peek().state === "live") void syncAll().catch(() => {});
 }
 
-/** Take a draft of before there were two texts. @param {string} key @param {any} one */
+/** Convert a draft of an older version, which had one text for both modes. @param {string} key @param {any} one */
 function migrate(key, { text = "", internal = false, files = [], baseSequence = null }) {
   drafts.delete(key);
   void kept.removeDraft(key);
@@ -351,7 +351,7 @@ effect(() => {
   untracked(() => sent.forEach(afterMessage));
 });
 
-/** Forget what the server had of a draft that it removed with its message. @param {import("../core/types.js").Outgoing} entry */
+/** Reset the base of a draft that the server deleted with its message. @param {import("../core/types.js").Outgoing} entry */
 function afterMessage({ conversationId, internal, state, body }) {
   const key = keyOf(conversationId ?? "", internal ? "note" : "reply");
   const one = drafts.get(key);

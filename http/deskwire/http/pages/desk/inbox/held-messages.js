@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Messages that the server holds before it sends them. All computers of their author show them, and may take them back until their time is over,
- * also while the page that they were written in is closed. One that could not be sent at its time stays, with the reason.
+ * Messages that the server holds before it sends them. Their author can cancel them on every computer until then, also after the page is closed. A
+ * message that could not be sent stays, with the reason.
  */
 import { effect, signal, untracked, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
@@ -17,21 +17,21 @@ import { registerPart, row } from "../core/store.js";
 const LONG_REPLY_MIN = 200;
 const RETRY_DELAY_MS = 2_000;
 const OVERDUE_MS = 2_000;
-/** What changes a conversation's status is done after what was held in it: a reply must not come after the close that followed it. */
+/** Actions that change the status wait for held messages: a reply sent after a later close would reopen the conversation. */
 const STATUS_ACTIONS = new Set(["close", "reopen", "pending", "snooze"]);
 
-/** How long a reply can be taken back, in seconds; `auto`: five, if it is long. */
+/** How long a reply can be cancelled, in seconds; `auto`: five for long replies. */
 export const undoSend = setting("undoSend", /** @type {string} */ ("5"));
-/** Return for how long a reply is held. @param {string} text */
+/** Return how long a reply is held, in seconds. @param {string} text */
 export const holdSeconds = (text) => (undoSend.value === "auto" ? (text.length > LONG_REPLY_MIN ? 5 : 0) : Number(undoSend.value));
 
-/** Those of this user in this project, oldest first. */
+/** The held messages of this user and project, oldest first. */
 const held = signal(/** @type {readonly HeldMessage[]} */ ([]));
 /** @type {Set<string>} */
 const endedIds = new Set();
-/** Return those of a conversation. Reads a signal. @param {string} id */
+/** Return the held messages of a conversation. Reads a signal. @param {string} id */
 export const heldIn = (id) => held.value.filter((each) => each.conversationId === id);
-/** The text that was put back into its conversation, for the box to show it. @type {import("../vendor/preact.js").Signal<{id: string, mode: Mode} | null>} */
+/** The draft that a cancelled message was returned to, for the editor to show. @type {import("../vendor/preact.js").Signal<{id: string, mode: Mode} | null>} */
 export const restoredDraft = signal(null);
 
 /** @param {{internal: boolean}} of @returns {Mode} */
@@ -53,14 +53,14 @@ function removeHeld(id) {
   held.value = held.peek().filter((each) => each.id !== id);
 }
 
-/** Say that a message was not sent at its time. @param {HeldMessage} one */
+/** Notify the user that a message was not sent. @param {HeldMessage} one */
 function notifyRefused({ conversationId: id, problem }) {
   if (open.peek() === id) return;
   const name = untracked(() => row(id))?.contact.name ?? null;
   notify(t.composer.heldRefused(name, problem?.detail ?? ""), { bad: true, action: t.show, run: () => go(`c/${id}`) });
 }
 
-/** Ask the server which messages it holds. */
+/** Load the held messages. */
 export async function reload() {
   if (!untracked(() => may("conversations.reply"))) return;
   let now = Date.now();
@@ -78,15 +78,15 @@ function onEphemeral({ type, data }) {
   else if (type === "message.held_ended") removeHeld(data.id);
 }
 
-// What views do.
+// For views.
 
-/** The seconds until a held message is sent; 0 while it is being sent. @param {HeldMessage} one */
+/** Return the seconds until a held message is sent; 0 while it is being sent. @param {HeldMessage} one */
 export function useSecondsLeft({ id, endsAt }) {
   const [left, setLeft] = useState(0);
   useEffect(() => {
     const tick = () => {
       setLeft(Math.max(0, Math.ceil((endsAt - Date.now()) / 1000)));
-      if (Date.now() > endsAt + OVERDUE_MS) (clearInterval(timer), void reload().catch(() => {})); // its end was not heard of
+      if (Date.now() > endsAt + OVERDUE_MS) (clearInterval(timer), void reload().catch(() => {})); // the event of its end was missed
     };
     const timer = setInterval(tick, 250);
     tick();
@@ -95,7 +95,7 @@ export function useSecondsLeft({ id, endsAt }) {
   return left;
 }
 
-/** Put a message that was not sent into its text again. @param {string} id @param {Outgoing | null} out */
+/** Return the text of an unsent message to its draft. @param {string} id @param {Outgoing | null} out */
 export function returnToDraft(id, out) {
   if (!out) return;
   prepend(id, modeOf(out), out.text ?? "", out.files);
@@ -103,7 +103,7 @@ export function returnToDraft(id, out) {
   announce(t.composer.taken);
 }
 
-/** Take back a held message: its words are a draft again, or with `discard` gone. @param {HeldMessage} one @param {boolean} [discard] */
+/** Cancel a held message. Its text becomes a draft again, unless `discard`. @param {HeldMessage} one @param {boolean} [discard] */
 export async function cancelHeld(one, discard = false) {
   try {
     const { draft } = await call("DELETE", `held-messages/${one.id}`);
@@ -119,34 +119,34 @@ export async function cancelHeld(one, discard = false) {
   }
 }
 
-/** Send a held message now. @param {HeldMessage} one @param {object} [body]  `{ifSequence: null}`: whatever came since */
+/** Send a held message now. @param {HeldMessage} one @param {object} [body]  `{ifSequence: null}` skips the conflict check */
 export async function sendNow(one, body = {}) {
   await call("POST", `held-messages/${one.id}/send`, { body });
   removeHeld(one.id);
 }
 
-/** Send a held message now, and say so if it can't be. @param {HeldMessage} one @param {object} [body] */
+/** Send a held message now, with a notice if that fails. @param {HeldMessage} one @param {object} [body] */
 export const sendNowOrNotify = (one, body) => sendNow(one, body).catch((error) => notify(t.composer.refused(error.message), { bad: true }));
 
 /** @param {Outgoing} each */
 const isHeldOnTheWay = (each) => each.kind === "message" && each.body.holdSeconds && (each.state === "kept" || each.state === "sending");
-/** The newest message that can still be taken back; null if there is none. @returns {HeldMessage|Outgoing|null} */
+/** Return the newest message that can still be cancelled; null if there is none. @returns {HeldMessage|Outgoing|null} */
 export const undoable = () => entries.peek().findLast(isHeldOnTheWay) ?? held.peek().findLast((each) => each.status === "held") ?? null;
 
-/** Return when this computer sent what `undoable` gave, in milliseconds. @param {HeldMessage|Outgoing} what */
+/** Return when this computer sent the result of `undoable`, in ms. @param {HeldMessage|Outgoing} what */
 export const sentAt = (what) => ("key" in what ? what.createdAt : what.endsAt - (Date.parse(what.sendAt) - Date.parse(what.createdAt)));
 
-/** Take back what `undoable` gave. @param {HeldMessage|Outgoing} what */
+/** Cancel the result of `undoable`. @param {HeldMessage|Outgoing} what */
 export async function undoSending(what) {
   if (!("key" in what)) return cancelHeld(what);
   const out = await withdraw(what.key);
   if (out) return returnToDraft(out.conversationId ?? "", out);
-  const answer = await answerOf(what.key); // it was on its way
+  const answer = await answerOf(what.key); // it was being sent
   if (answer?.status === "held") await cancelHeld(answer);
   else notify(t.composer.alreadySent, { bad: true });
 }
 
-/** @param {string} key @returns {Promise<any>} The server's answer to an entry of the outbox; null for none. */
+/** @param {string} key @returns {Promise<any>} The server's response to an outbox entry; null for none. */
 const answerOf = (key) =>
   new Promise((done) => {
     const stop = effect(() => {

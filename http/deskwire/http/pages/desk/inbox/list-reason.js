@@ -6,7 +6,7 @@ import { hasTag } from "../core/state.js";
 /** @typedef {{holds: boolean, text: string}} Reason */
 
 /**
- * The conditions of a filter, as `matches` of state.js has them, each with what is true of the row.
+ * Return the conditions of a filter, and whether a row fulfils each. Equal to `matches` of state.js.
  * @param {Row} row @param {Filter} filter @param {string} me @param {{team?: string, time: (at: string) => string}} words  team: the name of the filter's team
  * @returns {Reason[]}
  */

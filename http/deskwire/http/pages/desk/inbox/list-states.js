@@ -10,7 +10,7 @@ import { runCommand } from "../core/keys.js";
 
 const SEARCH_DELAY_MS = 120;
 
-/** Words with those marked that were searched for. @param {{text: string, ranges: [number, number][]}} props */
+/** Text with highlighted matches. @param {{text: string, ranges: [number, number][]}} props */
 function Marked({ text, ranges }) {
   const found = [];
   let end = 0;
@@ -21,7 +21,7 @@ function Marked({ text, ranges }) {
   return html`<span class="words ellipsis" dir="auto">${found}${text.slice(end)}</span>`;
 }
 
-/** A hit that starts near its first mark, so that it is to be seen. @param {any} hit */
+/** Return a hit shortened to begin near its first match. @param {any} hit */
 function excerpt(hit) {
   const [first] = hit.ranges ?? [];
   const cut = first && first[0] > 30 ? first[0] - 20 : 0;
@@ -44,7 +44,7 @@ function Conversation({ found, at }) {
 /** @param {{title: string, children?: any}} props */
 const Group = ({ title, children }) => (children.length ? html`<h2 class="group-title">${title}</h2>${children}` : null);
 
-/** Up and down among what was found. @param {KeyboardEvent} event */
+/** Move between search results by arrow keys, `j` and `k`. @param {KeyboardEvent} event */
 function moveInResults(event) {
   const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
   if (!by) return;

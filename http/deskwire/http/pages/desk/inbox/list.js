@@ -1,5 +1,5 @@
 // @ts-check
-/** The list of conversations: views, filters, search, a virtual listbox that stays quick with ten thousand rows. */
+/** The list of conversations: views, filters, search, and a virtual listbox that stays fast with ten thousand rows. */
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
 import { Ago, Avatar, Button, Empty, Failed, LoadingRows, Icon, Kbd, Menu, Name, ago, announce, shortName, cx, dialog, lazy, now, notify, setting, futureTime } from "../ui/parts.js";
@@ -12,15 +12,15 @@ const ROW_HEIGHT = 78;
 const OVERSCAN_ROWS = 6;
 
 /** @typedef {{key: string, team?: string}} View */
-/** The view that is shown. */
+/** The current view. */
 export const view = setting("view", /** @type {View} */ ({ key: "mine" }));
-/** The filters of each view, as they were left. @type {import("../vendor/preact.js").Signal<Record<string, {status?: string, sort?: string, unread?: boolean}>>} */
+/** The filters of each view. @type {import("../vendor/preact.js").Signal<Record<string, {status?: string, sort?: string, unread?: boolean}>>} */
 export const filters = setting("filters", {});
-/** What is searched for; null while nobody searches. */
+/** The search text; null without a search. */
 export const query = signal(/** @type {string | null} */ (null));
-/** The row under the keyboard. */
+/** The row under the keyboard cursor. */
 export const active = signal(/** @type {string | null} */ (null));
-/** The rows that are chosen for an action on all of them. */
+/** The selected rows. */
 export const selection = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 let anchor = /** @type {string | null} */ (null);
 
@@ -38,7 +38,7 @@ const options = computed(() => {
   return { status: key === "all" || key === "snoozed" ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...filters.value[key] };
 });
 
-/** The filter of the view that is shown. */
+/** The filter of the current view. */
 export const filter = computed(() => {
   const { key, team } = view.value;
   const { status, sort, unread } = options.value;
@@ -55,15 +55,15 @@ export const filter = computed(() => {
   return /** @type {Filter} */ (found);
 });
 
-/** The list that is shown. @returns {ListView} */
+/** Return the current list. @returns {ListView} */
 export const shownList = () => list(filter.value).value;
 
-/** Whether the rows are on the screen: a search or, on a narrow one, the thread may be there instead. */
+/** Return whether the rows are visible: a search, or a thread on a narrow screen, may replace them. */
 const listVisible = () => Boolean(scroller?.isConnected && scroller.checkVisibility());
-/** The row under the keyboard; null if there is none in the list. @returns {string | null} */
+/** Return the row under the cursor; null if the list does not contain it. @returns {string | null} */
 const activeRow = () => (active.value && shownList().ids.includes(active.value) ? active.value : null);
 
-/** What an action is about, as one sees it: the selection, or what is open, or what has the focus in the list or among the hits. @returns {string[]} */
+/** Return the conversations that an action applies to: the selection, the open one, or the focused row or search result. @returns {string[]} */
 export function targets() {
   if (page.value) return [];
   if (selection.value.size && listVisible()) return [...selection.value];
@@ -72,7 +72,7 @@ export function targets() {
   return one ? [one] : [];
 }
 
-/** The targets of a key; null, with a notice, if there are none, or if the row was out of sight and is brought back instead. @returns {string[] | null} */
+/** Return the targets of a key; null, with a notice, if there are none, or if their row was scrolled out of view. It is then scrolled back. @returns {string[] | null} */
 export function targetsOrNotify() {
   const ids = targets();
   const [one] = ids;
@@ -102,7 +102,7 @@ function extendSelection(by) {
   announce(t.list.selected(selection.value.size));
 }
 
-/** Choose a row, or leave it. @param {string | null} id */
+/** Select or deselect a row. @param {string | null} id */
 export function toggle(id) {
   if (!id) return;
   const next = new Set(selection.value);
@@ -112,7 +112,7 @@ export function toggle(id) {
   announce(t.list.selected(next.size));
 }
 
-/** Open the conversation that many rows further. If the open one has left the list, the one that has its place is the next. @param {number} by */
+/** Open the conversation this many rows further. If the open one has left the list, start from its former place. @param {number} by */
 export function openNeighbour(by) {
   const { ids } = shownList();
   const left = open.value && !ids.includes(open.value) && activeRow();
@@ -138,7 +138,7 @@ function scrollToActive() {
   else if (top + ROW_HEIGHT > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + ROW_HEIGHT - scroller.clientHeight;
 }
 
-/** Put the focus into the list. */
+/** Focus the list. */
 export function focusList() {
   const { ids } = shownList();
   active.value = activeRow() ?? (open.value && ids.includes(open.value) ? open.value : (ids[0] ?? null));
@@ -149,7 +149,7 @@ export function focusList() {
 const showView = (key) => () => {
   show({ key });
   go("");
-  queueMicrotask(focusList); // after the list is drawn, and before the next key
+  queueMicrotask(focusList); // after the list is rendered, and before the next key
 };
 
 handle({
@@ -185,7 +185,7 @@ handle({
   },
 });
 
-/** The views with their signs, and which counter belongs to each. @type {{key: string, icon: string, count?: (counters: any) => number}[]} */
+/** The views with their icons and counters. @type {{key: string, icon: string, count?: (counters: any) => number}[]} */
 export const VIEWS = [
   { key: "mine", icon: "inbox", count: (each) => each.mine },
   { key: "waiting", icon: "clock", count: (each) => each.waiting },
@@ -194,7 +194,7 @@ export const VIEWS = [
   { key: "all", icon: "all" },
 ];
 
-/** The name of the view that is shown. */
+/** Return the name of the current view. */
 export const viewName = () =>
   view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.team)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
 
@@ -256,7 +256,7 @@ function FilterBar() {
   </div>`;
 }
 
-/** How a customer's waiting is shown. @param {{since: string}} props */
+/** How long a customer has been waiting. @param {{since: string}} props */
 function WaitingChip({ since }) {
   const ms = now.value - Date.parse(since);
   return html`<span class=${cx("chip", ms > 4 * 3_600_000 ? "late" : ms > 900_000 && "waits")}><${Icon} name="clock" />${t.list.waits(ago(since, now.value))}</span>`;
@@ -294,7 +294,7 @@ export function ConversationRow({ id, index, total, isActive, isOpen, selected, 
   </div>`;
 }
 
-/** Colleagues who look at a conversation. @param {{of: import("../core/types.js").Presence[], id: string}} props */
+/** Colleagues who are viewing a conversation. @param {{of: import("../core/types.js").Presence[], id: string}} props */
 export function Viewers({ of, id }) {
   const writing = of.find((each) => each.composing === id);
   const words = writing ? `${writing.name} ${t.list.writes}` : of.map((each) => each.name).join(", ");
@@ -327,7 +327,7 @@ function Rows({ of }) {
     if (box.current) watched.observe(box.current);
     return () => watched.disconnect();
   }, []);
-  // The cursor of a row that has left goes to the one in its place; what is selected is in the list.
+  // When a row leaves, the cursor moves to the row in its place, and the selection drops it.
   const place = useRef(0);
   useLayoutEffect(() => {
     const left = active.value !== null && !ids.includes(active.value);

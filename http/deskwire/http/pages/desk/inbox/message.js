@@ -16,10 +16,10 @@ import { Link } from "../ui/link.js";
 const TEXT_SHOWN_MAX = 1800;
 const LINES_SHOWN_MAX = 28;
 const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/;
-/** What a delivery is that will not be tried again. */
+/** The statuses of a delivery that is not retried. */
 export const FAILED = new Set(["dropped", "skipped", "failed"]);
 
-/** How long the service took to store what was sent from here, by message. */
+/** How long the service took to store each message sent from here, in ms. */
 const storeTimes = signal(/** @type {ReadonlyMap<string, number>} */ (new Map()));
 /** @param {string} id @param {number | null} ms */
 export const rememberStoreTime = (id, ms) => void (ms !== null && !storeTimes.peek().has(id) && (storeTimes.value = new Map(storeTimes.peek()).set(id, ms)));
@@ -27,7 +27,7 @@ export const rememberStoreTime = (id, ms) => void (ms !== null && !storeTimes.pe
 /** @param {number} n */
 const size = (n) => (n < 1024 ? `${n} B` : n < 1_048_576 ? `${Math.round(n / 1024)} KB` : `${(n / 1_048_576).toFixed(1)} MB`);
 
-/** An upload's address here: its path is signed, whatever name of the service it was made for. @param {string} url */
+/** Return the address of an upload on this origin. Its path is signed for any host name. @param {string} url */
 function localUploadUrl(url) {
   if (!URL.canParse(url, location.href)) return null;
   const { pathname, search } = new URL(url, location.href);
@@ -46,7 +46,7 @@ function AttachmentLink({ of }) {
   return html`<a class="file" href=${href} target="_blank" rel="noopener" download=${of.name}><${Icon} name="file" /><bdi class="ellipsis">${of.name}</bdi>${of.size > 0 && html`<span class="size">${size(of.size)}</span>`}</a>`;
 }
 
-/** Text that is cut when it is very long. @param {{text: string}} props */
+/** Text, cut if it is very long. @param {{text: string}} props */
 function MessageText({ text }) {
   const [whole, setWhole] = useState(false);
   const long = text.length > TEXT_SHOWN_MAX || text.split("\n", LINES_SHOWN_MAX + 1).length > LINES_SHOWN_MAX;
@@ -54,10 +54,10 @@ function MessageText({ text }) {
   return html`<${Text} text=${long && !whole ? text.slice(0, TEXT_SHOWN_MAX) : text} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}`;
 }
 
-/** Times in a reason, as this reader's clock has them. @param {string | null} reason */
+/** Return a reason with its times in local time. @param {string | null} reason */
 const withLocalTimes = (reason) => (reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => clockTime(at));
 
-/** What became of a delivery, in words. @param {Delivery} of */
+/** Return the outcome of a delivery in words. @param {Delivery} of */
 function outcome(of) {
   if (of.status === "delivered") return of.afterMs === null ? t.truth.gotIt(of.endpoint) : t.truth.got(of.endpoint, t.truth.ms(of.afterMs));
   if (FAILED.has(of.status)) return t.truth.failed(of.endpoint, withLocalTimes(of.reason) || of.status);
@@ -65,7 +65,7 @@ function outcome(of) {
   return t.truth.waiting(of.endpoint);
 }
 
-/** Everything that is known of some messages. @param {{conversationId: string, groups: {at: string, sequence: number, of: Delivery[]}[], button: (open: boolean, toggle: () => void, hook: any) => any}} props */
+/** A popover with the receipts of some messages. @param {{conversationId: string, groups: {at: string, sequence: number, of: Delivery[]}[], button: (open: boolean, toggle: () => void, hook: any) => any}} props */
 const ReceiptsPopover = ({ conversationId, groups, button }) => html`<${Popover} class="popover receipts" label=${t.truth.receipts} button=${button}>${() => html`<${Receipts} conversationId=${conversationId} groups=${groups} words=${receipt} />`}<//>`;
 
 /** @param {Delivery} of */
@@ -80,7 +80,7 @@ export function FailureLine({ of, n }) {
   return html`<div class="trouble"><${Icon} name="warn" /><span>${words}</span></div>`;
 }
 
-/** The truth about stored messages of a run. @param {{messages: AgentMessage[], seen: boolean, ours: boolean}} props */
+/** The delivery status of stored messages. @param {{messages: AgentMessage[], seen: boolean, ours: boolean}} props */
 function DeliveryStatus({ messages, seen, ours }) {
   const groups = messages.filter((each) => each.sequence).map((each) => ({ at: each.createdAt, sequence: Number(each.sequence), of: deliveries(each.conversationId, Number(each.sequence)) }));
   const last = messages.at(-1);
@@ -100,13 +100,13 @@ function DeliveryStatus({ messages, seen, ours }) {
 
 const KEPT_REASONS = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
 
-/** When a held message is sent. @param {{of: HeldMessage}} props */
+/** The countdown of a held message. @param {{of: HeldMessage}} props */
 function HeldStatus({ of }) {
   const left = useSecondsLeft(of);
   return html`<div class="truth"><span class="num"><${Icon} name="clock" /> ${left > 0 ? t.composer.sendingIn(left) : t.truth.sending}</span></div>`;
 }
 
-/** Where something is that was written here. @param {{out: Outgoing}} props */
+/** The status of a message on its way to the server. @param {{out: Outgoing}} props */
 function OutgoingStatus({ out }) {
   const edit = async () => returnToDraft(out.conversationId ?? "", await withdraw(out.key));
   if (out.state === "refused" || out.state === "conflict") {
@@ -121,7 +121,7 @@ function OutgoingStatus({ out }) {
 /** @param {HeldMessage} of @returns {AgentMessage} */
 const heldMessage = ({ id, conversationId, text, attachments, createdAt, internal }) => ({ id, conversationId, author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you }, text, attachments, createdAt, redactedAt: null, index: null, internal });
 
-/** What is written here looks like what is stored. @param {Outgoing} out @returns {AgentMessage} */
+/** Return an outgoing message in the form of a stored one. @param {Outgoing} out @returns {AgentMessage} */
 const outgoingMessage = (out) => ({
   id: out.key,
   conversationId: out.conversationId ?? "",
@@ -134,7 +134,7 @@ const outgoingMessage = (out) => ({
   internal: out.internal,
 });
 
-/** What may be done to one message, by those who may delete. @param {{of: AgentMessage}} props */
+/** The menu of one message, for users who may delete. @param {{of: AgentMessage}} props */
 function MessageMenu({ of }) {
   const open = (/** @type {string} */ what) => () => void (dialog.value = { name: "rewrite", message: of, what });
   const redact = of.text || of.attachments?.length ? [{ label: t.thread.redact, icon: "pencil", pick: open("redact") }] : [];
@@ -142,8 +142,8 @@ function MessageMenu({ of }) {
 }
 
 /**
- * A run of messages of one author.
- * @param {{messages?: AgentMessage[], out?: Outgoing, held?: HeldMessage, seenIndex?: number}} props  out, held: one that is not sent yet
+ * A run of messages by one author.
+ * @param {{messages?: AgentMessage[], out?: Outgoing, held?: HeldMessage, seenIndex?: number}} props  out, held: a message that is not sent yet
  */
 export function Run(props) {
   const { out, held, seenIndex = -1 } = props;

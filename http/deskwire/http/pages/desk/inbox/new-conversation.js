@@ -1,5 +1,5 @@
 // @ts-check
-/** Starting a conversation: with whom, about what, and what is said first. */
+/** The dialog for a new conversation. */
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Avatar, Button, Icon, cx, dialog } from "../ui/parts.js";

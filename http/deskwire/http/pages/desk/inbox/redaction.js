@@ -1,5 +1,5 @@
 // @ts-check
-/** Redacting and deleting one message of a conversation, from its menu in the thread (ADR 21). */
+/** Redaction and deletion of one message, from its menu in the thread (ADR 21). */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Button, dialog, notify } from "../ui/parts.js";
@@ -13,7 +13,7 @@ import { ConfirmDialog } from "../ui/confirm-dialog.js";
 
 const close = () => void (dialog.value = null);
 
-/** A place in a text counted in characters, as the API counts, not in the halves of them that JavaScript counts. @param {string} text @param {number} at */
+/** Return an offset in code points, as the API counts, for one in UTF-16 units. @param {string} text @param {number} at */
 const characterOffset = (text, at) => [...text.slice(0, at)].length;
 
 /** @param {{message: AgentMessage, what: "redact"|"delete"}} props */

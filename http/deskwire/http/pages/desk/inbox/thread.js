@@ -1,5 +1,5 @@
 // @ts-check
-/** A conversation: its head, what was said, who looks and writes, and the box to answer in. */
+/** The thread of a conversation: header, messages, typing indicators and composer. */
 import { Component, html, signal, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Button, Empty, Failed, Icon, Menu, announce, contextShown, cx, dialog, notify, futureTime } from "../ui/parts.js";
@@ -19,15 +19,15 @@ import { menuEntries as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery, Outgoing } from "../core/types.js" */
 
 const RUN_GAP_MAX_MS = 5 * 60_000;
-/** Runs end at these places, so that they stay the same when older messages come before them. */
+/** Runs end at multiples of this index, so that they stay the same when older messages are loaded. */
 const RUN_BOUNDARY = 25;
 
 /** @typedef {{kind: "day", key: string, at: string} | {kind: "run", key: string, messages: AgentMessage[]} | {kind: "trouble", key: string, of: Delivery, n: number}} Part */
 
-/** What failed for a message, by endpoint; times in the reason make no difference. @param {Delivery[]} of @returns {Map<string, Delivery>} */
+/** Return the failures of a message by endpoint. Times and numbers in the reason are ignored. @param {Delivery[]} of @returns {Map<string, Delivery>} */
 const failures = (of) => new Map(of.filter((each) => FAILED.has(each.status)).map((each) => [`${each.endpointId} ${(each.reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?|\d+/g, "#")}`, each]));
 
-/** Put messages together: days, runs of one author, and one line for a series of equal failures. @param {AgentMessage[]} messages @returns {Part[]} */
+/** Group messages by day, into runs of one author, and with one line for each series of equal failures. @param {AgentMessage[]} messages @returns {Part[]} */
 export function parts(messages) {
   /** @type {Part[]} */
   const found = [];
@@ -59,7 +59,7 @@ export function parts(messages) {
   return found;
 }
 
-/** Split parts into pieces that stay the same when older ones come before them. @param {Part[]} all @returns {Part[][]} */
+/** Split parts into chunks that stay the same when older ones are loaded. @param {Part[]} all @returns {Part[][]} */
 function chunks(all) {
   /** @type {Part[][]} */
   const found = [];
@@ -76,7 +76,7 @@ function chunks(all) {
 /** @param {Part} a @param {Part | undefined} b */
 const samePart = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ? b.kind === "run" && a.messages.length === b.messages.length && a.messages.every((each, i) => each === b.messages[i]) : a.kind !== "trouble" || (b.kind === "trouble" && a.n === b.n));
 
-/** A piece of the thread, drawn anew only when something in it is new. */
+/** A chunk of the thread; renders again only if its content changes. */
 class Chunk extends Component {
   /** @override @param {any} next */
   shouldComponentUpdate(next) {
@@ -91,7 +91,7 @@ class Chunk extends Component {
   }
 }
 
-/** The head: what it is about, who looks, what can be done. @param {{id: string}} props */
+/** The header: subject, viewers and tools. @param {{id: string}} props */
 function Head({ id }) {
   const one = row(id);
   const others = viewers(id);
@@ -120,11 +120,11 @@ function Head({ id }) {
   </header>`;
 }
 
-/** Whether a message is what was sent from here: its event may come before the answer. @param {AgentMessage} message @param {Outgoing} out */
+/** Return whether a message is the stored form of an outgoing one: its event may arrive before the response. @param {AgentMessage} message @param {Outgoing} out */
 const isAnswerTo = (message, out) =>
   message.id === out.answer?.id || message.clientKey === out.key || (out.state === "sending" && message.author.id === out.userId && message.internal === out.internal && message.text === out.text && Date.parse(message.createdAt) > (out.sentAt ?? Infinity) - 2000);
 
-/** What was said, pinned to its end. @param {{id: string}} props */
+/** The messages, pinned to the newest one. @param {{id: string}} props */
 function Log({ id }) {
   const it = thread(id);
   const one = row(id);
@@ -176,7 +176,7 @@ function Log({ id }) {
 
 const Loading = () => html`<div aria-hidden="true">${[52, 70, 38, 61].map((each, i) => html`<div key=${each} class=${cx("run ghost", i % 2 === 1 && "out")}><div class=${`bar w${each}`}></div></div>`)}</div>`;
 
-/** Who writes at this moment. @param {{id: string}} props */
+/** The user who is typing. @param {{id: string}} props */
 function TypingLine({ id }) {
   const [one] = typing(id).sort((a, b) => (a.type === "agent" ? -1 : 1) - (b.type === "agent" ? -1 : 1));
   const name = one?.name ?? row(id)?.contact.name ?? null;
@@ -184,7 +184,7 @@ function TypingLine({ id }) {
   return html`<div class=${cx("typing", one?.type === "agent" && "colleague")}>${one && html`<span class="dots" aria-hidden="true"><i></i><i></i><i></i></span><bdi>${words}</bdi>`}</div>`;
 }
 
-/** Why it is not there any more, and what was written for it. @param {{id: string, reason: string}} props */
+/** The reason why a conversation is gone, with its unsent drafts. @param {{id: string, reason: string}} props */
 function Gone({ id, reason }) {
   const kept = [draft(id, "reply")?.text, draft(id, "note")?.text].filter(Boolean).join("\n\n");
   const discard = () => (removeDraft(id, "reply"), removeDraft(id, "note"));

@@ -1,5 +1,5 @@
 // @ts-check
-/** The changes that were made in this tab: what has become of each, and how the last ones are taken back, in order. */
+/** Changes made in this tab: their progress, and their undo in order. */
 import { effect, signal, untracked } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { many } from "../core/texts.js";
@@ -19,30 +19,30 @@ import { returnToDraft, sentAt, undoSending, undoable } from "./held-messages.js
  * @typedef {object} Step
  * @property {string} id
  * @property {string} key  of the outbox entry
- * @property {(now: Row) => Action[]} back  what takes it back
- * @property {Guard} left  what it left; if that is something else by then, somebody else has changed it
+ * @property {(now: Row) => Action[]} back  the actions that undo it
+ * @property {Guard} left  the fields after the change; if they differ later, someone else has changed them
  *
  * @typedef {{who: string, what: string, steps: Step[], at?: number, reply?: boolean, ends?: () => void, back?: () => Promise<void>}} Change
- * back: what takes back a change that is none of the outbox.
+ * back: the undo of a change outside the outbox.
  */
 const CHANGES_MAX = 100;
-/** A change that is done sooner is never called anything but done. */
+/** A faster change shows no progress, only its result. */
 const PROGRESS_DELAY_MS = 400;
 
-/** The changes that can be taken back, newest last. @type {Change[]} */
+/** The changes that can be undone, newest last. @type {Change[]} */
 let changes = [];
 effect(() => {
   void [user.value?.id, project.value?.id];
   changes = [];
 });
 
-/** When the newest change was made that can be taken back; 0 for none. */
+/** Return when the newest change was made that can be undone; 0 for none. */
 export const changedAt = () => changes.at(-1)?.at ?? 0;
 
-/** How conversations are called in a sentence: by their contact, or by their number. @param {string[]} ids */
+/** Return conversations in words: by contact, or by number. @param {string[]} ids */
 export const namesOf = (ids) => (ids.length === 1 ? shortName(row(ids[0] ?? "")?.contact) || t.actions.thisOne : many(ids.length, "conversation", "conversations"));
 
-/** What an action leaves of the fields that undo goes by. @param {Action} action @returns {Guard} */
+/** Return the fields after an action, as a guard for its undo. @param {Action} action @returns {Guard} */
 export function guardAfter(action) {
   switch (action.do) {
     case "assign":
@@ -67,20 +67,20 @@ function pushChange(change) {
   changes = [...changes.slice(1 - CHANGES_MAX), change];
 }
 
-/** @param {Change} change @param {string} done  what is said once the service has all of it */
+/** @param {Change} change @param {string} done  the notice once the service has stored everything */
 export function recordChange(change, done) {
   pushChange(change);
   change.ends = notifyProgress(change.steps, { what: change.what, done }, { action: t.actions.undo, run: () => void revert(change), ms: 6000 });
 }
 
-/** Note a reply that was sent, and what was done with it. @param {Outgoing} out @param {Row|undefined} before */
+/** Record a sent reply, and the action sent with it. @param {Outgoing} out @param {Row|undefined} before */
 export function recordReply(out, before) {
   const back = (/** @type {Row} */ now) => (before && out.body.then ? restoringActions(before, now) : []);
   const left = /** @type {Guard} */ (out.body.then ? { status: out.expect?.status ?? before?.status } : {});
   pushChange({ who: namesOf([out.conversationId ?? ""]), what: "", steps: [{ id: out.conversationId ?? "", key: out.key, back, left }], reply: true });
 }
 
-/** The actions that give a conversation the status and the snooze that it had. @param {Row} before @param {Row} now @returns {Action[]} */
+/** Return the actions that restore the status and the snooze of a conversation. @param {Row} before @param {Row} now @returns {Action[]} */
 export function restoringActions(before, now) {
   const asleep = before.snoozedUntil && Date.parse(before.snoozedUntil) > Date.now() ? before.snoozedUntil : null;
   if (before.status === "CLOSED") return now.status === "CLOSED" ? [] : [{ do: "close" }];
@@ -94,9 +94,9 @@ export function restoringActions(before, now) {
 }
 
 /**
- * Say what has become of changes: that they are done when the service has them, and until then that they are only kept here.
+ * Show the progress of changes: done when the service has stored them, otherwise waiting or busy.
  * @param {Step[]} steps @param {{what: string, done: string}} words @param {Parameters<typeof notify>[1]} [options]
- * @returns {() => void} Stops looking.
+ * @returns {() => void} Stops it.
  */
 function notifyProgress(steps, { what, done }, options = {}) {
   const as = steps[0]?.key;
@@ -124,7 +124,7 @@ function notifyProgress(steps, { what, done }, options = {}) {
   return end;
 }
 
-/** Take back the newest change of this tab, or a reply that is held and was sent later; or say why nothing can be. */
+/** Undo the newest change of this tab, or cancel a held reply that is newer; otherwise show why nothing can be undone. */
 export async function undoLast() {
   const change = changes.at(-1);
   const held = undoable();
@@ -169,7 +169,7 @@ async function runUndo(change) {
   }
 }
 
-/** Mark everything of the project as read. */
+/** Mark all conversations as read. */
 export async function readAll() {
   try {
     const { before } = await call("PUT", "inbox/seen", { body: {} });
@@ -192,7 +192,7 @@ async function revertReply(change) {
   else notify(t.actions.sent(change.who), { icon: "info" });
 }
 
-/** Take an entry out of the outbox that has not been sent, not even once. @param {string} key @returns {Promise<Outgoing|null>} */
+/** Withdraw an outbox entry that was never sent. @param {string} key @returns {Promise<Outgoing|null>} */
 async function withdrawUnsent(key) {
   const one = entries.peek().find((each) => each.key === key);
   return one && (one.state === "held" || one.state === "kept") && one.sentAt === null ? withdraw(key) : null;
@@ -227,7 +227,7 @@ async function notUndoneText(change, lost) {
   return lost.length === change.steps.length ? t.actions.cantUndo(change.what, by) : t.actions.cantUndoSome(change.what, lost.length, change.steps.length);
 }
 
-/** Who changed a field of a conversation last; null if that is not known. @param {string} id @param {Guard} left @returns {Promise<string|null>} */
+/** Return who last changed a field of a conversation; null if unknown. @param {string} id @param {Guard} left @returns {Promise<string|null>} */
 export async function lastChangedBy(id, left) {
   const fields = Object.keys(left);
   const page = await get(`conversations/${id}/activity`, { limit: 20 }).catch(() => null);

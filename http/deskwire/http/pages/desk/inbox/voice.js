@@ -1,5 +1,5 @@
 // @ts-check
-/** Recording in the browser: speech that becomes a reply, or is written down word for word, in the box. Nothing is sent by it. */
+/** Voice recording: the service turns speech into a reply or transcribes it, into the editor. Nothing is sent. */
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Button, Icon, notify, setting } from "../ui/parts.js";
@@ -7,10 +7,10 @@ import { call, upload } from "../core/api.js";
 
 const SAMPLE_RATE_HZ = 16_000;
 const RECORDING_MAX_S = 300;
-/** How what was said is used. */
+/** How the recording is used. */
 const mode = setting("voiceMode", /** @type {"smart"|"dictate"} */ ("smart"));
 
-/** One channel of samples from -1 to 1 as a WAV file with 16 bits a sample. @param {Float32Array} samples @param {number} rate */
+/** Return samples from -1 to 1 as a mono WAV file with 16 bits per sample. @param {Float32Array} samples @param {number} rate */
 export function wav(samples, rate) {
   const bytes = new DataView(new ArrayBuffer(44 + samples.length * 2));
   const text = (/** @type {number} */ at, /** @type {string} */ word) => [...word].forEach((letter, i) => bytes.setUint8(at + i, letter.charCodeAt(0)));
@@ -30,7 +30,7 @@ export function wav(samples, rate) {
   return new Blob([bytes.buffer], { type: "audio/wav" });
 }
 
-/** A recording as the service takes it: one channel, 16 kHz. @param {Blob} recorded */
+/** Convert a recording to the service's format: mono, 16 kHz. @param {Blob} recorded */
 async function toWav(recorded) {
   const context = new AudioContext();
   try {
@@ -46,17 +46,17 @@ async function toWav(recorded) {
   }
 }
 
-/** Has the service make a text of a recording; the recording is not kept. @param {string} id @param {Blob} file */
+/** Transcribe a recording by the service, and delete the upload. @param {string} id @param {Blob} file */
 async function transcribe(id, file) {
   const kept = await upload(file, "voice.wav");
   try {
     return /** @type {{reply: string, transcript: string}} */ (await call("POST", `conversations/${id}/voice-reply`, { body: { audioUrl: kept.url, mode: mode.value } }));
   } finally {
-    await call("DELETE", `uploads/${kept.id}`).catch(() => null); // what is used by nothing is removed by the service later, too
+    await call("DELETE", `uploads/${kept.id}`).catch(() => null); // the service also deletes unused uploads later
   }
 }
 
-/** @param {{id: string, insert: (text: string) => void, close: () => void}} props  insert: puts the text into the box */
+/** @param {{id: string, insert: (text: string) => void, close: () => void}} props  insert: inserts the text into the editor */
 export function Voice({ id, insert, close }) {
   const [state, setState] = useState(/** @type {"ready"|"recording"|"working"} */ ("ready"));
   const [seconds, setSeconds] = useState(0);

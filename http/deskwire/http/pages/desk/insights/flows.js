@@ -10,7 +10,7 @@ import { LoadingLines } from "../ui/loading.js";
 
 /** @typedef {{flowId: string|null, actionId: number|null, runs: number, since: string|null}} WaitingAt */
 
-/** What an action does, in words. @param {any} action */
+/** An action in words. @param {any} action */
 function actionText(action) {
   switch (action.type) {
     case "message": case "buttons": case "form": return html`<p dir="auto">${action.text}</p>`;
@@ -22,7 +22,7 @@ function actionText(action) {
   }
 }
 
-/** The ways out of an action: what leads there, and the flow; null for the next action. @param {any} action @returns {{label: string, to: string|null}[]} */
+/** Return the exits of an action: label and target flow; null for the next action. @param {any} action @returns {{label: string, to: string|null}[]} */
 function exits(action) {
   if (action.type === "buttons") return [...action.options.map((/** @type {any} */ each) => ({ label: each.label, to: each.goto ?? null })), ...(action.allowText ? [{ label: t.workflows.anyText, to: null }] : [])];
   if (action.type === "branch") return [...Object.entries(action.cases).map(([value, to]) => ({ label: value, to })), { label: t.workflows.otherwise, to: action.default }];
@@ -36,7 +36,7 @@ function Target({ to, id }) {
   if (to === null) return html`<span class="muted">→ ${t.workflows.nextAction}</span>`;
   if (to === "end") return html`<span class="muted">→ ${t.workflows.theEnd}</span>`;
   const show = (/** @type {Event} */ event) => {
-    event.preventDefault(); // the address is that of the page, and stays so
+    event.preventDefault(); // the address must stay that of the page
     const there = document.getElementById(id + to);
     there?.scrollIntoView({ block: "nearest" });
     there?.focus();
@@ -45,7 +45,8 @@ function Target({ to, id }) {
 }
 
 /**
- * @param {{flows: any[], waiting: WaitingAt[], here?: number|null, id?: string}} props  here: the action at which a try-out waits. id: begins the ids of the flows
+ * The diagram of flows.
+ * @param {{flows: any[], waiting: WaitingAt[], here?: number|null, id?: string}} props  here: the action at which a try-out waits. id: the prefix of element ids
  */
 export const Flows = ({ flows, waiting, here = null, id = "flow-" }) => html`<ol class="flows">${flows.map((flow, number) => html`<li key=${flow.id} class="flow" id=${id + flow.id} tabindex="-1" aria-label=${t.workflows.flow(flow.id)}>
   <h3><bdi>${flow.id}</bdi> ${number === 0 && html`<span class="chip accent">${t.workflows.begins}</span>`}</h3>
@@ -71,7 +72,7 @@ function SimulatedEvent({ event }) {
 
 const TYPES = /** @type {Record<string, string>} */ ({ email: "email", number: "number", date: "date" });
 
-/** The fields of a form, as the contact would fill them in. @param {{action: any, answer: (value: any) => Promise<void>}} props */
+/** The fields of a form, as the contact fills them in. @param {{action: any, answer: (value: any) => Promise<void>}} props */
 function FormFields({ action, answer }) {
   const save = (/** @type {Values} */ form) => {
     /** @type {Record<string, any>} */
@@ -90,7 +91,7 @@ function FormFields({ action, answer }) {
 const OptionButtons = ({ action, answer }) => html`<div class="options" role="group" aria-label=${t.workflows.options}>${action.options.map((/** @type {any} */ each) => html`<${Button} key=${each.id} label=${each.label} press=${() => answer(each.id).catch(() => {})} />`)}</div>
   ${action.allowText && html`<${Form} save=${(/** @type {Values} */ form) => answer(form.text("value") ?? "")} label=${t.workflows.answer}><${Field} name="value" label=${t.workflows.orText} /><//>`}`;
 
-/** Attributes as lines `name = value`; a value is JSON, else a text. @param {string} text @returns {Record<string, any>} */
+/** Parse lines of `name = value`. A value is JSON, or else a text. @param {string} text @returns {Record<string, any>} */
 export function parseAttributes(text) {
   const lines = text.split("\n").map((each) => each.trim()).filter(Boolean);
   return Object.fromEntries(lines.map((line) => {

@@ -6,16 +6,16 @@ import { cx } from "../ui/parts.js";
 import { useFormDraft } from "../ui/form-draft.js";
 
 /** @typedef {{line: number, path: string, code: string, message: string}} LineProblem */
-/** @typedef {{value: any, problems: LineProblem[], checking: boolean, failed: any}} Checked  value: undefined for a text that is no JSON */
+/** @typedef {{value: any, problems: LineProblem[], checking: boolean, failed: any}} Checked  value: undefined if the text is no JSON */
 
 const CHECK_DELAY_MS = 300;
 
-/** A definition as it is shown to be edited. @param {any} value */
+/** Format a definition for editing. @param {any} value */
 export const pretty = (value) => JSON.stringify(value, null, 2);
 
 /**
- * Has a text checked a moment after each change.
- * @param {string} text @param {(value: any) => Promise<{path: string, code: string, message: string}[]>} ask  what is wrong with a value @returns {Checked}
+ * Check a text shortly after each change.
+ * @param {string} text @param {(value: any) => Promise<{path: string, code: string, message: string}[]>} ask  returns the problems of a value @returns {Checked}
  */
 export function useProblems(text, ask) {
   const [known, set] = useState(/** @type {Checked} */ ({ value: undefined, problems: [], checking: true, failed: null }));
@@ -38,14 +38,14 @@ export function useProblems(text, ask) {
   return known;
 }
 
-/** What the state of a check is called. @param {Checked} of */
+/** Return the result of a check in words. @param {Checked} of */
 export function verdict({ checking, failed, problems }) {
   if (failed) return failed.message;
   if (checking && !problems.length) return t.editor.checking;
   return problems.length ? t.editor.problems(problems.length) : t.editor.sound;
 }
 
-/** @param {{label: string, text: string, change?: (text: string) => void, of: Checked}} props  without `change` it can only be read */
+/** @param {{label: string, text: string, change?: (text: string) => void, of: Checked}} props  read-only without `change` */
 export function Editor({ label, text, change, of }) {
   const id = useId();
   const box = useRef(/** @type {HTMLTextAreaElement|null} */ (null));
@@ -74,10 +74,10 @@ export function Editor({ label, text, change, of }) {
 const TOKEN = /"(?:[^"\\\n]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+|\n/g;
 const escapePointer = (/** @type {string|number} */ name) => String(name).replaceAll("~", "~0").replaceAll("/", "~1");
 
-/** @typedef {{pointer: string, next: number|null, key: string|null}} Container  an object has `key`, an array counts with `next` */
+/** @typedef {{pointer: string, next: number|null, key: string|null}} Container  an object has `key`, an array the index `next` */
 
 /**
- * The line, from 1, on which each value of a valid JSON text begins; that of a member is the line of its name.
+ * Return the line, from 1, of each value of a JSON text by its pointer (RFC 6901). A member's line is that of its name.
  * @param {string} text @returns {Map<string, number>}
  */
 export function linesOf(text) {
@@ -107,7 +107,7 @@ export function linesOf(text) {
   return lines;
 }
 
-/** The line of a pointer, or that of the nearest value around it that is there. @param {Map<string, number>} lines @param {string} pointer */
+/** Return the line of a pointer, or of the nearest enclosing value. @param {Map<string, number>} lines @param {string} pointer */
 export function lineAt(lines, pointer) {
   for (let there = pointer; there; there = there.slice(0, there.lastIndexOf("/"))) {
     const line = lines.get(there);
@@ -116,7 +116,7 @@ export function lineAt(lines, pointer) {
   return 1;
 }
 
-/** The value of a JSON text, or the line on which it is none, and why. @param {string} text @returns {{value: any} | {line: number, message: string}} */
+/** Parse a JSON text; for an invalid one, return the line of the error and its message. @param {string} text @returns {{value: any} | {line: number, message: string}} */
 export function parseJson(text) {
   try {
     return { value: JSON.parse(text) };

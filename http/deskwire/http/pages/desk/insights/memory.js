@@ -1,5 +1,5 @@
 // @ts-check
-/** What is remembered of a contact: named entries that are added, changed and forgotten. */
+/** The memory of a contact: named entries that can be added, changed and deleted. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, notify } from "../ui/parts.js";
@@ -31,7 +31,7 @@ function Contacts() {
     <${ListTable} of=${of} caption=${t.memory.contacts} columns=${columns} empty=${html`<${Empty} icon="person" title=${q ? t.nothingFound : t.memory.nobody} />`} /><//>`;
 }
 
-/** @param {{path: string, entry: any, close: () => void, done: () => Promise<unknown>}} props  entry: what is changed; null makes a new one */
+/** @param {{path: string, entry: any, close: () => void, done: () => Promise<unknown>}} props  entry: the entry to change; null for a new one */
 function Edit({ path, entry, close, done }) {
   const save = async (/** @type {Values} */ form) => {
     const rest = { content: form.raw("content"), description: form.text("description") ?? null };

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the pages of this group share: parts of a page by its address, downloads, and the style. */
+/** Parts shared by these pages: tabs, choices, downloads, figures and the style. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { notify } from "../ui/parts.js";
@@ -12,10 +12,10 @@ style.rel = "stylesheet";
 style.href = new URL("./style.css", import.meta.url).href;
 document.head.append(style);
 
-/** The part of the page that is shown. Reads a signal. @param {string} otherwise */
+/** Return the current tab. Reads a signal. @param {string} otherwise */
 export const partShown = (otherwise) => query.value.get("part") ?? otherwise;
 
-/** Links to the parts of a page; each part has an address. @param {{label: string, of: Record<string, string>, otherwise: string}} props */
+/** The tabs of a page; each has its own address. @param {{label: string, of: Record<string, string>, otherwise: string}} props */
 export function Tabs({ label, of, otherwise }) {
   const path = place.value.split("?")[0];
   const here = partShown(otherwise);
@@ -26,7 +26,7 @@ export function Tabs({ label, of, otherwise }) {
 export const Choose = ({ label, value, of, set }) => html`<label class="label"><span>${label}</span><select class="field" onChange=${(/** @type {any} */ event) => set(event.target.value)}>
   ${of.map(([key, name]) => html`<option key=${key} value=${key} selected=${key === value}>${name}</option>`)}</select></label>`;
 
-/** Fetches a file with the session of the page, and has the browser keep it. @param {string} path @param {Record<string, unknown>} query @param {string} name */
+/** Download a file with the page's session. @param {string} path @param {Record<string, unknown>} query @param {string} name */
 export async function download(path, query, name) {
   try {
     const response = await fetch(address(path, query), { headers: credentials.project ? { project: credentials.project } : {}, cache: "no-store" });
@@ -42,17 +42,17 @@ export async function download(path, query, name) {
   }
 }
 
-/** The time zone of this browser, whose days the figures are of. */
+/** The browser's time zone, for figures by day. */
 export const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
-/** The first day of the last so many days, as the API takes it. @param {number} days */
+/** Return the first day of a period of this many days, as the API takes it. @param {number} days */
 export function daysAgo(days) {
   const day = new Date();
   day.setDate(day.getDate() - days + 1);
   return `${day.getFullYear()}-${String(day.getMonth() + 1).padStart(2, "0")}-${String(day.getDate()).padStart(2, "0")}`;
 }
 
-/** A figure as people read it; a dash for none. @param {number|null|undefined} n */
+/** Format a figure; a dash for none. @param {number|null|undefined} n */
 export const figureText = (n) => (n === null || n === undefined ? "–" : n.toLocaleString(undefined, { maximumFractionDigits: 2 }));
-/** A day of the API in words. @param {string} day */
+/** Format a day of the API. @param {string} day */
 export const dayName = (day) => new Date(`${day}T00:00:00`).toLocaleDateString(undefined, { dateStyle: "medium" });

@@ -1,5 +1,5 @@
 // @ts-check
-/** The reports of a project: over days as a chart, by agents, teams and tags as a table, all as CSV. */
+/** Reports: by day as a chart, by agent, team and tag as a table, and all as CSV. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty } from "../ui/parts.js";
@@ -11,7 +11,7 @@ import { Bar, Table } from "../ui/table.js";
 import { Choose, dayName, daysAgo, download, figureText, timezone } from "./page-parts.js";
 
 /** @typedef {{name: string, unit?: "time"|"percent"}} Figure */
-/** The figures of each report; the first one is drawn, with those that are `drawn` beside it. @type {Record<string, {figures: Figure[], drawn: string[]}>} */
+/** The figures of each report. The first is drawn, together with those in `drawn`. @type {Record<string, {figures: Figure[], drawn: string[]}>} */
 const REPORTS = {
   "first-response": { figures: [{ name: "median", unit: "time" }, { name: "mean", unit: "time" }, { name: "p90", unit: "time" }, { name: "count" }], drawn: ["median", "p90"] },
   "time-to-close": { figures: [{ name: "median", unit: "time" }, { name: "mean", unit: "time" }, { name: "p90", unit: "time" }, { name: "count" }], drawn: ["median", "p90"] },
@@ -20,7 +20,7 @@ const REPORTS = {
   backlog: { figures: [{ name: "open" }, { name: "waiting" }], drawn: ["open"] },
 };
 
-/** Seconds as people say them. @param {number} seconds */
+/** Format a number of seconds. @param {number} seconds */
 function durationText(seconds) {
   if (seconds < 60) return t.reports.s(Math.round(seconds));
   if (seconds < 3600) return t.reports.min(seconds / 60);
@@ -30,7 +30,7 @@ function durationText(seconds) {
 /** @param {Figure} of @param {number|null|undefined} value */
 const shown = (of, value) => (value === null || value === undefined ? "–" : of.unit === "time" ? durationText(value) : of.unit === "percent" ? `${figureText(value)} %` : figureText(value));
 
-/** What a figure is called. @param {Figure} of */
+/** Return the name of a figure. @param {Figure} of */
 const figureName = (of) => t.reports.figures[/** @type {"median"} */ (of.name)];
 
 /** @param {{of: any, figures: Figure[], drawn: string[], title: string}} props */

@@ -1,5 +1,5 @@
 // @ts-check
-/** The definition of a survey, edited with its problems beside each line and published as a version; and the versions there are. */
+/** The editor of a survey's definition, which publishes it as a version, and the list of versions. */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, notify } from "../ui/parts.js";

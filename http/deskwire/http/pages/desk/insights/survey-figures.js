@@ -1,5 +1,5 @@
 // @ts-check
-/** What a survey says: scores over time, insights with their refresh, and how often each answer was given. */
+/** The figures of a survey: scores over time, insights, and the count of each answer. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, notify } from "../ui/parts.js";
@@ -29,7 +29,7 @@ export function Figures({ survey }) {
     ${of.data && html`<${Questions} figures=${of.data} />`}`;
 }
 
-/** The score of the survey, as insights choose it, and the number of responses. @param {{figures: any}} props */
+/** The survey's score, chosen as in insights, and the number of responses. @param {{figures: any}} props */
 function Scores({ figures }) {
   const scored = figures.questions.toSorted((/** @type {any} */ a, /** @type {any} */ b) => SCORED.indexOf(a.type) - SCORED.indexOf(b.type)).filter((/** @type {any} */ each) => SCORED.includes(each.type));
   const main = scored[0];
@@ -45,7 +45,7 @@ function Scores({ figures }) {
     </div>`;
 }
 
-/** How often each answer was given. @param {{figures: any}} props */
+/** The count of each answer. @param {{figures: any}} props */
 const Questions = ({ figures }) => html`<${Section} title=${t.surveys.questions}><div class="pair-of">${figures.questions.map((/** @type {any} */ each) => html`<div key=${each.id}><h3><bdi>${each.title}</bdi></h3><p class="muted">${t.surveys.types[/** @type {"nps"} */ (each.type)]}, ${t.surveys.ofAnswers(each.answered)}</p>
   ${each.counts.length > 0 && html`<${Table} quiet caption=${each.title} rows=${each.counts} keyOf=${(/** @type {any} */ row) => row.value} columns=${[
     { label: t.surveys.answer, cell: (/** @type {any} */ row) => html`<bdi>${each.type === "boolean" ? (row.value === "true" ? t.yes : t.no) : row.label}</bdi>` },
@@ -55,7 +55,7 @@ const Questions = ({ figures }) => html`<${Section} title=${t.surveys.questions}
 
 const share = (/** @type {number} */ part, /** @type {number} */ whole) => (whole ? (part / whole).toLocaleString(undefined, { style: "percent" }) : "–");
 
-/** The stored insights, and their refresh. @param {{survey: any, version: string, last: any}} props  last: the refresh under way or the last one, once that is known; null if there was none */
+/** The stored insights and their refresh. @param {{survey: any, version: string, last: any}} props  last: the current or last refresh, once known; null for none */
 function Insights({ survey, version, last }) {
   const path = `engagement/surveys/${survey.id}/insights`;
   const of = useCall(path, { version: version || null });
@@ -70,7 +70,7 @@ function Insights({ survey, version, last }) {
         setRefresh(now);
         if (now.status === "done") await of.reload();
       } catch {
-        setRefresh({ ...refresh }); // looks again
+        setRefresh({ ...refresh }); // polls again
       }
     };
     const timer = setTimeout(look, POLL_INTERVAL_MS);

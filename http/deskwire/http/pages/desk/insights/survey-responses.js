@@ -1,5 +1,5 @@
 // @ts-check
-/** The responses to a survey: filtered, read one by one, exported, deleted. */
+/** The responses to a survey: filters, details, export and deletion. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, notify } from "../ui/parts.js";
@@ -13,7 +13,7 @@ import { useCall, useList } from "../ui/loading.js";
 import { ListTable } from "../ui/table.js";
 import { Choose, download } from "./page-parts.js";
 
-/** The titles of questions and the labels of choices of a definition, in its primary language. @param {any} definition */
+/** Return functions for the titles of questions and labels of choices, in the primary language. @param {any} definition */
 function definitionTexts(definition) {
   const inWords = (/** @type {Record<string, string>} */ texts) => texts[definition.primaryLanguage] ?? Object.values(texts)[0] ?? "";
   const questions = new Map(definition.questions.map((/** @type {any} */ each) => [each.id, each]));
@@ -27,7 +27,7 @@ function definitionTexts(definition) {
 /** @param {{survey: any, response: any, names: ReturnType<typeof definitionTexts>, close: () => void, gone: () => Promise<unknown>}} props */
 function ResponseDialog({ survey, response, names, close, gone }) {
   const [removes, remove] = useState(false);
-  // An answer to a version that is no longer published may be about a question that this one does not ask.
+  // A response to an older version may answer a question that the current one does not have.
   const of = useCall(response.version === survey.version ? null : `engagement/surveys/${survey.id}/versions/${response.version}`);
   const words = of.data ? definitionTexts(of.data.definition) : names;
   const run = async () => {

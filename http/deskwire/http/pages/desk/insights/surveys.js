@@ -20,7 +20,7 @@ import { ConflictDialog, useSave } from "../ui/conflict.js";
 /** @import { Values } from "../ui/form.js" */
 /** @import { Loaded } from "../ui/loading.js" */
 
-/** What a new survey asks until it is edited. @param {string} title */
+/** Return the definition of a new survey. @param {string} title */
 const initialDefinition = (title) => ({
   schemaVersion: "2.0", title, languages: ["en"], primaryLanguage: "en",
   questions: [{ id: "score", type: "nps", title: { en: t.surveys.firstQuestion }, required: true }, { id: "why", type: "text", title: { en: t.surveys.secondQuestion } }],

@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences of the pages that show what is learnt from conversations. */
+/** Texts of the insights pages. */
 import { t as shared, many } from "../ui/texts.js";
 
 export const t = {

@@ -17,7 +17,7 @@ import { ConfirmDialog } from "../ui/confirm-dialog.js";
 /** @import { Values } from "../ui/form.js" */
 /** @import { Loaded } from "../ui/loading.js" */
 
-/** The languages of the project, and which is the primary one. */
+/** Load the languages of the project and the primary one. */
 export function useLanguages() {
   const of = useCall(project.value ? `projects/${project.value.id}` : null);
   const settings = of.data?.settings;
@@ -94,19 +94,19 @@ export function Page() {
 
 const LONG = 60;
 
-/** The path of an entry in the API. @param {string} id */
+/** Return the path of an entry in the API. @param {string} id */
 export const entryPath = (id) => `translations/entries/${encodeURIComponent(id)}`;
-/** The place of an entry in the desk, to be translated into a language; a key may have slashes, so it stands behind the question mark. @param {string} id @param {string} language */
+/** Return the place of an entry in the desk, for translation into a language. The key is in the query, because it may contain slashes. @param {string} id @param {string} language */
 export const placeOf = (id, language) => `translations?entry=${encodeURIComponent(id)}&language=${encodeURIComponent(language)}`;
 
-/** The texts of what was loaded; none for a language that the entry lacks. @param {Loaded} of @returns {Record<string, string>} */
+/** Return the loaded texts; none for a missing language. @param {Loaded} of @returns {Record<string, string>} */
 const fieldsOf = (of) => (of.state === "gone" ? {} : (of.data?.fields ?? {}));
 
 /** @param {{id: string, language: string, primary: string, languages: string[], next: () => Promise<void>}} props */
 export function Entry({ id, language, primary, languages, next }) {
   const source = useCall(entryPath(id), { language: primary });
   const lacks = source.data && !source.data.languages.includes(language);
-  // An entry that lacked the language at first is not asked for it: the browser would note an error for the 404.
+  // An entry without the language is not requested: the browser would log an error for the 404.
   const lacked = useRef(/** @type {boolean|null} */ (null));
   if (source.data) lacked.current ??= lacks;
   const of = useCall(source.state === "loading" || lacked.current ? null : entryPath(id), { language });

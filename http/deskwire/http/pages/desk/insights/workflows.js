@@ -19,7 +19,7 @@ import { ConflictDialog, useSave } from "../ui/conflict.js";
 /** @import { Values } from "../ui/form.js" */
 /** @import { Loaded } from "../ui/loading.js" */
 
-/** What a new workflow does until it is edited. */
+/** The flows of a new workflow. */
 const INITIAL_FLOWS = [{ id: "main", actions: [{ id: 1, type: "message", text: t.workflows.firstText }, { id: 2, type: "hand_off" }] }];
 
 /** @param {{close: () => void}} props */
@@ -74,7 +74,7 @@ function Diagram({ workflow }) {
     <${Section} title=${t.workflows.flowsOf(workflow.version)}><${Flows} flows=${workflow.flows} waiting=${figures?.waiting.filter((/** @type {any} */ each) => each.version === workflow.version) ?? []} /><//>`;
 }
 
-/** The problems that the service finds in flows. @param {any} workflow */
+/** Return a function that validates flows by the service. @param {any} workflow */
 const validator = (workflow) => async (/** @type {any} */ flows) => (await call("POST", "workflows/validate", { body: { name: workflow.name, trigger: workflow.trigger, flows } })).errors.map((/** @type {any} */ each) => ({ ...each, path: each.path.replace(/^\/flows/, "") }));
 
 /** @param {{of: Loaded}} props */

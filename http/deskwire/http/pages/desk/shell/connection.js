@@ -1,5 +1,5 @@
 // @ts-check
-/** The state of the connection: at the bottom of the navigation, and as a banner when the service does not answer. */
+/** The state of the connection: in the navigation, and as a banner when the service is unreachable. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Ago, Button, Icon, Popover, clockTime, cx, now } from "../ui/parts.js";
@@ -27,7 +27,7 @@ export function Status() {
   <//>`;
 }
 
-/** How long a connection may be broken before the page says so. */
+/** A shorter interruption shows no banner. */
 const BANNER_DELAY_MS = 2_000;
 
 export function Banner() {
@@ -36,7 +36,7 @@ export function Banner() {
   const kept = unsent();
   const [, look] = useState(0);
   const lost = silentSince ?? (state === "reconnecting" ? since : null);
-  const soon = lost === null ? 0 : lost + BANNER_DELAY_MS - Date.now(); // a short break is none: streams are cut and opened again
+  const soon = lost === null ? 0 : lost + BANNER_DELAY_MS - Date.now(); // streams are closed and reopened routinely
   useEffect(() => {
     if (!(soon > 0)) return;
     const timer = setTimeout(() => look(Date.now()), soon);

@@ -1,5 +1,5 @@
 // @ts-check
-/** The dialogs: whom to assign to, until when to snooze, which tags; the rest is fetched when it is opened. */
+/** Dialogs for assignment, snooze and tags; others are fetched when they are opened. */
 import { html, useMemo, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Avatar, Button, Icon, cx, dialog, lazy } from "../ui/parts.js";
@@ -22,7 +22,7 @@ const SignOut = lazy(() => import("./settings.js"), "SignOut");
 const close = () => void (dialog.value = null);
 
 /**
- * A field above a list that it filters; arrows move in it, Enter chooses.
+ * A field that filters a list. Arrow keys move in it, Enter chooses.
  * @param {{label: string, options: {key: string, label: string, face?: any, icon?: string, hint?: string, chosen?: boolean, pick: () => void}[], empty: string, q: string, type: (q: string) => void}} props
  */
 function Chooser({ label, options, empty, q, type }) {
@@ -75,7 +75,7 @@ function Snooze({ ids }) {
   </div><//>`;
 }
 
-/** Return the tags that are none of the others, by their keys. @param {readonly string[]} tags @param {readonly string[]} others @returns {string[]} */
+/** Return the tags that are not among others, by their folded names. @param {readonly string[]} tags @param {readonly string[]} others @returns {string[]} */
 function without(tags, others) {
   const keys = new Set(others.map(foldName));
   return tags.filter((each) => !keys.has(foldName(each)));
@@ -110,7 +110,7 @@ function Tags({ ids }) {
 
 const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, signOut: SignOut, unopened: UndecryptableTexts });
 
-/** The dialog that is open. */
+/** The open dialog. */
 export function Dialogs() {
   const open = dialog.value;
   const Shown = open && ALL[open.name];

@@ -1,5 +1,5 @@
 // @ts-check
-/** The command palette: every action with its key, places to go to, and people to assign to. */
+/** The command palette: actions with their keys, places and assignees. */
 import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Avatar, Icon, Kbd, dialog } from "../ui/parts.js";
@@ -8,7 +8,7 @@ import { row } from "../core/store.js";
 import { assignable, go, people, user } from "../core/session.js";
 import { COMMANDS, runCommand } from "../core/keys.js";
 import { show } from "../inbox/list.js";
-import "../pages.js"; // which fills the table of pages
+import "../pages.js"; // fills the table of pages
 import { places as pages } from "../ui/link.js";
 import { assign, mayAct, snooze } from "../inbox/actions.js";
 import { snoozeTimes } from "../ui/format.js";
@@ -46,7 +46,7 @@ function choices(ids) {
   return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...whom, ...desk];
 }
 
-/** How well words fit: the lower the better, null for not. @param {string} label @param {string} q */
+/** Return how well words match, lower is better; null for no match. @param {string} label @param {string} q */
 function rankOf(label, q) {
   const text = fold(label);
   let worst = 0;

@@ -22,7 +22,7 @@ const GROUPS = /** @type {[string, string[]][]} */ ([
   [t.commandGroups.anywhere, ["palette", "search", "start", "help", "back"]],
 ]);
 
-/** Every key and what it does. */
+/** All keyboard shortcuts. */
 export function Help() {
   const names = /** @type {Record<string, string>} */ (t.commands);
   const keys = (/** @type {string} */ id) => COMMANDS.find((each) => each.id === id)?.keys ?? [];
@@ -37,7 +37,7 @@ const Choice = ({ name, legend, of, value, set }) => html`<fieldset class="choic
   ${Object.entries(of).map(([key, label]) => html`<label key=${key}><input type="radio" name=${name} value=${key} checked=${key === value} onChange=${() => set(key)} /><span>${label}</span></label>`)}
 </div></fieldset>`;
 
-/** What this browser remembers of how its user works. */
+/** The settings stored in this browser. */
 export function Settings() {
   return html`<${Dialog} title=${t.dialogs.settings} close=${close}><div class="body">
     <${Choice} name="theme" legend=${t.dialogs.theme} of=${t.dialogs.themes} value=${theme.value} set=${(/** @type {string} */ value) => (theme.value = value)} />
@@ -49,13 +49,13 @@ export function Settings() {
   </div><//>`;
 }
 
-/** Asked before what is kept here is discarded. */
+/** The question before sign-out discards unsent work. */
 export const SignOut = () => html`<${Dialog} title=${t.dialogs.signOut} close=${close}><div class="body">
   ${unsent() > 0 && html`<p>${t.dialogs.signOutKept(unsent())}</p>`}${unsaved.value > 0 && html`<p>${t.dialogs.signOutDrafts(unsaved.value)}</p>`}
   <div class="actions"><${Button} label=${t.dialogs.stay} kind="primary" press=${close} /><${Button} label=${t.dialogs.signOut} kind="danger" press=${() => (close(), signOut())} /></div>
 </div><//>`;
 
-/** The drafts and unsent messages that open under no key of this user. */
+/** Drafts and unsent messages that can't be decrypted. */
 export function UndecryptableTexts() {
   const [all, setAll] = useState(/** @type {One[]|null} */ (null));
   const [mine, of] = [user.value?.id, project.value?.id];

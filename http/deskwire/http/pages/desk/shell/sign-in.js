@@ -8,7 +8,7 @@ import { Offline } from "../core/api.js";
 import { openProject, unknownProject, projects, user } from "../core/session.js";
 import * as session from "../core/session.js";
 
-/** What a refusal means, in words. @param {any} error */
+/** Return a refusal in words. @param {any} error */
 function errorText(error) {
   if (error instanceof Offline) return t.signIn.offline;
   if (error.code === "sign_in_disabled") return t.signIn.disabled;

@@ -11,15 +11,15 @@ import { useList } from "./loading.js";
 const REFRESH_DELAY_MS = 600;
 const PENDING_POLL_INTERVAL_MS = 2_000;
 
-/** @typedef {{events: (events: any[]) => void, missed: () => void}} RefreshListener  missed: events may have passed that nobody here has heard */
+/** @typedef {{events: (events: any[]) => void, missed: () => void}} RefreshListener  missed: called when events may have been missed */
 /** @type {Set<RefreshListener>} */
 const listeners = new Set();
 const missed = () => listeners.forEach((each) => each.missed());
 registerPart({ events: (events) => listeners.forEach((each) => each.events(events)), hello: missed, reloaded: missed, end: () => {} });
 
 /**
- * Calls with the events of the stream as they come.
- * @param {(events: any[]) => void} onEvents @param {() => void} [missed]  called when some may have been missed: the stream has just begun, or was away for too long
+ * Call a function with the events of the stream.
+ * @param {(events: any[]) => void} onEvents @param {() => void} [missed]  called when events may have been missed: the stream has just opened, or had a gap
  */
 export function useEvents(onEvents, missed = () => {}) {
   const latest = useRef({ events: onEvents, missed });
@@ -32,9 +32,8 @@ export function useEvents(onEvents, missed = () => {}) {
 }
 
 /**
- * Loads anew a moment after events that matter, once for all that came meanwhile, and once more if events may have been missed. A page in the
- * background does so when it is looked at again.
- * @param {(event: any) => boolean} matters @param {() => unknown} reload @param {boolean} [held]  whether nothing is to change now
+ * Reload shortly after relevant events, once for several, and after possibly missed ones. A page in the background reloads when it becomes visible.
+ * @param {(event: any) => boolean} matters @param {() => unknown} reload @param {boolean} [held]  true while the page must not change
  */
 export function useRefreshOnEvents(matters, reload, held = false) {
   const latest = useRef({ reload, held });
@@ -60,8 +59,8 @@ export function useRefreshOnEvents(matters, reload, held = false) {
 }
 
 /**
- * Loads anew a moment after events came, and every two seconds while something is on its way; not while the page is in the background.
- * @param {() => unknown} reload @param {boolean} pending  whether something is on its way @param {boolean} [held]  whether nothing is to change now
+ * Reload shortly after any event, and every two seconds while something is pending. A page in the background does not reload.
+ * @param {() => unknown} reload @param {boolean} pending  true while a result is expected @param {boolean} [held]  true while the page must not change
  */
 export function useAutoRefresh(reload, pending, held = false) {
   const latest = useRef(reload);
@@ -74,13 +73,15 @@ export function useAutoRefresh(reload, pending, held = false) {
   }, [pending, held]);
 }
 
-/** @typedef {Listed & {fresh: number, settle: () => void, use: (using: boolean) => void}} LiveList  fresh: rows that wait to be put in their place; settle: puts them there */
-/** @typedef {{id: string, row: any}} RowChange  row: as the event has it; null if it is gone */
+/** @typedef {Listed & {fresh: number, settle: () => void, use: (using: boolean) => void}} LiveList  fresh: the number of new and moved rows; settle: applies the current order */
+/** @typedef {{id: string, row: any}} RowChange  row: as in the event; null if it was deleted */
 
 /**
+ * Load a list that follows the stream. Events reload it, so that filters, search and order remain the service's. While the list is in use, rows keep
+ * their places, and new or moved ones are counted.
  * @param {string} path @param {Record<string, unknown>} query
  * @param {{changeOf: (event: any) => RowChange|null, moves: (event: any) => boolean, held: boolean}} follows
- *   changeOf: what an event says of a row of this list. moves: whether another event may move one. held: whether the order stays for a reason of the page's own
+ *   changeOf: the change of a row by an event. moves: true if another event may move a row. held: true while the page itself holds the order
  * @returns {LiveList}
  */
 export function useLiveList(path, query, { changeOf, moves, held }) {
@@ -106,12 +107,12 @@ export function useLiveList(path, query, { changeOf, moves, held }) {
   return { ...of, items: ids.map((id) => kept.rows.get(id)), fresh, settle, use };
 }
 
-/** What holds the order of a list while the pointer or the keyboard is in it, and the button for what is new. @param {{of: LiveList, children?: any}} props */
+/** Holds the order of a list while the pointer or the focus is in it, and shows the button for new rows. @param {{of: LiveList, children?: any}} props */
 export function HoldOrder({ of, children }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
   const by = useRef({ pointer: false, focus: false }).current;
   const using = (/** @type {"pointer"|"focus"} */ how, /** @type {boolean} */ yes) => () => ((by[how] = yes), of.use(by.pointer || by.focus));
-  // A row that goes takes its focus with it, and no browser tells of that.
+  // A row that is removed takes its focus with it, and no browser fires an event for that.
   useEffect(() => void (by.focus && !box.current?.contains(document.activeElement) && using("focus", false)()));
   return html`<div ref=${box} onPointerEnter=${using("pointer", true)} onPointerLeave=${using("pointer", false)} onFocusIn=${using("focus", true)} onFocusOut=${using("focus", false)}>
     ${of.fresh > 0 && html`<p class="fresh"><${Button} icon="up" class="small" label=${t.fresh(of.fresh)} press=${of.settle} /></p>`}

@@ -1,14 +1,14 @@
 // @ts-check
-/** Figures over time as a chart, and as a table for those who would rather read. uPlot is fetched with the first chart. */
+/** A time series as a chart or a table. uPlot is fetched with the first chart. */
 import { html, signal, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, theme } from "./parts.js";
 
-/** @typedef {{label: string, values: (number|null)[], colour?: string, unit?: string, bars?: boolean}} Series  colour: a custom property of the style, e.g. `--good` */
+/** @typedef {{label: string, values: (number|null)[], colour?: string, unit?: string, bars?: boolean}} Series  colour: a custom property, e.g. `--good` */
 
 const HEIGHT = 200;
 const COLOURS = ["--accent", "--good", "--bad", "--warn"];
-/** What is fetched with the first chart. @type {Promise<any> | null} */
+/** uPlot and its style, once they are requested. @type {Promise<any> | null} */
 let fetched = null;
 
 /** @returns {Promise<any>} */
@@ -24,7 +24,7 @@ function loadPlotter() {
   return fetched;
 }
 
-/** The colour that a custom property has now; `light-dark()` in it is resolved by an element. @param {HTMLElement} box @param {string} name */
+/** Return the current colour of a custom property. An element resolves `light-dark()` in it. @param {HTMLElement} box @param {string} name */
 function resolvedColour(box, name) {
   const probe = document.createElement("span");
   probe.style.setProperty("color", `var(${name})`);
@@ -46,7 +46,7 @@ function drawChart(box, Plot, at, series) {
     const stroke = resolvedColour(box, each.colour ?? COLOURS[i % COLOURS.length] ?? "--accent");
     return { label: each.label, stroke, width: 2, points: { show: at.length < 40, size: 5 }, ...(each.bars ? { fill: stroke, paths: Plot.paths.bars({ size: [0.7, 40] }), points: { show: false } } : {}) };
   });
-  // One point alone has no span of time, for which years would be shown.
+  // A single point has no time span, and uPlot would show years.
   const only = Date.parse(at[0] ?? "") / 1000;
   const scales = at.length === 1 ? { x: { range: () => [only - 43_200, only + 43_200] } } : {};
   const options = { width: Math.max(240, box.clientWidth), height: HEIGHT, scales, legend: { show: false }, cursor: { drag: { x: false, y: false } }, series: [{}, ...lines], axes: [axis, { ...axis, size: 48 }] };
@@ -55,7 +55,7 @@ function drawChart(box, Plot, at, series) {
 
 /**
  * @param {{title: string, at: string[], series: Series[], summary?: string, label?: (at: string) => string}} props
- *   at: the time of each figure, as in the API. summary: what a reader would see in it, for those who can't. label: how the table calls a time
+ *   at: the time of each figure, as in the API. summary: a description for screen readers. label: formats a time in the table
  */
 export function Chart({ title, at, series, summary, label = (each) => new Date(each).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));

@@ -1,5 +1,5 @@
 // @ts-check
-/** The dialog before something that can't be taken back. */
+/** The dialog before an action that can't be undone. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Dialog } from "./dialog.js";
@@ -7,9 +7,9 @@ import { Field, Form } from "./form.js";
 /** @import { Values } from "./form.js" */
 
 /**
- * Asks before something is gone, and names what. Stays open with the reason if the call is refused.
+ * Ask before a deletion, and list its effects. If the call is refused, the dialog stays open with the reason.
  * @param {{title: string, text?: any, loses: any[], stays?: any[], word?: string, label: string, run: (form: Values) => Promise<unknown>, close: () => void, children?: any}} props
- *   loses: what will be gone; stays: what a reader may fear for and need not. word: must be typed, where much is lost
+ *   loses: the effects; stays: related data that is kept. word: must be typed to confirm
  */
 export function ConfirmDialog({ title, text, loses, stays = [], word, label, run, close, children }) {
   const [wrong, setWrong] = useState(false);

@@ -8,18 +8,19 @@ import { Form } from "./form.js";
 /** @import { Loaded } from "./loading.js" */
 
 /**
- * @typedef {object} Conflict  a change that came too late
- * @property {(names: Record<string, string>) => {label: string, theirs: any, mine: any}[]} fields  what differs, by the names of fields
- * @property {() => void} keep  theirs stay
- * @property {() => Promise<boolean>} save  mine are saved over what was shown; false if that has changed again, which is shown then
- * @property {() => void} close  nothing is decided: what is written stays, and nothing is saved
+ * @typedef {object} Conflict  a change that was refused because of another one
+ * @property {(names: Record<string, string>) => {label: string, theirs: any, mine: any}[]} fields  the differing fields, by name
+ * @property {() => void} keep  keeps their version
+ * @property {() => Promise<boolean>} save  overwrites the version that is shown; false if that has changed again
+ * @property {() => void} close  decides nothing: the input stays, and nothing is saved
  */
 
 /**
- * @param {Loaded} of  what is changed, with its tag; what has none is saved only if there is still nothing
- * @param {(answer: any) => any} [shown]  what the page shows then, of what the call has answered; by default the answer
+ * Return a function that saves with `If-Match`, and the conflict after a 412.
+ * @param {Loaded} of  the resource with its tag; without one, it is saved only if it does not exist
+ * @param {(answer: any) => any} [shown]  selects the data to show from the response; by default all of it
  * @returns {{conflict: Conflict|null, kept: number, save: (method: string, path: string, body: any, query?: Record<string, unknown>) => Promise<boolean>}}
- *   save: answers false after a 412; other refusals are thrown. query: that of the GET of what is saved, if it is new. kept: another number when theirs stay
+ *   save: resolves to false after a 412; other refusals are thrown. query: that of the GET for a new resource. kept: changes when their version was kept
  */
 export function useSave(of, shown = (answer) => answer) {
   const [conflict, setConflict] = useState(/** @type {Conflict|null} */ (null));
@@ -52,9 +53,9 @@ export function useSave(of, shown = (answer) => answer) {
 }
 
 /**
- * Shows what a colleague saved and what is about to be saved side by side, after 412 `changed_meanwhile`.
+ * Show both versions side by side after 412 `changed_meanwhile`.
  * @param {{fields: {label: string, theirs: any, mine: any}[], keep: () => void, save: () => Promise<unknown>, close: () => void}} props
- *   keep: theirs stay; save: mine are saved over theirs, with their tag; false if they changed again, and the dialog stays with that
+ *   keep: keeps their version; save: overwrites it, using its tag; false if it has changed again, and the dialog stays open
  */
 export function ConflictDialog({ fields, keep, save, close }) {
   const words = (/** @type {any} */ value) => (value === null || value === undefined || value === "" ? t.empty : typeof value === "string" ? value : JSON.stringify(value, null, 1));

@@ -1,15 +1,15 @@
 // @ts-check
-/** A modal dialog, and where the focus goes when it is closed. */
+/** A modal dialog that restores the focus when it closes. */
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
 import { Button, cx } from "./parts.js";
 
-/** What of a row or another part can have the focus first. @param {Element} part @returns {HTMLElement|null} */
+/** Return the first focusable part of a row or another element. @param {Element} part @returns {HTMLElement|null} */
 export const firstFocusable = (part) => part.querySelector("th a, th button, a, button");
 
 /**
- * A modal dialog, open as long as it is there. It begins at its first field, and before something that is lost at the button that leaves. Behind it, the focus is
- * where it was; if that has gone, at the row that is there instead of it, or at the heading.
+ * A modal dialog, open while it is rendered. Focus starts at its first field, or at the cancel button of a deletion. On close, focus returns to its
+ * former element; if that was removed, to a neighbouring row or the heading.
  * @param {{title: string, close: () => void, class?: string, bare?: boolean, held?: boolean, children?: any}} props
  */
 export function Dialog(props) {
@@ -21,7 +21,7 @@ export function Dialog(props) {
     box.current?.showModal();
     /** @type {HTMLElement | null} */ (box.current?.querySelector("[autofocus]") ?? box.current?.querySelector("form :is(input, select, textarea), form .actions button"))?.focus();
     return () => {
-      box.current?.close(); // as long as it is open, nothing behind it takes the focus
+      box.current?.close(); // while a dialog is open, no element outside of it takes focus
       const there = near.map((each) => each?.isConnected && firstFocusable(each)).find(Boolean);
       (before?.isConnected ? before : there || /** @type {HTMLElement|null} */ (document.querySelector(".page-head h1")))?.focus();
     };

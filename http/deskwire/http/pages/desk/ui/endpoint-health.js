@@ -1,11 +1,13 @@
 // @ts-check
-/** Whether a webhook endpoint is healthy: all pages show the answer of the service. */
+/** The health of a webhook endpoint, as the service reports it. */
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { cx } from "./parts.js";
 
-/** How an endpoint is: the colour of the chip, a word, and why. Only `healthy` makes it good; a pause that it asked for is no fault.
- * @param {any} endpoint @returns {{kind: ""|"good"|"waits"|"bad", word: string, why: string|null}} */
+/**
+ * Return the health of an endpoint: the chip's kind, its word, and the reason. Only `healthy` counts; a requested pause is no fault.
+ * @param {any} endpoint @returns {{kind: ""|"good"|"waits"|"bad", word: string, why: string|null}}
+ */
 export function healthOf(endpoint) {
   const words = t.endpointHealth;
   if (endpoint.healthy) return endpoint.pausedUntil ? { kind: "waits", word: words.paused, why: words.pausedWhy(shortTime(endpoint.pausedUntil)) } : { kind: "good", word: words.healthy, why: null };

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Keeps the input of a form until it is saved or left, so that the end of a session, a reload or a crash of the tab loses none of it.
+ * Keeps the input of a form until it is saved or left, so that the end of a session, a reload or a crash loses nothing.
  *
- * It is sealed for its user in this tab's storage, under the place in the desk, the form's fields and what they begin with. The form
- * that is opened again at that place, with the same beginning, gets it back. Passwords and files are not kept.
+ * The input is encrypted in the tab's sessionStorage, under the place, the form's fields and their initial values. The same form at the same place
+ * gets it back. Passwords and files are not kept.
  */
 import { useLayoutEffect } from "../vendor/preact.js";
 import { signedOut } from "../core/api.js";
@@ -23,7 +23,7 @@ const valueOf = (one) => (one instanceof HTMLInputElement && ["checkbox", "radio
 /** @param {HTMLElement} form */
 const snapshot = (form) => JSON.stringify(controls(form).map((each) => [each.name, valueOf(each)]));
 
-/** A short name for a text, the same for the same text (FNV-1a). @param {string} text */
+/** Return a short hash of a text (FNV-1a). @param {string} text */
 function digest(text) {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0;
@@ -35,7 +35,7 @@ function removeDraft(key) {
   try {
     sessionStorage.removeItem(key);
   } catch {
-    // then it was not kept either
+    // then it was never stored
   }
 }
 
@@ -49,7 +49,7 @@ function storedDraft(key) {
   }
 }
 
-/** Put kept values into a form, as if they were typed. @param {HTMLElement} form @param {[name: string, value: string|boolean][]} values */
+/** Set stored values in a form, as if they were typed. @param {HTMLElement} form @param {[name: string, value: string|boolean][]} values */
 function restore(form, values) {
   controls(form).forEach((each, at) => {
     const [name, value] = values[at] ?? [];
@@ -60,7 +60,7 @@ function restore(form, values) {
   });
 }
 
-/** @param {{current: HTMLElement|null}} box  the form, or what has the fields @param {boolean} [off]  whether nothing is kept of it */
+/** Keep the input of a form. @param {{current: HTMLElement|null}} box  the form or another container of fields @param {boolean} [off]  true to keep nothing */
 export function useFormDraft(box, off = false) {
   useLayoutEffect(() => {
     const form = box.current;
@@ -75,7 +75,7 @@ export function useFormDraft(box, off = false) {
         if (snapshot(form) === begun) removeDraft(key);
         else sessionStorage.setItem(key, seal(JSON.parse(snapshot(form)), key));
       } catch {
-        // the browser stores nothing, so this input is not kept
+        // the browser has no storage, so this input is not kept
       }
     };
     form.addEventListener("input", keep);

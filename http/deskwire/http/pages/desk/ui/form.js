@@ -1,5 +1,5 @@
 // @ts-check
-/** Forms: fields with their labels and hints, and beside each the problems that the service named. */
+/** Forms: fields with labels and hints, and the service's problems beside them. */
 import { createContext, html, useContext, useId, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, cx } from "./parts.js";
@@ -7,16 +7,16 @@ import { Problem } from "../core/api.js";
 import { useFormDraft } from "./form-draft.js";
 
 /** @typedef {{pointer: string, code: string, message: string}} FieldProblem */
-/** The problems of the form around a field. @type {any} */
+/** The problems of the enclosing form. @type {any} */
 const Problems = createContext(/** @type {FieldProblem[]} */ ([]));
 
-/** Whether a problem is about the field of this name, or about something in it. @param {FieldProblem} problem @param {string} name */
+/** Return whether a problem concerns a field or a part of it. @param {FieldProblem} problem @param {string} name */
 const about = ({ pointer }, name) => pointer === `/${name}` || pointer.startsWith(`/${name}/`);
 
-/** The field that had the focus in a form that has just gone, "" for its button; null for none. @type {string|null} */
+/** The name of the focused field of a form that was just removed, "" for its button; null for none. @type {string|null} */
 let lastFocus = null;
 
-/** Keeps the focus where it was when a form is made anew, as after it was saved. @param {{current: HTMLFormElement|null}} box */
+/** Keep the focus when a form is replaced, as after saving. @param {{current: HTMLFormElement|null}} box */
 function useKeptFocus(box) {
   useLayoutEffect(() => {
     const form = box.current;
@@ -24,16 +24,15 @@ function useKeptFocus(box) {
     return () => {
       if (!form?.contains(document.activeElement)) return;
       lastFocus = /** @type {HTMLInputElement} */ (document.activeElement).name ?? "";
-      queueMicrotask(() => void (lastFocus = null)); // the form that takes its place is there by then
+      queueMicrotask(() => void (lastFocus = null)); // the replacement is rendered by then
     };
   }, []);
 }
 
 /**
- * A form whose `save` makes the call. A problem document's errors are shown beside the fields of their names, what belongs to none
- * above all; the first wrong field gets the focus.
+ * A form whose `save` makes the call. Problems appear beside the fields they name, others above the form. The first wrong field gets the focus.
  * @param {{save: (form: Values) => Promise<unknown>, label: string, kind?: string, cancel?: () => void, class?: string, disabled?: boolean, children?: any}} props
- *   save: may throw a Problem. cancel: what the second button does, if there is one
+ *   save: may throw a Problem. cancel: the action of a second button
  */
 export function Form({ save, label, kind = "primary", cancel, disabled, children, ...rest }) {
   const box = useRef(/** @type {HTMLFormElement|null} */ (null));
@@ -69,44 +68,44 @@ export function Form({ save, label, kind = "primary", cancel, disabled, children
   </form>`;
 }
 
-/** What the fields of a form have. */
+/** The values of a form. */
 export class Values {
   /** @param {HTMLFormElement} form */
   constructor(form) {
     this.data = new FormData(form);
   }
 
-  /** The text of a field without space around it; undefined for none. @param {string} name @returns {string|undefined} */
+  /** Return the trimmed text of a field; undefined if it is empty. @param {string} name @returns {string|undefined} */
   text(name) {
     return String(this.data.get(name) ?? "").trim() || undefined;
   }
 
-  /** The text as it is; "" for none. @param {string} name */
+  /** Return the text of a field unchanged; "" if there is none. @param {string} name */
   raw(name) {
     return String(this.data.get(name) ?? "");
   }
 
-  /** The number in a field; undefined for none. @param {string} name */
+  /** Return the number in a field; undefined if it is empty. @param {string} name */
   number(name) {
     const text = this.text(name);
     return text === undefined ? undefined : Number(text);
   }
 
-  /** Whether a box is ticked. @param {string} name */
+  /** Return whether a checkbox is ticked. @param {string} name */
   on(name) {
     return this.data.has(name);
   }
 
-  /** All values of boxes of one name. @param {string} name */
+  /** Return the values of all ticked checkboxes of a name. @param {string} name */
   all(name) {
     return this.data.getAll(name).map(String);
   }
 }
 
 /**
- * A field with its label. Its value is its own from then on; `initial` is only what it begins with.
+ * A field with its label. The field keeps its own value; `initial` only sets the first one.
  * @param {{name: string, label: string, hint?: any, initial?: string|number|null, type?: string, rows?: number, options?: {value: string, label: string}[],
- *   mono?: boolean, [more: string]: any}} props  rows: a larger text; options: a choice of these; more: attributes of the input
+ *   mono?: boolean, [more: string]: any}} props  rows: makes it a text area; options: makes it a select; more: attributes of the input
  */
 export function Field({ name, label, hint, initial, type = "text", rows, options, mono, ...more }) {
   const id = useId();
@@ -125,6 +124,6 @@ export function Field({ name, label, hint, initial, type = "text", rows, options
   </div>`;
 }
 
-/** A box to tick. @param {{name: string, label: any, value?: string, initial?: boolean, hint?: any, [more: string]: any}} props */
+/** A checkbox. @param {{name: string, label: any, value?: string, initial?: boolean, hint?: any, [more: string]: any}} props */
 export const Tick = ({ name, label, value = "on", initial, hint, ...more }) =>
   html`<label class="switch"><input type="checkbox" name=${name} value=${value} defaultChecked=${initial} ...${more} /><span>${label}${hint && html`<br /><span class="muted">${hint}</span>`}</span></label>`;

@@ -1,5 +1,5 @@
 // @ts-check
-/** What strangers have written as text with links, days in words, and the times to snooze until. */
+/** Formats text with links, days and times, and lists the times for snoozing. */
 import { html } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { clockTime, cx, fullTime, now } from "./parts.js";
@@ -7,7 +7,7 @@ import { clockTime, cx, fullTime, now } from "./parts.js";
 const dayName = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
 const dayYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long", year: "numeric" });
 
-/** A day in words: today, yesterday, a weekday with its date. @param {string | number} at */
+/** Return a day in words: today, yesterday, or a weekday with its date. @param {string | number} at */
 export function dayOf(at) {
   const day = new Date(at);
   const today = new Date(now.value);
@@ -17,10 +17,10 @@ export function dayOf(at) {
   return (between < 200 && between > -200 ? dayName : dayYear).format(day);
 }
 
-/** A time of day. @param {{at: string}} props */
+/** The time of day. @param {{at: string}} props */
 export const Clock = ({ at }) => html`<time datetime=${at} title=${fullTime(at)}>${clockTime(at)}</time>`;
 
-/** Tomorrow at nine. */
+/** Return tomorrow at nine. */
 export function tomorrow() {
   const at = new Date();
   at.setDate(at.getDate() + 1);
@@ -28,7 +28,7 @@ export function tomorrow() {
   return at;
 }
 
-/** The times that a conversation may come back at. @returns {{label: string, at: Date, hint: string}[]} */
+/** Return the times that a conversation can be snoozed until. @returns {{label: string, at: Date, hint: string}[]} */
 export function snoozeTimes() {
   const later = new Date(Math.ceil(Date.now() / 3_600_000) * 3_600_000 + 2 * 3_600_000);
   const week = tomorrow();
@@ -46,7 +46,7 @@ export function snoozeTimes() {
 const LINK = /https?:\/\/[^\s<>"'`\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]+/g;
 const TAIL = /[.,;:!?…'"»)\]}]+$/;
 
-/** Split text into words and links. @param {string} text @returns {(string | {href: string})[]} */
+/** Split a text into words and links. @param {string} text @returns {(string | {href: string})[]} */
 export function splitLinks(text) {
   const found = [];
   let end = 0;
@@ -60,7 +60,7 @@ export function splitLinks(text) {
   return [...found, text.slice(end)].filter((each) => each !== "");
 }
 
-/** A stranger's text: text nodes, in its own direction, with links that tell nothing. @param {{text: string, class?: string}} props */
+/** Text of other people: text nodes in their own direction, and links that send no referrer. @param {{text: string, class?: string}} props */
 export const Text = (props) =>
   html`<div class=${cx("text", props.class)} dir="auto">
     ${splitLinks(props.text).map((each) => (typeof each === "string" ? each : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}

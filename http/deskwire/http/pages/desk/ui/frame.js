@@ -14,8 +14,8 @@ import { States, useCall } from "./loading.js";
 
 /**
  * @param {{title: string, face?: any, up?: {to: string, label: string}, actions?: any, tools?: any, calls?: PageCall[], children?: any}} props
- *   face: what is shown as the title, if it is more than the words. up: the list that this is a part of. tools: filters, below the head.
- *   calls: what the page asked the API for
+ *   face: the content of the title, if it is more than text. up: the list of which this is an item. tools: filters below the header.
+ *   calls: the page's API calls
  */
 export function Frame({ title, face, up, actions, tools, calls = [], children }) {
   const head = useRef(/** @type {HTMLElement|null} */ (null));
@@ -41,16 +41,16 @@ export function Frame({ title, face, up, actions, tools, calls = [], children })
     ${shown && html`<${Calls} key=${shown} as=${shown} calls=${calls} close=${() => show(null)} />`}`;
 }
 
-/** A part of a page with a name of its own. @param {{title: string, actions?: any, class?: string, children?: any}} props */
+/** A part of a page with its own heading. @param {{title: string, actions?: any, class?: string, children?: any}} props */
 export const Section = ({ title, actions, children, ...rest }) => html`<section class=${`part ${rest.class ?? ""}`}><header><h2>${title}</h2><span class="grow"></span>${actions}</header>${children}</section>`;
 
 /** Names with their values. @param {{of: [string, any][]}} props */
 export const Pairs = ({ of }) => html`<dl class="pairs wide">${of.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value ?? t.empty}</dd>`)}</dl>`;
 
-/** A text as one word of a shell. @param {string} text */
+/** Quote a text as one word of a shell. @param {string} text */
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A call as a command. @param {PageCall} call @returns {string} */
+/** Return a call as a curl command. @param {PageCall} call @returns {string} */
 export function curl({ method, path, query, body }) {
   const lines = [`curl -s${method === "GET" ? "" : ` -X ${method}`} ${quoted(location.origin + address(path, query))}`, '-H "Authorization: Bearer $DESKWIRE_TOKEN"'];
   if (credentials.project) lines.push(`-H ${quoted(`project: ${credentials.project}`)}`);

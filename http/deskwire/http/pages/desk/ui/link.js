@@ -1,19 +1,19 @@
 // @ts-check
-/** Links to places of the desk, and the part of the address behind the question mark. */
+/** Links to places of the desk, the table of its pages, and the query of the address. */
 import { computed, html } from "../vendor/preact.js";
 import { go, hrefOf, may, place, typedWords } from "../core/session.js";
 /** @import { PageEntry } from "../core/types.js" */
 
-/** The pages of the desk. The shell fills this table: pages link to each other without importing it. @type {PageEntry[]} */
+/** The pages of the desk. The shell fills this table, so that pages link to each other without importing the shell. @type {PageEntry[]} */
 export const PAGES = [];
 
-/** The pages that the signed-in user may open. Reads signals. @returns {PageEntry[]} */
+/** Return the pages that the user may open. Reads signals. @returns {PageEntry[]} */
 export const places = () => PAGES.filter((each) => !each.permission || may(each.permission));
 
-/** Parts of a list's filter that people type words into. */
+/** Filters into which users type words. */
 const TYPED_FILTERS = new Set(["q", "contact"]);
 
-/** A link to a place: `<${Link} to="tickets/tic_…">`. Opens in a new tab where the browser is asked to. @param {{to: string, [more: string]: any}} props */
+/** A link to a place: `<${Link} to="tickets/tic_…">`. Modified clicks open a new tab. @param {{to: string, [more: string]: any}} props */
 export function Link({ to, children, ...rest }) {
   const pressed = (/** @type {MouseEvent} */ event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || event.button) return;
@@ -23,14 +23,14 @@ export function Link({ to, children, ...rest }) {
   return html`<a href=${hrefOf(to)} onClick=${pressed} ...${rest}>${children}</a>`;
 }
 
-/** The filter of the place: the query of the address, and the words that were typed. */
+/** The filter of the place: the address's query and the typed words. */
 export const query = computed(() => {
   const found = new URLSearchParams(place.value.split("?")[1] ?? "");
   for (const [name, value] of Object.entries(typedWords.value)) found.set(name, value);
   return found;
 });
 
-/** Changes the filter; null and "" take a part away. @param {Record<string, string|null>} changes */
+/** Change the filter; null and "" remove a part. @param {Record<string, string|null>} changes */
 export function setQuery(changes) {
   const next = new URLSearchParams(query.peek());
   for (const [name, value] of Object.entries(changes)) value ? next.set(name, value) : next.delete(name);

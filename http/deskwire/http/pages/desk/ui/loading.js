@@ -1,5 +1,5 @@
 // @ts-check
-/** What a page has loaded: one call or a list page by page, and the states on the way there. */
+/** Hooks that load a call or a list page by page, and a view of their states. */
 import { html, useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, clockTime } from "./parts.js";
@@ -10,25 +10,25 @@ import { connection } from "../core/feed.js";
 /**
  * @typedef {object} Loaded
  * @property {LoadState} state
- * @property {any} data  as it was last known, also while it is loaded anew
+ * @property {any} data  the last known data, also during a reload
  * @property {string|null} tag  the `ETag`, for `ifMatch`
- * @property {any} error  why the last attempt failed
- * @property {number} at  when the data came, in ms
+ * @property {any} error  the error of the last attempt
+ * @property {number} at  when the data arrived, in ms
  * @property {() => Promise<void>} reload
- * @property {(data: any, tag?: string|null) => void} put  puts what a call has answered in the place of the data
+ * @property {(data: any, tag?: string|null) => void} put  replaces the data with a response
  * @property {{method: string, path: string, query: Record<string, unknown>}} call  for `Frame`
  */
 
 /** @param {any} error @returns {LoadState} */
 const stateOf = (error) => (!(error instanceof Problem) ? "failed" : error.status === 403 ? "forbidden" : error.status === 404 ? "gone" : "failed");
 
-/** Items that the service gives at once at most. */
+/** The service's maximum page size. */
 const LIMIT_MAX = 200;
 const NOTHING = { state: /** @type {LoadState} */ ("loading"), data: /** @type {any} */ (null), tag: /** @type {string|null} */ (null), error: /** @type {any} */ (null), at: 0 };
 
 /**
- * Loads what a GET answers with, anew when the path or query changes, and after a failure as soon as the service answers again.
- * @param {string|null} path  below `/v3/`; null loads nothing yet @param {Record<string, unknown>} [query] @returns {Loaded}
+ * Load a GET, again when its path or query changes, and after a failure once the service is reachable again.
+ * @param {string|null} path  below `/v3/`; null loads nothing @param {Record<string, unknown>} [query] @returns {Loaded}
  */
 export function useCall(path, query = {}) {
   const [known, set] = useState(NOTHING);
@@ -60,22 +60,22 @@ export function useCall(path, query = {}) {
  * @typedef {object} Listed
  * @property {LoadState} state
  * @property {any[]} items
- * @property {boolean} more  whether there are more than were loaded
- * @property {string|null} searchedTo  how far back a search has looked that is not at its end yet
+ * @property {boolean} more  true if there are further pages
+ * @property {string|null} searchedTo  how far back an unfinished search has looked
  * @property {boolean} loadingMore
  * @property {any} error
  * @property {number} at
- * @property {() => Promise<void>} reload  loads the first page anew
- * @property {() => Promise<void>} renew  loads anew as many as are shown, or as far back as was searched, and what has come to a list that was loaded to its end
- * @property {number} asked  another number when the reader has asked for the list, or for more of it; not when it was renewed
+ * @property {() => Promise<void>} reload  loads the first page again
+ * @property {() => Promise<void>} renew  reloads the shown rows, or the searched time span; a completely loaded list also gets new rows
+ * @property {number} asked  changes when the user loads the list or another page; not with `renew`
  * @property {() => Promise<void>} next  loads the next page
- * @property {(change: (items: any[]) => any[]) => void} edit  changes what is shown, after a call that changed it
+ * @property {(change: (items: any[]) => any[]) => void} edit  edits the shown items after a call
  * @property {{method: string, path: string, query: Record<string, unknown>}} call  for `Frame`
  */
 
 /**
- * Loads a list `{items, nextCursor}` page by page. A search that has looked in vain (`searchedTo`) goes on until it finds something.
- * @param {string|null} path @param {Record<string, unknown>} [query] @param {number} [limit]  items of a page @returns {Listed}
+ * Load a list `{items, nextCursor}` page by page. A search that found nothing so far (`searchedTo`) continues until it does.
+ * @param {string|null} path @param {Record<string, unknown>} [query] @param {number} [limit]  page size @returns {Listed}
  */
 export function useList(path, query = {}, limit = 50) {
   const first = { state: /** @type {LoadState} */ ("loading"), items: /** @type {any[]} */ ([]), cursor: /** @type {string|null} */ (null), searchedTo: /** @type {string|null} */ (null), loadingMore: false, error: /** @type {any} */ (null), at: 0, asked: 0 };
@@ -103,7 +103,7 @@ export function useList(path, query = {}, limit = 50) {
   const begin = useCallback((/** @type {string|null} */ cursor) => (asking.current = load(cursor)), [load]);
   const reload = useCallback(() => begin(null), [begin]);
   const renew = useCallback(async () => {
-    await asking.current; // what is on its way may have been read before what happened
+    await asking.current; // a request in flight may have been read before the change
     const mine = round.current;
     const items = /** @type {any[]} */ ([]);
     let cursor = /** @type {string|null} */ (null);
@@ -130,7 +130,7 @@ export function useList(path, query = {}, limit = 50) {
   return { state: known.state, items: known.items, more: known.cursor !== null, searchedTo: known.searchedTo, loadingMore: known.loadingMore, error: known.error, at: known.at, asked: known.asked, reload, renew, next: () => begin(known.cursor), edit, call: { method: "GET", path: path ?? "", query: { ...query, limit } } };
 }
 
-/** Loads again when the service answers again. @param {LoadState} state @param {() => unknown} load */
+/** Load again once the service is reachable. @param {LoadState} state @param {() => unknown} load */
 function useRetryWhenLive(state, load) {
   const live = connection.value.state === "live";
   const was = useRef(live);
@@ -141,8 +141,8 @@ function useRetryWhenLive(state, load) {
 }
 
 /**
- * Shows what was loaded, or why there is nothing: `children` is a function of the data and called once there is some.
- * @param {{of: Loaded|Listed, empty?: any, title?: string, children: (data: any) => any}} props  empty: shown for a list without items
+ * Show the loaded data or its state. `children` is called with the data.
+ * @param {{of: Loaded|Listed, empty?: any, title?: string, children: (data: any) => any}} props  empty: shown for an empty list
  */
 export function States({ of, empty, title, children }) {
   const data = "items" in of ? of.items : of.data;
@@ -159,5 +159,5 @@ export function States({ of, empty, title, children }) {
 const Failure = ({ error, title, again }) =>
   html`<${Empty} icon="warn" title=${title} text=${html`${error?.message}${error?.requestId && html`<br /><span class="mono">${error.requestId}</span>`}`} action=${html`<${Button} label=${t.tryAgain} press=${again} />`} />`;
 
-/** Grey lines, after a moment. */
+/** Placeholder lines, shown after a moment. */
 export const LoadingLines = () => html`<div class="waiting" aria-busy="true"><span class="sr">${t.loading}</span>${[..."123456"].map((each) => html`<span key=${each} class="bar" aria-hidden="true"></span>`)}</div>`;

@@ -1,5 +1,5 @@
 // @ts-check
-/** What every view is made of: icons, buttons, menus, dialogs, messages to the reader, names, times and text. */
+/** Parts of every view: icons, buttons, menus, notices, names, times, and settings of this browser. */
 import { effect, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
 
@@ -56,18 +56,18 @@ const ICONS = {
 export const Icon = (props) =>
   html`<svg class=${cx("icon", props.class)} viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d=${/** @type {any} */ (ICONS)[props.name] ?? ""} /></svg>`;
 
-/** Join class names, leaving out what is not true. @param {...(string | false | null | undefined)} names */
+/** Join class names; falsy ones are left out. @param {...(string | false | null | undefined)} names */
 export const cx = (...names) => names.filter(Boolean).join(" ");
 
 export const isMac = /Mac|iP(hone|ad|od)/.test(navigator.platform);
 const KEYS = /** @type {Record<string, string>} */ ({ mod: isMac ? "⌘" : "Ctrl", shift: isMac ? "⇧" : "Shift", enter: "↵", escape: "Esc", arrowdown: "↓", arrowup: "↑" });
 
-/** The keys of a combination such as `mod+shift+enter`, or of a series such as `g i`. @param {{keys: string}} props */
+/** The keys of a combination such as `mod+shift+enter`, or of a sequence such as `g i`. @param {{keys: string}} props */
 export const Kbd = ({ keys }) =>
   html`<span class="kbds" aria-hidden="true">${keys.split(/[ +]/).map((each) => html`<kbd class="kbd">${KEYS[each.toLowerCase()] ?? (each.length === 1 ? each.toUpperCase() : each)}</kbd>`)}</span>`;
 
 /**
- * A button. With `only` the label is for those who do not see the icon, and its tooltip.
+ * A button. With `only`, it shows just its icon, and the label is its tooltip.
  * @param {{label: string, icon?: string, only?: boolean, kind?: string, keys?: string, disabled?: boolean, why?: string, press: (event: any) => void,
  *   class?: string, expanded?: boolean, pressed?: boolean, popup?: string, hook?: any}} props
  */
@@ -91,10 +91,10 @@ export function Button(props) {
   </button>`;
 }
 
-/** A combination in words. @param {string} keys */
+/** Return a combination in words. @param {string} keys */
 export const spoken = (keys) => keys.split("+").map((each) => KEYS[each.toLowerCase()] ?? each).join(isMac ? "" : "+");
 
-/** Put an open popover beside what opened it, inside the window. @param {HTMLElement} box @param {HTMLElement} anchor */
+/** Place a popover beside its button, inside the window. @param {HTMLElement} box @param {HTMLElement} anchor */
 export function placePopover(box, anchor) {
   const at = anchor.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = box;
@@ -105,7 +105,7 @@ export function placePopover(box, anchor) {
 }
 
 /**
- * A button that opens a popover; `children` is a function of `close`, called only while it is open.
+ * A button that opens a popover. `children` is a function of `close`, called while it is open.
  * @param {{button: (open: boolean, toggle: () => void, hook: any) => any, class?: string, role?: string, label?: string, children: (close: () => void) => any}} props
  */
 export function Popover(props) {
@@ -130,7 +130,7 @@ export function Popover(props) {
   html`<div ref=${box} popover="auto" class=${props.class ?? "popover"} role=${props.role} aria-label=${props.label} onToggle=${toggled}>${props.children(close)}</div>`}`;
 }
 
-/** Move the focus among a menu's items. @param {KeyboardEvent} event */
+/** Move the focus among the items of a menu. @param {KeyboardEvent} event */
 export function moveInMenu(event) {
   const items = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll(".menu-item:not(:disabled)")];
   const now = items.indexOf(/** @type {any} */ (document.activeElement));
@@ -188,16 +188,16 @@ export function Menu(props) {
 }
 
 /** @typedef {{id: number, text: string, bad: boolean, icon: string, as?: string, action?: string, run?: () => void}} Notice */
-/** What is said at the edge of the page at the moment. */
+/** The notices on the screen. */
 export const notices = signal(/** @type {Notice[]} */ ([]));
 const status = signal("");
 let last = 0;
 
 /**
- * Say something for a moment, at the edge of the page and to screen readers.
+ * Show a notice for a moment, and announce it to screen readers.
  * @param {string} text @param {{action?: string, run?: () => void, ms?: number, bad?: boolean, icon?: string, as?: string}} [options]
- *   icon: `check` if not given, which says that it is done. as: replaces the notice that was said as the same.
- * @returns {() => void} Takes it away.
+ *   icon: default `check`, for success. as: replaces an earlier notice with the same value.
+ * @returns {() => void} Removes it.
  */
 export function notify(text, options = {}) {
   const { action, run, bad = false, as } = options;
@@ -211,10 +211,10 @@ export function notify(text, options = {}) {
   return away;
 }
 
-/** Take back everything that is said. */
+/** Remove all notices. */
 export const clearNotices = () => void ((notices.value = []), (status.value = ""));
 
-/** Tell only those who listen. @param {string} text */
+/** Announce a text to screen readers only. @param {string} text */
 export const announce = (text) => void (status.value = text);
 
 export function Notices() {
@@ -230,7 +230,7 @@ export function Notices() {
     </div>`;
 }
 
-/** A face: initials on a colour that belongs to the name. @param {{name?: string | null, id?: string | null, size?: string, bot?: boolean}} props */
+/** Initials on a colour derived from the id or name. @param {{name?: string | null, id?: string | null, size?: string, bot?: boolean}} props */
 export function Avatar({ name, id, size, bot }) {
   const words = (name ?? "").replace(/[^\p{L}\p{N} ]/gu, "").trim().split(/\s+/);
   const initials = ([...(words[0] ?? "")][0] ?? "") + (words.length > 1 ? ([...(words.at(-1) ?? "")][0] ?? "") : "");
@@ -239,11 +239,11 @@ export function Avatar({ name, id, size, bot }) {
   return html`<span class=${cx("avatar", size, bot ? "bot" : `h${(hash % 6) + 1}`)} aria-hidden="true">${bot ? html`<${Icon} name="bot" />` : initials.toUpperCase() || "?"}</span>`;
 }
 
-/** The present moment, in ms, as fine as a minute needs it. */
+/** The current time in ms, updated four times a minute. */
 export const now = signal(Date.now());
 setInterval(() => (now.value = Date.now()), 15_000);
 
-/** How long ago, in few letters. @param {string | number | Date} at @param {number} from ms */
+/** Return the time since a moment, in short form. @param {string | number | Date} at @param {number} from ms */
 export function ago(at, from) {
   const s = Math.max(0, (from - new Date(at).getTime()) / 1000);
   if (s < 45) return t.now;
@@ -260,31 +260,31 @@ export const clockTime = (at) => clock.format(new Date(at));
 /** @param {string | number} at */
 export const fullTime = (at) => full.format(new Date(at));
 
-/** A time to come, in few words: 18:00, Tue 09:00, 3 Dec 09:00. @param {string} at */
+/** Return a future time in short form: 18:00, Tue 09:00, 3 Dec 09:00. @param {string} at */
 export function futureTime(at) {
   const ms = Date.parse(at) - now.value;
   if (ms < 20 * 3_600_000 && new Date(at).getDate() === new Date(now.value).getDate()) return clockTime(at);
   return `${new Date(at).toLocaleDateString(undefined, ms < 6 * 86_400_000 ? { weekday: "short" } : { day: "numeric", month: "short" })} ${clockTime(at)}`;
 }
 
-/** A time that stays true. @param {{at: string, class?: string, plain?: boolean}} props */
+/** The time since a moment; it updates itself. @param {{at: string, class?: string, plain?: boolean}} props */
 export const Ago = (props) => html`<time class=${props.class} datetime=${props.at} title=${fullTime(props.at)}>${ago(props.at, now.value)}</time>`;
 
 const SHORT_NAME_MAX = 40;
-/** A contact's name within a sentence: short, and without characters that turn around what is beside it. @param {{name?: string|null, email?: string|null, userId?: string|null} | undefined} contact */
+/** Return a contact's name for use in a sentence: shortened, without characters that change the text direction. @param {{name?: string|null, email?: string|null, userId?: string|null} | undefined} contact */
 export function shortName(contact) {
   const name = (contact?.name || contact?.email || contact?.userId || "").replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
   const letters = [...name];
   return letters.length > SHORT_NAME_MAX ? `${letters.slice(0, SHORT_NAME_MAX).join("")}…` : name;
 }
 
-/** A stranger's name, which can't turn what is beside it around. @param {{name: string, class?: string}} props */
+/** Another person's name, isolated from the direction of the surrounding text. @param {{name: string, class?: string}} props */
 export const Name = (props) => html`<bdi class=${cx("ellipsis", props.class)}>${props.name}</bdi>`;
 
-/** What is there when there is nothing. @param {{icon: string, title: string, text?: any, action?: any}} props */
+/** The content of an empty view. @param {{icon: string, title: string, text?: any, action?: any}} props */
 export const Empty = (props) => html`<div class="empty"><${Icon} name=${props.icon} /><h2>${props.title}</h2>${props.text && html`<p>${props.text}</p>`}${props.action}</div>`;
 
-/** Rows that are on their way. */
+/** Placeholder rows. */
 export const LoadingRows = () => html`<div class="rows" aria-busy="true"><span class="sr">${t.list.loading}</span>${[..."12345678"].map((each) => html`<div key=${each} class="row grey" aria-hidden="true"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`)}</div>`;
 
 /** @param {{error: any, title: string, again: () => void}} props */
@@ -294,7 +294,7 @@ export function Failed({ error, title, again }) {
 }
 
 /**
- * A component of a module that is fetched when it is first shown; until then, nothing is there.
+ * Return a component of a module that is fetched when it is first shown. Until then, it renders nothing.
  * @param {() => Promise<any>} load @param {string} name @returns {(props: any) => any}
  */
 export function lazy(load, name) {
@@ -310,17 +310,17 @@ export function lazy(load, name) {
   };
 }
 
-/** The dialog that is open: its name and what it is about. @type {import("../vendor/preact.js").Signal<{name: string, [more: string]: any} | null>} */
+/** The open dialog: its name and parameters. @type {import("../vendor/preact.js").Signal<{name: string, [more: string]: any} | null>} */
 export const dialog = signal(null);
 
-/** A setting of this browser, kept in it. @template T @param {string} name @param {T} otherwise @returns {import("../vendor/preact.js").Signal<T>} */
+/** Return a setting as a signal. It is stored in this browser. @template T @param {string} name @param {T} otherwise @returns {import("../vendor/preact.js").Signal<T>} */
 export function setting(name, otherwise) {
   const key = `deskwire.${name}`;
   let kept = otherwise;
   try {
     kept = JSON.parse(localStorage.getItem(key) ?? "null") ?? otherwise;
   } catch {
-    /* A browser that keeps nothing has the defaults. */
+    /* without storage, the default applies */
   }
   const value = signal(kept);
   let first = true;
@@ -330,13 +330,13 @@ export function setting(name, otherwise) {
     try {
       localStorage.setItem(key, now);
     } catch {
-      /* It holds until the page is left. */
+      /* then it applies to this page only */
     }
   });
   return value;
 }
 
-/** Light, dark, or as the system has it. */
+/** Light, dark, or like the system. */
 export const theme = setting("theme", "system");
-/** Whether the contact is shown beside the thread; undefined: where there is room. */
+/** True if the context panel is shown; undefined: if there is room. */
 export const contextShown = setting("context", /** @type {boolean | undefined} */ (undefined));

@@ -1,5 +1,5 @@
 // @ts-check
-/** A table of a list: its columns, rows that can be chosen, `j` and `k` from row to row, and the next page on demand. */
+/** Tables of lists: columns, selectable rows, `j` and `k` between rows, and a button for the next page. */
 import { html, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, clockTime, cx } from "./parts.js";
@@ -12,17 +12,17 @@ import { States } from "./loading.js";
 /**
  * @typedef {object} Column
  * @property {string} label
- * @property {(row: any) => any} cell  the first column's is the name of the row: a `Link` where there is a page for it
- * @property {boolean} [num]  figures, below each other
- * @property {boolean} [silent]  whether the label is for those who listen
- * @property {boolean} [less]  whether it is left out where there is little room
+ * @property {(row: any) => any} cell  the first column names the row, with a `Link` to its page if there is one
+ * @property {boolean} [num]  right-aligned figures
+ * @property {boolean} [silent]  true to show the label to screen readers only
+ * @property {boolean} [less]  true to hide the column on narrow screens
  */
 /** @typedef {{ids: ReadonlySet<string>, set: (ids: ReadonlySet<string>) => void, name: (row: any) => string}} Chosen */
 
-/** The rows of a table. @param {HTMLElement|null} box */
+/** Return the rows of a table. @param {HTMLElement|null} box */
 const rowsOf = (box) => [...(box?.querySelectorAll("tbody tr") ?? [])];
 
-/** Goes by keyboard from one row's first link or button to the next. @param {HTMLElement|null} box @param {number} by */
+/** Move the focus to the first link or button of another row. @param {HTMLElement|null} box @param {number} by */
 function step(box, by) {
   const stops = rowsOf(box).map(firstFocusable).filter((each) => each !== null);
   const row = document.activeElement?.closest("tr");
@@ -30,7 +30,7 @@ function step(box, by) {
   stops[Math.max(0, Math.min(stops.length - 1, now < 0 ? 0 : now + by))]?.focus();
 }
 
-/** Keeps the focus in a table whose row with the focus goes: at the row that is there then, or at the heading of the page. @param {{current: HTMLElement|null}} box */
+/** Keep the focus in the table when its row is removed: at the row in its place, or at the page's heading. @param {{current: HTMLElement|null}} box */
 function useKeptFocus(box) {
   const within = box.current?.contains(document.activeElement);
   const at = within ? rowsOf(box.current).findIndex((each) => each.contains(document.activeElement)) : -1;
@@ -44,7 +44,7 @@ function useKeptFocus(box) {
 
 /**
  * @param {{caption: string, columns: Column[], rows: any[], keyOf?: (row: any) => string, chosen?: Chosen, quiet?: boolean}} props
- *   caption: said to those who listen. quiet: without keys, for a table beside another
+ *   caption: for screen readers. quiet: without keys, for a table beside another
  */
 export function Table({ caption, columns, rows, keyOf = (row) => row.id, chosen, quiet }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
@@ -71,14 +71,14 @@ export function Table({ caption, columns, rows, keyOf = (row) => row.id, chosen,
 }
 
 /**
- * A list in its states, as a table with the button for the next page.
+ * A list as a table, with its loading states and the button for the next page.
  * @param {{of: Listed, empty: any, caption: string, columns: Column[], keyOf?: (row: any) => string, chosen?: Chosen}} props
  */
 export function ListTable({ of, empty, ...table }) {
   return html`<${States} of=${of} empty=${of.more ? html`<${More} of=${of} />` : empty}>${(/** @type {any[]} */ rows) => html`<${Table} ...${table} rows=${rows} /><${More} of=${of} />`}<//>`;
 }
 
-/** How many are shown, how far back was looked for them, and the button for the next page, which leads on to the first row of that. @param {{of: Listed}} props */
+/** The number of rows, how far back a search has looked, and the button for the next page, which moves the focus to the first new row. @param {{of: Listed}} props */
 export function More({ of }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
   const from = useRef(/** @type {number|null} */ (null));
@@ -92,5 +92,5 @@ export function More({ of }) {
   return html`<p class="table-foot" ref=${box}><span role="status">${of.loadingMore ? (of.searchedTo ? t.searching : t.loadingMore) : t.shown(of.items.length)}</span>${of.searchedTo && html`<span class="muted">${t.searchedTo(`${dayOf(of.searchedTo)}, ${clockTime(of.searchedTo)}`)}</span>`}${of.more && html`<${Button} label=${t.showMore} disabled=${of.loadingMore} press=${press} />`}</p>`;
 }
 
-/** A share of a whole as a bar, for the last column of a table; the figure stands beside it. @param {{share: number}} props  0 to 1 */
+/** A share as a bar. The figure itself stands beside it. @param {{share: number}} props  0 to 1 */
 export const Bar = ({ share }) => html`<meter class="share" min="0" max="1" value=${share} aria-hidden="true"></meter>`;

@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences of what all pages share. Those of a page stand in the texts of its group. */
+/** Texts shared by all pages; each group of pages has its own texts. */
 import { many, t as desk } from "../core/texts.js";
 
 export { many };
