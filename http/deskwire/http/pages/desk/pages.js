@@ -34,11 +34,11 @@ PAGES.push(
   { path: "consumers", group: "console", title: developers.pages.consumers, icon: "wire", permission: "webhooks.manage", load: () => import("./developers/consumers.js") },
   { path: "events", group: "console", title: developers.pages.events, icon: "bolt", permission: "conversations.read", load: () => import("./developers/events.js") },
   { path: "history", group: "console", title: developers.pages.history, icon: "clock", permission: "conversations.read", load: () => import("./developers/history.js") },
-  { path: "surveys", group: "learn", title: insights.pages.surveys, icon: "check", permission: "surveys.read", load: () => import("./insights/surveys.js") },
-  { path: "reports", group: "learn", title: insights.pages.reports, icon: "sort", permission: "conversations.read", load: () => import("./insights/reports.js") },
-  { path: "workflows", group: "learn", title: insights.pages.workflows, icon: "bot", permission: "conversations.read", load: () => import("./insights/workflows.js") },
-  { path: "translations", group: "learn", title: insights.pages.translations, icon: "text", permission: "translations.read", load: () => import("./insights/translations.js") },
-  { path: "memory", group: "learn", title: insights.pages.memory, icon: "info", permission: "memory.read", load: () => import("./insights/memory.js") },
+  { path: "surveys", group: "insights", title: insights.pages.surveys, icon: "check", permission: "surveys.read", load: () => import("./insights/surveys.js") },
+  { path: "reports", group: "insights", title: insights.pages.reports, icon: "sort", permission: "conversations.read", load: () => import("./insights/reports.js") },
+  { path: "workflows", group: "insights", title: insights.pages.workflows, icon: "bot", permission: "conversations.read", load: () => import("./insights/workflows.js") },
+  { path: "translations", group: "insights", title: insights.pages.translations, icon: "text", permission: "translations.read", load: () => import("./insights/translations.js") },
+  { path: "memory", group: "insights", title: insights.pages.memory, icon: "info", permission: "memory.read", load: () => import("./insights/memory.js") },
 );
 
 const style = document.createElement("link");
@@ -53,8 +53,8 @@ export function pageOf(path) {
   return entry ? { entry, id: decodeURIComponent(path.slice(entry.path.length + 1)) || null } : null;
 }
 
-const GROUPS = /** @type {const} */ (["work", "learn", "console", "settings"]);
-const unfolded = setting("navigation", /** @type {Record<string, boolean>} */ ({ work: true, learn: true, console: true }));
+const GROUPS = /** @type {const} */ (["work", "insights", "console", "settings"]);
+const unfolded = setting("navigation", /** @type {Record<string, boolean>} */ ({}));
 
 /** The navigation to the pages, below the views. */
 export function Places() {
@@ -63,7 +63,7 @@ export function Places() {
   return GROUPS.map((group) => {
     const shown = all.filter((each) => each.group === group);
     if (!shown.length) return null;
-    const folds = Boolean(unfolded.value[group] || open?.group === group);
+    const folds = Boolean((unfolded.value[group] ?? group !== "settings") || open?.group === group);
     const toggled = (/** @type {any} */ event) => event.target.open !== folds && (unfolded.value = { ...unfolded.value, [group]: event.target.open });
     return html`<details class="places" key=${group} open=${folds} onToggle=${toggled}><summary title=${t.groups[group]}><span class="label-text">${t.groups[group]}</span><${Icon} name="down" /></summary>
       <ul>${shown.map((each) => html`<li key=${each.path}><${Link} to=${each.path} class="view" title=${each.title} aria-current=${each === open ? "page" : undefined}><${Icon} name=${each.icon} /><span class="label-text ellipsis">${each.title}</span><//></li>`)}</ul>

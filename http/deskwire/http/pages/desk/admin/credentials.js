@@ -68,6 +68,6 @@ export function Page() {
     <//></div><//>`}
     ${open?.what === "rotate" && html`<${Dialog} title=${t.credentials.rotate} close=${close}><div class="body"><p>${t.credentials.rotateText}</p><${Form} save=${rotate} label=${t.credentials.rotateIt} cancel=${close}><${Field} name="overlapSeconds" label=${t.credentials.overlap} initial="86400" options=${choices(t.credentials.overlaps)} /><//></div><//>`}
     ${open?.what === "secret" && html`<${Secret} title=${t.credentials.secretOf(open.row.name)} secret=${open.row.secret} text=${t.credentials.secretText} close=${close} />`}
-    ${open?.what === "revoke" && html`<${ConfirmDialog} title=${t.credentials.revoke} loses=${[t.credentials.losesCalls(open.row.name), t.credentials.losesPermissions(open.row.permissions.length), t.credentials.losesMade]} stays=${[t.keys.staysListed]} label=${t.credentials.revoke} run=${revoke} close=${close} />`}
+    ${open?.what === "revoke" && html`<${ConfirmDialog} deletes=${false} title=${t.credentials.revoke} loses=${[t.credentials.losesCalls(open.row.name), t.credentials.losesPermissions(open.row.permissions.length), t.credentials.losesMade]} stays=${[t.keys.staysListed]} label=${t.credentials.revoke} run=${revoke} close=${close} />`}
   <//>`;
 }

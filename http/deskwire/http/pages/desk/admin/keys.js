@@ -43,6 +43,6 @@ export function Page() {
     <${ListTable} of=${of} caption=${t.pages.keys} columns=${columns} empty=${html`<${Empty} icon="lock" title=${t.keys.none} />`} />
     ${open?.what === "create" && html`<${Dialog} title=${t.keys.create} close=${close}><div class="body"><${Form} save=${create} label=${t.keys.createIt} cancel=${close}><${Field} name="label" label=${t.keys.label} hint=${t.keys.labelHint} required /><//></div><//>`}
     ${open?.what === "secret" && html`<${Secret} title=${t.keys.newKey(open.row.label)} secret=${open.row.key} text=${t.keys.secretText} close=${close} />`}
-    ${open?.what === "revoke" && html`<${ConfirmDialog} title=${t.keys.revokeOne} loses=${[t.keys.losesCalls(open.row.label), t.keys.losesStreams, open.row.lastUsedAt ? t.keys.lastCall(new Date(open.row.lastUsedAt).toLocaleString()) : t.keys.neverUsed]} stays=${[t.keys.staysListed]} label=${t.keys.revoke} run=${revoke} close=${close} />`}
+    ${open?.what === "revoke" && html`<${ConfirmDialog} deletes=${false} title=${t.keys.revokeOne} loses=${[t.keys.losesCalls(open.row.label), t.keys.losesStreams, open.row.lastUsedAt ? t.keys.lastCall(new Date(open.row.lastUsedAt).toLocaleString()) : t.keys.neverUsed]} stays=${[t.keys.staysListed]} label=${t.keys.revoke} run=${revoke} close=${close} />`}
   <//>`;
 }

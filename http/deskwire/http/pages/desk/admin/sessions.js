@@ -27,7 +27,7 @@ export function Page() {
   ];
   return html`<${Frame} title=${t.pages.sessions} calls=${[of.call]} actions=${others && html`<${Button} label=${t.sessions.endOthers} press=${() => setEnds("others")} />`}>
     <${ListTable} of=${of} caption=${t.pages.sessions} columns=${columns} empty=${html`<${Empty} icon="lock" title=${t.sessions.none} />`} />
-    ${ends && html`<${ConfirmDialog} title=${ends === "others" ? t.sessions.endOthers : t.sessions.endOne} loses=${ends === "others" ? t.sessions.losesOthers : t.sessions.losesOne(clientName(ends.client))} stays=${t.sessions.stays} label=${t.sessions.end} run=${end} close=${() => setEnds(null)} />`}
+    ${ends && html`<${ConfirmDialog} deletes=${false} title=${ends === "others" ? t.sessions.endOthers : t.sessions.endOne} loses=${ends === "others" ? t.sessions.losesOthers : t.sessions.losesOne(clientName(ends.client))} stays=${t.sessions.stays} label=${t.sessions.end} run=${end} close=${() => setEnds(null)} />`}
   <//>`;
 }
 

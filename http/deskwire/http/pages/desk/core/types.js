@@ -208,7 +208,7 @@
  * A page of the desk outside the inbox.
  * @typedef {object} PageEntry
  * @property {string} path  below `/desk/`, without an id
- * @property {"work"|"learn"|"console"|"settings"} group  its group in the navigation
+ * @property {"work"|"insights"|"console"|"settings"} group  its group in the navigation
  * @property {string} title
  * @property {string} icon
  * @property {string|null} permission  required to open it; null: every user may

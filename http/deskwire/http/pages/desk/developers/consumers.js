@@ -47,6 +47,6 @@ export function Page() {
   ];
   return html`<${Frame} title=${t.pages.consumers} calls=${[of.call]}>
     <${States} of=${of}>${(/** @type {any} */ data) => (data.items.length ? html`<${Table} caption=${t.pages.consumers} columns=${columns} rows=${data.items} keyOf=${(/** @type {any} */ row) => row.channel} />` : html`<${Empty} icon="wire" title=${t.consumers.none} text=${t.consumers.noneText} />`)}<//>
-    ${ends && html`<${ConfirmDialog} title=${t.consumers.endTitle(ends.consumerId)} loses=${[t.consumers.loses]} stays=${[t.consumers.stays]} label=${t.consumers.end} run=${end} close=${() => setEnds(null)} />`}
+    ${ends && html`<${ConfirmDialog} deletes=${false} title=${t.consumers.endTitle(ends.consumerId)} loses=${[t.consumers.loses]} stays=${[t.consumers.stays]} label=${t.consumers.end} run=${end} close=${() => setEnds(null)} />`}
   <//>`;
 }

@@ -76,7 +76,7 @@ export function Endpoint({ id }) {
     ${shown === "recover" && html`<${Recover} endpoint=${endpoint} done=${sent} close=${close} />`}
     ${shown === "replay" && html`<${Replay} endpoint=${endpoint} conversation=${query.value.get("conversation") ?? ""} done=${sent} close=${close} />`}
     ${shown === "rotate" && html`<${Rotate} endpoint=${endpoint} done=${(/** @type {any} */ next) => (setSecret(next.secret), of.put({ ...next, secret: endpoint.secret }), void of.reload())} close=${close} />`}
-    ${shown === "disable" && html`<${ConfirmDialog} title=${t.endpoint.disable} loses=${[t.endpoint.disableLoses]} stays=${[t.endpoint.disableStays]} label=${t.endpoint.disable} run=${async () => of.put(await setStatus(id, "disabled"))} close=${close} />`}
+    ${shown === "disable" && html`<${ConfirmDialog} deletes=${false} title=${t.endpoint.disable} loses=${[t.endpoint.disableLoses]} stays=${[t.endpoint.disableStays]} label=${t.endpoint.disable} run=${async () => of.put(await setStatus(id, "disabled"))} close=${close} />`}
     ${shown === "delete" && html`<${ConfirmDialog} title=${t.endpoint.delete} loses=${[t.endpoint.deleteLoses, t.endpoint.deleteLog]} stays=${[t.endpoint.deleteStays]} word=${endpointName(endpoint)} label=${t.endpoint.delete} run=${() => deleteEndpoint(id)} close=${close} />`}
     ${secret && html`<${Secret} title=${t.endpoint.rotate} secret=${secret} text=${t.endpoint.rotated} close=${() => setSecret(null)} />`}
   <//>`;

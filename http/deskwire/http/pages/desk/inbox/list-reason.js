@@ -33,12 +33,12 @@ export function listReasons(row, filter, me, { team = "", time }) {
 }
 
 export const t = {
-  in: (/** @type {string} */ view) => `Why it is in “${view}”`, notIn: (/** @type {string} */ view) => `Why it is not in “${view}”`, all: "Every conversation that is not archived is in it.", travel: "Time travel",
+  in: (/** @type {string} */ view) => `Why it is in “${view}”`, notIn: (/** @type {string} */ view) => `Why it is not in “${view}”`, all: "It contains every conversation that is not archived.", travel: "Time travel",
   archived: "It is archived.", status: { OPEN: "It is open.", PENDING: "It is pending.", CLOSED: "It is closed." },
-  unassigned: "It is assigned to nobody.", assignedToYou: "It is assigned to you.", assignedTo: (/** @type {string} */ name) => `It is assigned to ${name}.`,
+  unassigned: "It is unassigned.", assignedToYou: "It is assigned to you.", assignedTo: (/** @type {string} */ name) => `It is assigned to ${name}.`,
   ofTeam: (/** @type {string} */ name) => `It is assigned to the team ${name}.`, notOfTeam: (/** @type {string} */ name) => `It is not assigned to the team ${name}.`,
-  unread: (/** @type {number} */ n) => `You have not seen ${n.toLocaleString()} of its messages.`, allSeen: "You have seen all of it.",
+  unread: (/** @type {number} */ n) => `It has ${n.toLocaleString()} unread messages.`, allSeen: "It has no unread messages.",
   tagged: (/** @type {string} */ tag) => `It has the tag ${tag}.`, notTagged: (/** @type {string} */ tag) => `It does not have the tag ${tag}.`,
-  snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`, notSnoozed: "It is not snoozed.", visible: "The contact sees it.", hidden: "The contact does not see it yet.",
-  waits: (/** @type {string} */ since) => `Its contact has waited for an answer since ${since}.`, answered: "Its contact does not wait for an answer.",
+  snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`, notSnoozed: "It is not snoozed.", visible: "The contact can see it.", hidden: "The contact can't see it yet.",
+  waits: (/** @type {string} */ since) => `Its contact has been waiting for a reply since ${since}.`, answered: "Its contact is not waiting for a reply.",
 };

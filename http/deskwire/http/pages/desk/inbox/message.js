@@ -95,7 +95,7 @@ function DeliveryStatus({ messages, seen, ours }) {
   if (!of.length && !heardBy.length && !ours) return null;
   const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && heardBy.length > late.length && html`<span>→ ${t.truth.confirmed(heardBy.length - late.length)}</span>`}`;
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}>${words}</button>`;
-  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.ms(ms)}`}</span>${of.length + heardBy.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
+  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(t.truth.ms(ms))}`}</span>${of.length + heardBy.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
 }
 
 const KEPT_REASONS = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
@@ -113,7 +113,7 @@ function OutgoingStatus({ out }) {
     return html`<div class="truth"><span class="fail"><${Icon} name="warn" /> ${t.truth.notAccepted}${out.problem?.detail ? `: ${out.problem.detail}` : ""}</span>
       <${Button} class="small" label=${t.truth.edit} press=${edit} /><${Button} class="small" kind="quiet" label=${t.truth.discard} press=${() => withdraw(out.key)} />${out.state === "refused" && html`<${Button} class="small" kind="quiet" label=${t.truth.retry} press=${() => resend(out.key)} />`}</div>`;
   }
-  if (out.state === "stored") return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${out.tookMs !== null && ` ${t.truth.ms(out.tookMs)}`}</span></div>`;
+  if (out.state === "stored") return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${out.tookMs !== null && ` ${t.truth.within(t.truth.ms(out.tookMs))}`}</span></div>`;
   if (out.state === "sending") return html`<div class="truth"><span><${Icon} name="spin" class="spin" /> ${t.truth.sending}</span></div>`;
   return html`<div class="truth"><span><${Icon} name="clock" /> ${out.waitsFor ? (KEPT_REASONS[out.waitsFor] ?? t.truth.kept) : t.truth.keptNext}</span>${out.waitsFor && html`<${Button} class="small" kind="quiet" label=${t.truth.edit} press=${edit} />`}</div>`;
 }

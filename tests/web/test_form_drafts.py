@@ -1,4 +1,4 @@
-"""What is half typed into a form is there again after the session's end or a reload, for its user alone."""
+"""Form input survives the session's end and a reload, for its user only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def half_a_ticket(desk: Desk) -> None:
     form.get_by_label("Priority").select_option("URGENT")
 
 
-def test_half_a_ticket_is_there_after_the_session_ended(grace: Desk) -> None:
+def test_form_survives_the_end_of_the_session(grace: Desk) -> None:
     page = grace.page
     half_a_ticket(grace)
     end_sessions(grace.stage, "grace@demo.example")
@@ -47,14 +47,14 @@ def test_half_a_ticket_is_there_after_the_session_ended(grace: Desk) -> None:
     expect(form.get_by_label("Title")).to_have_value("A parrot is missing")
     expect(form.get_by_label("Description")).to_have_value("It was blue, and confidential")
     expect(form.get_by_label("Priority")).to_have_value("URGENT")
-    form.get_by_role("button", name="Create it").click()
+    form.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="A parrot is missing")).to_be_visible()
     page.go_back()
     page.get_by_role("button", name="New ticket").first.click()
     expect(page.get_by_role("dialog").get_by_label("Title")).to_have_value("")
 
 
-def test_half_a_ticket_is_there_after_a_reload_and_gone_after_a_cancel(grace: Desk) -> None:
+def test_form_survives_reload_but_not_cancel(grace: Desk) -> None:
     page = grace.page
     half_a_ticket(grace)
     page.reload()
@@ -66,7 +66,7 @@ def test_half_a_ticket_is_there_after_a_reload_and_gone_after_a_cancel(grace: De
     assert page.evaluate("Object.keys(sessionStorage).filter(each => each.startsWith('deskwire.form'))") == []
 
 
-def test_words_typed_to_find_something_are_in_no_address(grace: Desk) -> None:
+def test_typed_filters_are_not_in_the_address(grace: Desk) -> None:
     page = grace.page
     page.get_by_role("searchbox").first.fill("Ada Secretson")
     page.get_by_role("searchbox").first.press("Enter")

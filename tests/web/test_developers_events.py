@@ -1,4 +1,4 @@
-"""The live log, stream consumers, and a conversation's past in the browser."""
+"""The live log, stream consumers and time travel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.web.harness.stage import PASSWORD, Stage
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service that these tests share: each has conversations of its own."""
+    """A service shared by these tests; each has its own conversations."""
     return shared_stage
 
 
@@ -29,7 +29,7 @@ def rows(page: Page, name: str = "Live log") -> Locator:
 
 @contextmanager
 def consuming(stage: Stage, consumer_id: str, channel: str) -> Iterator[None]:
-    """Hold a channel of the stream with a client that confirms what it is sent."""
+    """Hold a channel of the stream with a client that confirms its events."""
     socket = stage.background.enter(_held(stage, consumer_id, channel))
     try:
         yield
@@ -56,9 +56,7 @@ async def _held(
             await trio.aclose_forcefully(socket._stream)
 
 
-def test_the_live_log_shows_events_as_they_come_and_holds_them_while_it_is_paused(
-    desk: Desk, stage: Stage
-) -> None:
+def test_live_log_shows_events_and_can_be_paused(desk: Desk, stage: Stage) -> None:
     one = stage.converse("log", "Before.", name="Lola Log")
     desk.sign_in()
     desk.page.get_by_role("link", name="Live log").click()
@@ -69,13 +67,13 @@ def test_the_live_log_shows_events_as_they_come_and_holds_them_while_it_is_pause
     stage.say(one, "While it is paused.")
     expect(desk.page.get_by_role("status").filter(has_text="paused, 1 new")).to_be_visible()
     expect(rows(desk.page).filter(has_text="While it is paused.")).to_have_count(0)
-    desk.page.get_by_role("button", name="Go on").click()
+    desk.page.get_by_role("button", name="Resume").click()
     expect(rows(desk.page).first).to_contain_text("While it is paused.")
     ids = desk.page.evaluate("[...document.querySelectorAll('tbody time')].map(each => each.dateTime)")
     assert ids == sorted(ids, reverse=True)
 
 
-def test_the_log_is_filtered_by_type_and_conversation_in_its_address(desk: Desk, stage: Stage) -> None:
+def test_live_log_filters_are_in_the_address(desk: Desk, stage: Stage) -> None:
     one, two = stage.converse("type", "Only mine."), stage.converse("type-2", "Not mine.")
     desk.sign_in()
     desk.open(f"/desk/events?conversation={one['id']}&types=message.created")
@@ -89,7 +87,7 @@ def test_the_log_is_filtered_by_type_and_conversation_in_its_address(desk: Desk,
     expect(desk.page).to_have_url(re.compile(r"types=conversation\.created"))
 
 
-def test_an_event_of_the_log_shows_what_was_sent_and_what_became_of_it(desk: Desk, stage: Stage) -> None:
+def test_event_dialog_shows_data_and_deliveries(desk: Desk, stage: Stage) -> None:
     stage.endpoint("crm")
     one = stage.converse("reached", "Who has it?")
     desk.sign_in()
@@ -97,7 +95,7 @@ def test_an_event_of_the_log_shows_what_was_sent_and_what_became_of_it(desk: Des
     rows(desk.page).filter(has_text="message.created").get_by_role("button").click()
     dialog = desk.page.get_by_role("dialog", name="message.created")
     expect(dialog).to_contain_text('"text": "Who has it?"')
-    expect(dialog).to_contain_text("What became of it")
+    expect(dialog).to_contain_text("Deliveries")
     expect(dialog).to_contain_text("crm")
     expect(desk.page).to_have_url(re.compile("event=evt_"))
     desk.page.reload()
@@ -107,7 +105,7 @@ def test_an_event_of_the_log_shows_what_was_sent_and_what_became_of_it(desk: Des
     expect(desk.page).not_to_have_url(re.compile("event="))
 
 
-def test_consumers_are_shown_with_their_lag_and_ended(desk: Desk, stage: Stage) -> None:
+def test_consumers_show_their_lag_and_can_be_ended(desk: Desk, stage: Stage) -> None:
     one = stage.converse("heard", "Do you hear me?", name="Hera Heard")
     with consuming(stage, "mirror-1", f"private-conversation-{one['id']}"):
         desk.sign_in()
@@ -121,7 +119,7 @@ def test_consumers_are_shown_with_their_lag_and_ended(desk: Desk, stage: Stage) 
         expect(row).to_contain_text("not connected")
 
 
-def test_a_message_tells_which_stream_consumer_lacks_it(desk: Desk, stage: Stage) -> None:
+def test_message_shows_consumers_that_lack_it(desk: Desk, stage: Stage) -> None:
     one = stage.converse("consumer", "First.", name="Cora Consumer")
     with consuming(stage, "mirror-2", f"private-conversation-{one['id']}"):
         pass
@@ -130,8 +128,8 @@ def test_a_message_tells_which_stream_consumer_lacks_it(desk: Desk, stage: Stage
     desk.converse("Cora Consumer")
     expect(desk.log).to_contain_text("mirror-2 is not connected")
     desk.log.get_by_role("button", name=re.compile("mirror-2")).last.click()
-    receipts = desk.page.get_by_label("Who got this message")
-    expect(receipts).to_contain_text("mirror-2 is not connected and does not have it")
+    receipts = desk.page.get_by_label("Delivery of this message")
+    expect(receipts).to_contain_text("mirror-2 is not connected and has not confirmed it")
     with consuming(stage, "mirror-2", f"private-conversation-{one['id']}"):
         expect(receipts).to_contain_text("mirror-2 has confirmed it")
 
@@ -140,7 +138,7 @@ def past(desk: Desk) -> Locator:
     return desk.page.get_by_role("list", name="Messages").get_by_role("listitem")
 
 
-def test_a_conversation_is_shown_as_it_was_behind_each_event(desk: Desk, stage: Stage) -> None:
+def test_time_travel_shows_the_conversation_at_each_event(desk: Desk, stage: Stage) -> None:
     one = stage.converse("travel", "First.", "Second.", name="Tara Travel")
     path = f"/conversations/{one['id']}"
     stage.owner.patch(
@@ -149,7 +147,7 @@ def test_a_conversation_is_shown_as_it_was_behind_each_event(desk: Desk, stage: 
     stage.owner.post(f"{path}/close").raise_for_status()
     desk.sign_in()
     desk.open(f"/desk/history/{one['id']}")
-    expect(desk.page.get_by_role("heading", level=2, name="As it is now")).to_be_visible()
+    expect(desk.page.get_by_role("heading", level=2, name="Present")).to_be_visible()
     expect(past(desk)).to_have_count(2)
     moments = desk.page.locator(".moments li")
     expect(moments.filter(has_text="Closed by an agent")).to_contain_text("by Demo owner")
@@ -158,20 +156,20 @@ def test_a_conversation_is_shown_as_it_was_behind_each_event(desk: Desk, stage: 
     slider.focus()
     for _ in range(3):
         desk.page.keyboard.press("ArrowLeft")
-    expect(desk.page.get_by_role("heading", level=2, name="As it was behind event 2")).to_be_visible()
+    expect(desk.page.get_by_role("heading", level=2, name="As of event 2")).to_be_visible()
     expect(past(desk)).to_have_count(1)
     expect(desk.page.locator("dd").filter(has_text="open").first).to_contain_text("now closed")
     expect(desk.page.locator("dd").filter(has_text="now vip")).to_be_visible()
     expect(desk.page).to_have_url(re.compile("at=2"))
     desk.page.reload()
     expect(past(desk)).to_have_count(1)
-    desk.page.get_by_role("button", name="Back to now").click()
+    desk.page.get_by_role("button", name="Back to present").click()
     expect(past(desk)).to_have_count(2)
     stage.say(one, "Third, live.")
     expect(past(desk)).to_have_count(3)
 
 
-def test_the_past_of_a_conversation_is_reached_from_the_conversation(desk: Desk, stage: Stage) -> None:
+def test_conversation_links_to_time_travel(desk: Desk, stage: Stage) -> None:
     stage.endpoint("crm")
     one = stage.converse("reach", "Look back.", name="Rhea Reach")
     desk.sign_in()
@@ -181,9 +179,7 @@ def test_the_past_of_a_conversation_is_reached_from_the_conversation(desk: Desk,
     expect(desk.page).to_have_url(re.compile(f"/history/{one['id']}$"))
 
 
-def test_a_viewer_reads_the_past_and_the_log_and_has_nothing_to_change_there(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_viewer_can_only_read_events_and_history(window: Callable[..., Desk], stage: Stage) -> None:
     one = stage.converse("viewer", "Look, do not touch.")
     desk = window(stage)
     desk.sign_in(stage.person("Viola", "viewer"), PASSWORD)
@@ -195,15 +191,15 @@ def test_a_viewer_reads_the_past_and_the_log_and_has_nothing_to_change_there(
     expect(desk.page.get_by_role("link", name="Stream consumers")).to_have_count(0)
 
 
-def test_a_conversation_of_another_project_has_no_past_here(desk: Desk) -> None:
+def test_history_of_another_project_is_hidden(desk: Desk) -> None:
     desk.sign_in()
     desk.tolerated.append(NETWORK)
     desk.open("/desk/history/cnv_00000000000000000000000000")
-    expect(desk.page.get_by_text("There is nothing here")).to_be_visible()
+    expect(desk.page.get_by_text("Not found")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_in_the_log_at_consumers_and_in_the_past(
+def test_axe_finds_nothing_on_events_consumers_and_history(
     window: Callable[..., Desk], stage: Stage, scheme: str
 ) -> None:
     one = stage.converse(f"axe-{scheme}", "First.", "Second.")
@@ -224,5 +220,5 @@ def test_axe_finds_nothing_in_the_log_at_consumers_and_in_the_past(
     expect(past(desk)).to_have_count(1)
     assert findings(desk.page) == []
     desk.open("/desk/history")
-    expect(rows(desk.page, "Lately").first).to_be_visible()
+    expect(rows(desk.page, "Recent").first).to_be_visible()
     assert findings(desk.page) == []

@@ -1,4 +1,4 @@
-"""A reply and a note are two texts: the words of one never become the other unless the agent asks for it."""
+"""Replies and notes have separate drafts, which are never mixed unless the agent asks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ INTERNAL = "internal: the customer is a pain"
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """One service for all: each test has a contact of its own."""
+    """A service shared by these tests; each has its own contact."""
     return shared_stage
 
 
 @pytest.fixture
 def ada(desk: Desk) -> dict[str, Any]:
-    """A conversation with Ada that is open."""
+    """An open conversation with Ada."""
     conversation = desk.stage.converse(f"ada {id(desk)}", "Hello!", name=f"Ada {id(desk)}")
     desk.sign_in()
     desk.converse(f"Ada {id(desk)}")
@@ -52,7 +52,7 @@ def _public(stage: Stage, conversation: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["mouse", "key"])
-def test_words_of_a_note_never_go_to_the_customer(desk: Desk, ada: dict[str, Any], how: str) -> None:
+def test_note_text_never_goes_to_the_customer(desk: Desk, ada: dict[str, Any], how: str) -> None:
     _switch(desk, "Note", how)
     desk.page.keyboard.type(INTERNAL)
     _switch(desk, "Reply", how)
@@ -65,7 +65,7 @@ def test_words_of_a_note_never_go_to_the_customer(desk: Desk, ada: dict[str, Any
 
 
 @pytest.mark.parametrize("how", ["mouse", "key"])
-def test_words_of_a_reply_never_become_a_note(desk: Desk, ada: dict[str, Any], how: str) -> None:
+def test_reply_text_never_becomes_a_note(desk: Desk, ada: dict[str, Any], how: str) -> None:
     desk.box.fill(PUBLIC)
     _switch(desk, "Note", how)
     expect(desk.box).to_have_value("")
@@ -77,7 +77,7 @@ def test_words_of_a_reply_never_become_a_note(desk: Desk, ada: dict[str, Any], h
     expect(desk.box).to_have_value(PUBLIC)
 
 
-def test_both_texts_are_there_after_a_reload(desk: Desk, ada: dict[str, Any]) -> None:
+def test_both_drafts_survive_a_reload(desk: Desk, ada: dict[str, Any]) -> None:
     desk.box.fill(PUBLIC)
     _switch(desk, "Note", "key")
     desk.page.keyboard.type(INTERNAL)
@@ -88,7 +88,7 @@ def test_both_texts_are_there_after_a_reload(desk: Desk, ada: dict[str, Any]) ->
     expect(desk.box).to_have_value(PUBLIC)
 
 
-def test_undo_of_the_browser_brings_no_words_of_the_other_text(desk: Desk, ada: dict[str, Any]) -> None:
+def test_browser_undo_never_mixes_the_two_drafts(desk: Desk, ada: dict[str, Any]) -> None:
     _switch(desk, "Note", "key")
     desk.page.keyboard.type(INTERNAL)
     _switch(desk, "Reply", "mouse")
@@ -97,7 +97,7 @@ def test_undo_of_the_browser_brings_no_words_of_the_other_text(desk: Desk, ada: 
     expect(desk.box).to_have_value("")
 
 
-def test_a_text_becomes_the_other_only_when_that_is_asked_for(desk: Desk, ada: dict[str, Any]) -> None:
+def test_draft_changes_mode_only_on_request(desk: Desk, ada: dict[str, Any]) -> None:
     _switch(desk, "Note", "mouse")
     desk.page.keyboard.type("The parcel is in Oslo.")
     desk.page.get_by_role("button", name="Use as reply").click()
@@ -112,7 +112,7 @@ def test_a_text_becomes_the_other_only_when_that_is_asked_for(desk: Desk, ada: d
     assert _public(desk.stage, ada) == ["Hello!"]
 
 
-def test_a_text_that_is_used_as_the_other_keeps_the_words_there(desk: Desk, ada: dict[str, Any]) -> None:
+def test_mode_change_keeps_the_existing_draft(desk: Desk, ada: dict[str, Any]) -> None:
     desk.box.fill("Dear Ada,")
     _switch(desk, "Note", "mouse")
     desk.page.keyboard.type("it is in Oslo.")
@@ -145,7 +145,7 @@ def test_files_of_a_note_stay_with_the_note(desk: Desk, ada: dict[str, Any]) -> 
     assert [each["name"] for each in note["attachments"]] == ["internal.txt"]
 
 
-def test_a_snippet_goes_into_the_text_that_is_shown(desk: Desk, ada: dict[str, Any]) -> None:
+def test_snippet_goes_into_the_shown_draft(desk: Desk, ada: dict[str, Any]) -> None:
     body = {"shortcut": f"where{id(desk)}", "title": "Where", "text": "Where is it?"}
     desk.stage.owner.post("/snippets", json=body).raise_for_status()
     _switch(desk, "Note", "key")
@@ -157,7 +157,7 @@ def test_a_snippet_goes_into_the_text_that_is_shown(desk: Desk, ada: dict[str, A
     expect(desk.box).to_have_value("")
 
 
-def test_a_draft_of_another_conversation_is_never_shown(desk: Desk, ada: dict[str, Any]) -> None:
+def test_draft_of_another_conversation_is_never_shown(desk: Desk, ada: dict[str, Any]) -> None:
     other = f"Bea {id(desk)}"
     desk.stage.converse(f"bea {id(desk)}", "Good day", name=other)
     desk.page.get_by_role("button", name=re.compile("1 new")).click()
@@ -173,7 +173,7 @@ def test_a_draft_of_another_conversation_is_never_shown(desk: Desk, ada: dict[st
         expect(desk.box).to_have_value("For Bea alone")
 
 
-def test_a_refused_note_comes_back_as_a_note(desk: Desk, ada: dict[str, Any]) -> None:
+def test_refused_note_returns_as_a_note(desk: Desk, ada: dict[str, Any]) -> None:
     desk.tolerated.append("Failed to load resource")
     desk.page.route(
         "**/messages", lambda route: route.fulfill(status=422, json={"code": "invalid", "detail": "No."})

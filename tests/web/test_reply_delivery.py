@@ -1,4 +1,4 @@
-"""Nothing that is written is lost, nothing is there twice, and the page shows what is stored."""
+"""Replies are neither lost nor duplicated, and the page shows the stored state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.web.harness.stage import PASSWORD, Stage
 AWAY_EVENTS = 10_000
 
 
-def test_a_reply_written_offline_is_there_once_when_the_connection_is_back(desk: Desk) -> None:
+def test_offline_reply_is_sent_once(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -24,12 +24,12 @@ def test_a_reply_written_offline_is_there_once_when_the_connection_is_back(desk:
     desk.reply("I am looking into it.")
     expect(desk.log.locator(".truth").last).to_contain_text("Will send when you're back online")
     desk.context.set_offline(False)
-    expect(desk.log.locator(".truth").last).to_contain_text("on disk")
+    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
     expect(desk.said("I am looking into it.")).to_have_count(1)
     assert desk.stage.messages(conversation) == ["Hello!", "I am looking into it."]
 
 
-def test_what_is_kept_survives_a_reload_and_is_sent_once(desk: Desk) -> None:
+def test_outbox_survives_a_reload_and_sends_once(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -41,11 +41,11 @@ def test_what_is_kept_survives_a_reload_and_is_sent_once(desk: Desk) -> None:
     desk.page.unroute("**/messages")
     desk.page.reload()
     expect(desk.said("Kept over a reload.")).to_have_count(1)
-    expect(desk.log.locator(".truth").last).to_contain_text("on disk")
+    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
     assert desk.stage.messages(conversation) == ["Hello!", "Kept over a reload."]
 
 
-def test_an_answer_that_is_lost_on_its_way_back_makes_no_second_reply(desk: Desk) -> None:
+def test_lost_response_makes_no_second_reply(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -61,13 +61,13 @@ def test_an_answer_that_is_lost_on_its_way_back_makes_no_second_reply(desk: Desk
 
     desk.page.route("**/messages", lose)
     desk.reply("Once.")
-    expect(desk.log.locator(".truth").last).to_contain_text("on disk")
+    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
     expect(desk.said("Once.")).to_have_count(1)
     assert lost == [200]
     assert desk.stage.messages(conversation) == ["Hello!", "Once."]
 
 
-def test_the_service_is_killed_again_and_again_while_replies_are_sent(desk: Desk) -> None:
+def test_replies_survive_repeated_kills_of_the_service(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -87,7 +87,7 @@ def test_the_service_is_killed_again_and_again_while_replies_are_sent(desk: Desk
     assert desk.stage.messages(conversation) == ["Hello!", *written]
 
 
-def test_an_hour_away_with_ten_thousand_events_is_made_up_without_a_reload(desk: Desk) -> None:
+def test_ten_thousand_missed_events_arrive_without_a_reload(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -106,11 +106,11 @@ def test_an_hour_away_with_ten_thousand_events_is_made_up_without_a_reload(desk:
     assert desk.page.evaluate("window.here") == "not loaded anew"
     decide = desk.page.get_by_role(
         "button", name="Send anyway"
-    )  # the customer wrote meanwhile: the agent decides
+    )  # the customer wrote in the meantime: the agent decides
     expect(decide).to_be_visible()
     decide.click()
     expect(desk.said("Written while away.")).to_have_count(1)
-    expect(desk.log.locator(".truth").last).to_contain_text("on disk")
+    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
     assert desk.stage.messages(conversation) == ["Hello!", "Are you still there?", "Written while away."]
     shown = desk.rows()
     fresh = desk.context.new_page()
@@ -122,7 +122,7 @@ def test_an_hour_away_with_ten_thousand_events_is_made_up_without_a_reload(desk:
     loaded.eventually(loaded.rows, shown)
 
 
-def test_two_agents_reply_at_once_and_one_is_asked(window: Callable[..., Desk], stage: Stage) -> None:
+def test_concurrent_reply_asks_the_second_agent(window: Callable[..., Desk], stage: Stage) -> None:
     conversation = stage.converse("u1", "Where is my order?", name="Ada")
     grace, ken = window(stage), window(stage)
     ken.tolerated.append(NETWORK)  # the refusal
@@ -133,13 +133,13 @@ def test_two_agents_reply_at_once_and_one_is_asked(window: Callable[..., Desk], 
         expect(desk.said("Where is my order?")).to_be_visible()
     expect(ken.page.locator(".thread-head")).to_contain_text("Grace views")
     grace.box.press_sequentially("It left")
-    expect(ken.page.locator(".thread-head")).to_contain_text("Grace writes")
+    expect(ken.page.locator(".thread-head")).to_contain_text("Grace is typing")
     ken.page.route("**/messages", lambda route: held.append(route))
     held: list[Route] = []
     ken.reply("No idea.")
     ken.page.wait_for_timeout(200)
     grace.reply("It left us today.")
-    expect(grace.log.locator(".truth").last).to_contain_text("on disk")
+    expect(grace.log.locator(".truth").last).to_contain_text("Saved")
     held.pop().continue_()
     moved = ken.page.get_by_role("alert")
     expect(moved).to_contain_text("Grace wrote before you")
@@ -150,7 +150,7 @@ def test_two_agents_reply_at_once_and_one_is_asked(window: Callable[..., Desk], 
     assert stage.messages(conversation) == ["Where is my order?", "It left us today."]
 
 
-def test_a_session_that_ends_keeps_what_was_written(window: Callable[..., Desk], stage: Stage) -> None:
+def test_ended_session_keeps_the_draft(window: Callable[..., Desk], stage: Stage) -> None:
     conversation = stage.converse("u1", "Hello!", name="Ada")
     email = stage.person("Grace", "agent")
     desk = window(stage)
@@ -168,13 +168,11 @@ def test_a_session_that_ends_keeps_what_was_written(window: Callable[..., Desk],
     expect(dialog).to_have_count(0)
     expect(desk.box).to_have_value("Half a sen")
     desk.reply("Half a sentence more.")
-    expect(desk.log.locator(".truth").last).to_contain_text("on disk")
+    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
     assert stage.messages(conversation) == ["Hello!", "Half a sentence more."]
 
 
-def test_a_role_that_is_lost_while_looking_is_said_and_keeps_the_text(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_lost_role_is_reported_and_keeps_the_draft(window: Callable[..., Desk], stage: Stage) -> None:
     stage.converse("u1", "Hello!", name="Ada")
     desk = window(stage)
     desk.tolerated.append(NETWORK)
@@ -193,9 +191,7 @@ def test_a_role_that_is_lost_while_looking_is_said_and_keeps_the_text(
 
 
 @pytest.mark.parametrize(("how", "why"), [("deleted", "deleted it"), ("erased", "Its contact was erased")])
-def test_a_conversation_that_goes_while_it_is_open_says_why_and_gives_the_draft_back(
-    desk: Desk, how: str, why: str
-) -> None:
+def test_deleted_conversation_shows_reason_and_draft(desk: Desk, how: str, why: str) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -211,7 +207,7 @@ def test_a_conversation_that_goes_while_it_is_open_says_why_and_gives_the_draft_
     expect(desk.row("Ada")).to_have_count(0)
 
 
-def test_eight_tabs_of_a_browser_are_live_and_what_is_kept_goes_out_once(desk: Desk) -> None:
+def test_eight_tabs_share_one_outbox(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -237,16 +233,14 @@ def test_eight_tabs_of_a_browser_are_live_and_what_is_kept_goes_out_once(desk: D
         expect(tab.said("Thank you all")).to_be_visible()
 
 
-def test_who_signs_in_next_on_the_same_computer_finds_nothing_of_the_one_before(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_next_user_of_the_computer_finds_no_data(window: Callable[..., Desk], stage: Stage) -> None:
     stage.converse("u1", "Hello!", name="Ada")
     desk = window(stage)
     desk.sign_in(stage.person("Grace", "agent"), PASSWORD)
     desk.converse("Ada")
     desk.box.fill("A draft of Grace")
     desk.page.get_by_role("button", name=re.compile("You and your settings")).click()
-    desk.tolerated.append(NETWORK)  # a call that is under way is refused
+    desk.tolerated.append(NETWORK)  # a call in flight is refused
     desk.page.get_by_role("menuitem", name="Sign out").click()
     expect(desk.page.get_by_role("heading", name="Sign in to Deskwire")).to_be_visible()
     desk.sign_in(stage.person("Ken", "agent"), PASSWORD)

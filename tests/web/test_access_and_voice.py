@@ -1,4 +1,4 @@
-"""What the pages of this group show of another project, which is nothing, and speech in the box of replies."""
+"""Isolation of surveys and workflows between projects, and voice replies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.sockets.model_server import ModelServer, model_server
 from tests.web.harness.axe import findings
 from tests.web.harness.background import Background
 from tests.web.harness.desk import NETWORK, Desk, opened
-from tests.web.harness.learning import survey, workflow
+from tests.web.harness.insights import survey, workflow
 from tests.web.harness.stage import Stage, staged
 
 _SPEAKS = (
@@ -25,7 +25,7 @@ _SPEAKS = (
 )
 
 
-def test_surveys_and_workflows_of_another_project_are_not_there(desk: Desk, stage: Stage) -> None:
+def test_surveys_and_workflows_of_other_projects_are_hidden(desk: Desk, stage: Stage) -> None:
     places = [
         f"surveys/{survey(stage, 'Of the demo')['id']}",
         f"workflows/{workflow(stage, 'Of the demo')['id']}",
@@ -39,28 +39,26 @@ def test_surveys_and_workflows_of_another_project_are_not_there(desk: Desk, stag
     desk.page.get_by_role("menuitemradio", name="Elsewhere").click()
     for place in places:
         desk.open(f"/desk/{place}")
-        expect(desk.page.get_by_text("There is nothing here")).to_be_visible()
+        expect(desk.page.get_by_text("Not found")).to_be_visible()
         expect(desk.page.get_by_text("Of the demo")).to_have_count(0)
 
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    """A model on a real socket."""
+    """A speech model on a real socket."""
     with Background() as background:
         yield background.enter(model_server())
 
 
 @pytest.fixture
 def speaking(browser: Browser) -> Iterator[Browser]:
-    """A browser with a microphone that beeps, and that may be used."""
+    """A browser with a permitted microphone that beeps."""
     launched = browser.browser_type.launch(executable_path=CHROMIUM, args=_SPEAKS)
     yield launched
     launched.close()
 
 
-def test_what_is_said_becomes_a_draft_in_the_box_and_nothing_is_sent(
-    tmp_path: Path, model: ModelServer, speaking: Browser
-) -> None:
+def test_voice_becomes_a_draft_and_is_not_sent(tmp_path: Path, model: ModelServer, speaking: Browser) -> None:
     settings = {"DESKWIRE_MODEL_URL": model.url, "DESKWIRE_MODEL_NAME": "voice-1"}
     with staged(tmp_path, **settings) as stage, opened(speaking, stage) as desk:
         conversation = stage.converse("voice", "Where is my parcel?", name="Vic Voice")
@@ -82,7 +80,7 @@ def test_what_is_said_becomes_a_draft_in_the_box_and_nothing_is_sent(
         assert audio["input_audio"]["format"] == "wav"
         model.answer({"transcript": "word for word"})
         desk.page.get_by_role("button", name="Speak a reply").click()
-        desk.page.get_by_role("combobox", name="Use it as").select_option("dictate")
+        desk.page.get_by_role("combobox", name="Use as").select_option("dictate")
         desk.page.get_by_role("button", name="Record").click()
         desk.page.wait_for_timeout(300)
         desk.page.get_by_role("button", name="Stop and use").click()
@@ -90,9 +88,7 @@ def test_what_is_said_becomes_a_draft_in_the_box_and_nothing_is_sent(
         assert len(model.asked[1]["messages"][1]["content"]) == 1, "dictation has no context"
 
 
-def test_a_service_without_a_model_says_so_and_keeps_what_was_written(
-    tmp_path: Path, speaking: Browser
-) -> None:
+def test_missing_voice_model_is_reported_and_keeps_the_draft(tmp_path: Path, speaking: Browser) -> None:
     with staged(tmp_path) as stage, opened(speaking, stage) as desk:
         stage.converse("mute", "Hello?", name="Max Mute")
         desk.sign_in()

@@ -1,4 +1,4 @@
-"""What the pages about surveys, workflows and texts are tried with, and what axe says of them."""
+"""Data and checks for the pages of surveys, workflows and translations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ FLOWS: Final[Sequence[Mapping[str, Any]]] = [
 
 
 def survey(stage: Stage, name: str, *answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a survey with these responses, and return it."""
+    """Create a survey with these responses, and return it."""
     body = {"name": name, "definition": DEFINITION}
     made: dict[str, Any] = stage.owner.post("/engagement/surveys", json=body).raise_for_status().json()
     for each in answers:
@@ -72,7 +72,7 @@ def survey(stage: Stage, name: str, *answers: Mapping[str, Any]) -> dict[str, An
 
 
 def workflow(stage: Stage, name: str, waiting: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Make a workflow that waits in these conversations, and return it."""
+    """Create a workflow that waits in these conversations, and return it."""
     body = {"name": name, "trigger": {"type": "manual"}, "flows": FLOWS}
     made: dict[str, Any] = stage.owner.post("/workflows", json=body).raise_for_status().json()
     for each in waiting:
@@ -94,10 +94,10 @@ def shown(desk: Desk, path: str, name: str) -> None:
 
 
 def viewer(desk: Desk, stage: Stage, name: str) -> None:
-    """Sign in as somebody who may only read."""
+    """Sign in as a viewer."""
     desk.sign_in(stage.person(name, "viewer"), PASSWORD)
 
 
 def fits(page: Page) -> None:
-    """Make sure that nothing has to be scrolled sideways."""
+    """Assert that the page needs no horizontal scrolling."""
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

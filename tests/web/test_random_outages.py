@@ -1,4 +1,4 @@
-"""Whatever happens, and however often the connection breaks meanwhile: the page shows what a fresh one would."""
+"""Random changes and outages: the page ends up equal to a freshly loaded one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class History:
         ]
 
     def step(self) -> None:
-        """Make one change; what the service refuses changes nothing."""
+        """Make one change; a refused one has no effect."""
         r, owner, s2s = self.random, self.stage.owner, self.stage.s2s
         one = r.choice(self.conversations)
         agents, backend = f"/conversations/{one['id']}", f"/s2s/conversations/{one['id']}"
@@ -75,7 +75,7 @@ def said(desk: Desk) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_page_that_lives_through_breaks_shows_what_a_fresh_one_does(desk: Desk, seed: int) -> None:
+def test_page_equals_a_fresh_one_after_random_outages(desk: Desk, seed: int) -> None:
     stage = desk.stage
     history = History(stage, seed)
     kept = history.conversations[0]
@@ -83,7 +83,7 @@ def test_a_page_that_lives_through_breaks_shows_what_a_fresh_one_does(desk: Desk
     desk.sign_in()
     desk.converse("Contact 0")
     expect(desk.said("Opening 0")).to_be_visible()
-    history.conversations.remove(kept)  # the open one is not deleted
+    history.conversations.remove(kept)  # the open conversation is not deleted
     for number in range(STEPS):
         if number % 5 == 0:
             stage.say(kept, f"Step {number}")

@@ -1,4 +1,4 @@
-"""The pages of workflows in the browser: picture, definition, try-out, runs, versions."""
+"""The pages of workflows: diagram, definition, try-out, runs and versions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from playwright.sync_api import expect
 
 from tests.web.harness.axe import SCHEMES, findings
 from tests.web.harness.desk import NETWORK, Desk
-from tests.web.harness.learning import FLOWS, fits, head, shown, viewer, workflow
+from tests.web.harness.insights import FLOWS, fits, head, shown, viewer, workflow
 from tests.web.harness.stage import Stage
 
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service that these tests share: each has workflows of its own."""
+    """A service shared by these tests; each has its own workflows."""
     return shared_stage
 
 
-def test_the_picture_shows_where_ways_lead_and_what_waits_where(desk: Desk, stage: Stage) -> None:
+def test_diagram_shows_exits_and_waiting_runs(desk: Desk, stage: Stage) -> None:
     waiting = [stage.converse(f"picture-{number}") for number in range(2)]
     made = workflow(stage, "Pictured", waiting)
     desk.sign_in()
@@ -28,7 +28,7 @@ def test_the_picture_shows_where_ways_lead_and_what_waits_where(desk: Desk, stag
     page = desk.page
     main = page.get_by_role("listitem", name="Flow main")
     expect(main.locator(".step").nth(1)).to_contain_text("2 wait, since")
-    expect(main).to_contain_text("begins here")
+    expect(main).to_contain_text("starts here")
     main.get_by_role("link", name="→ order").press("Enter")
     expect(page.get_by_role("listitem", name="Flow order")).to_be_focused()
     page.get_by_role("link", name="Runs").click()
@@ -37,7 +37,7 @@ def test_the_picture_shows_where_ways_lead_and_what_waits_where(desk: Desk, stag
     expect(desk.log).to_contain_text("What is it about?")
 
 
-def test_a_try_out_is_answered_by_keyboard_alone_and_touches_nothing(desk: Desk, stage: Stage) -> None:
+def test_keyboard_answers_a_try_out_that_stores_nothing(desk: Desk, stage: Stage) -> None:
     made = workflow(stage, "Tried")
     desk.sign_in()
     shown(desk, f"workflows/{made['id']}?part=try", "Tried")
@@ -58,12 +58,12 @@ def test_a_try_out_is_answered_by_keyboard_alone_and_touches_nothing(desk: Desk,
     expect(course).to_contain_text("The conversation is closed.")
     expect(course.get_by_role("status")).to_contain_text("Completed")
     expect(page.get_by_role("region", name="Attributes")).to_contain_text('"topic": "order"')
-    page.get_by_role("button", name="One answer back").press("Enter")
+    page.get_by_role("button", name="Undo last answer").press("Enter")
     expect(page.get_by_label("Order number *")).to_be_visible()
     assert stage.owner.get(f"/workflows/{made['id']}/runs", params={"state": "ended"}).json()["items"] == []
 
 
-def test_flows_are_edited_with_their_problems_tried_and_published(desk: Desk, stage: Stage) -> None:
+def test_flows_are_edited_tried_and_published(desk: Desk, stage: Stage) -> None:
     made = workflow(stage, "Edited")
     desk.sign_in()
     shown(desk, f"workflows/{made['id']}?part=definition", "Edited")
@@ -91,7 +91,7 @@ def test_flows_are_edited_with_their_problems_tried_and_published(desk: Desk, st
     assert stage.owner.get(f"/workflows/{made['id']}").json()["flows"] == FLOWS
 
 
-def test_two_who_change_a_workflow_see_both_and_overwrite_nothing_unseen(desk: Desk, stage: Stage) -> None:
+def test_workflow_conflict_shows_both_versions(desk: Desk, stage: Stage) -> None:
     made = workflow(stage, "Renamed twice")
     path = f"/workflows/{made['id']}"
     desk.sign_in()
@@ -102,14 +102,14 @@ def test_two_who_change_a_workflow_see_both_and_overwrite_nothing_unseen(desk: D
     desk.page.get_by_role("textbox", name="Name").fill("Mine")
     stage.owner.patch(path, json={"name": "By a colleague"}).raise_for_status()
     desk.page.get_by_role("button", name="Save").click()
-    dialog = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
+    dialog = desk.page.get_by_role("dialog", name="Someone else changed this")
     expect(dialog.get_by_role("row").filter(has_text="By a colleague")).to_contain_text("Mine")
     dialog.get_by_role("button", name="Keep theirs").click()
     head(desk.page, "By a colleague")
     assert stage.owner.get(path).json()["name"] == "By a colleague"
 
 
-def test_a_run_that_could_not_go_on_says_why(desk: Desk, stage: Stage) -> None:
+def test_stopped_run_shows_its_reason(desk: Desk, stage: Stage) -> None:
     team = stage.owner.post("/teams", json={"name": "Short lived"}).raise_for_status().json()
     give = {"id": 1, "type": "assign", "assignee": {"type": "team", "id": team["id"]}}
     body = {"name": "Stopped", "trigger": {"type": "manual"}, "flows": [{"id": "main", "actions": [give]}]}
@@ -120,13 +120,13 @@ def test_a_run_that_could_not_go_on_says_why(desk: Desk, stage: Stage) -> None:
     stage.s2s.post(path, json={"workflowId": made["id"]}).raise_for_status()
     desk.sign_in()
     shown(desk, f"workflows/{made['id']}", "Stopped")
-    expect(desk.page.get_by_text("The team or user that it assigns to no longer exists.")).to_be_visible()
+    expect(desk.page.get_by_text("The assigned team or user no longer exists.")).to_be_visible()
     desk.page.get_by_role("link", name="Show them").click()
     row = desk.page.get_by_role("row").filter(has_text=conversation["id"])
     expect(row).to_contain_text("no longer exists")
 
 
-def test_a_workflow_is_made_and_deleted(desk: Desk, stage: Stage) -> None:
+def test_workflow_is_created_and_deleted(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     shown(desk, "workflows", "Workflows")
     page = desk.page
@@ -140,15 +140,13 @@ def test_a_workflow_is_made_and_deleted(desk: Desk, stage: Stage) -> None:
     page.get_by_role("button", name="Manage").click()
     page.get_by_role("menuitem", name="Delete the workflow").click()
     dialog = page.get_by_role("dialog", name="Delete the workflow")
-    expect(dialog).to_contain_text("it goes on to its end there")
+    expect(dialog).to_contain_text("they continue to their end")
     dialog.get_by_role("button", name="Delete the workflow").click()
     head(page, "Workflows")
     assert "By a click" not in [each["name"] for each in stage.owner.get("/workflows").json()["items"]]
 
 
-def test_a_viewer_sees_and_tries_workflows_and_has_no_control_that_writes(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_viewer_can_only_read_and_try_workflows(window: Callable[..., Desk], stage: Stage) -> None:
     made = workflow(stage, "To look at")
     desk = window(stage)
     viewer(desk, stage, "Viola")
@@ -164,9 +162,7 @@ def test_a_viewer_sees_and_tries_workflows_and_has_no_control_that_writes(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_on_the_pages_of_workflows(
-    window: Callable[..., Desk], stage: Stage, scheme: str
-) -> None:
+def test_axe_finds_nothing_on_workflows(window: Callable[..., Desk], stage: Stage, scheme: str) -> None:
     made = workflow(stage, f"Accessible {scheme}", [stage.converse(f"axe-{scheme}")])
     desk = window(stage, **SCHEMES[scheme])
     desk.sign_in()
@@ -181,9 +177,7 @@ def test_axe_finds_nothing_on_the_pages_of_workflows(
     assert findings(desk.page) == []
 
 
-def test_the_pages_of_workflows_need_no_scrolling_sideways_at_320_pixels(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_workflows_fit_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
     made = workflow(stage, "Narrow", [stage.converse("narrow")])
     desk = window(stage, viewport={"width": 320, "height": 640})
     desk.sign_in()

@@ -1,4 +1,4 @@
-"""The pages of surveys in the browser: figures, responses, definition with its problems, versions."""
+"""The pages of surveys: figures, responses, definition and versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from tests.web.harness.axe import SCHEMES, findings
 from tests.web.harness.desk import NETWORK, Desk
-from tests.web.harness.learning import DEFINITION, fits, head, shown, survey, viewer
+from tests.web.harness.insights import DEFINITION, fits, head, shown, survey, viewer
 from tests.web.harness.stage import Stage
 
 ANSWERS = (
@@ -24,11 +24,11 @@ ANSWERS = (
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service that these tests share: each has surveys of its own."""
+    """A service shared by these tests; each has its own surveys."""
     return shared_stage
 
 
-def test_a_survey_is_made_edited_and_published_by_keyboard_alone(desk: Desk, stage: Stage) -> None:
+def test_keyboard_creates_edits_and_publishes_a_survey(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     shown(desk, "surveys", "Surveys")
     page, keyboard = desk.page, desk.page.keyboard
@@ -62,7 +62,7 @@ def test_a_survey_is_made_edited_and_published_by_keyboard_alone(desk: Desk, sta
     expect(page.get_by_role("dialog", name="Version 1")).to_contain_text('"type": "nps"')
 
 
-def test_a_text_that_is_no_json_says_on_which_line_and_is_not_sent(desk: Desk, stage: Stage) -> None:
+def test_invalid_json_shows_its_line_and_is_not_sent(desk: Desk, stage: Stage) -> None:
     made = survey(stage, "Broken text")
     desk.sign_in()
     shown(desk, f"surveys/{made['id']}?part=definition", "Broken text")
@@ -76,7 +76,7 @@ def test_a_text_that_is_no_json_says_on_which_line_and_is_not_sent(desk: Desk, s
     assert [url for url in calls if url.endswith("/validate")] == []
 
 
-def test_two_who_edit_a_definition_see_both_and_overwrite_nothing_unseen(desk: Desk, stage: Stage) -> None:
+def test_definition_conflict_shows_both_versions(desk: Desk, stage: Stage) -> None:
     made = survey(stage, "Edited twice")
     path = f"/engagement/surveys/{made['id']}"
     desk.sign_in()
@@ -88,7 +88,7 @@ def test_two_who_edit_a_definition_see_both_and_overwrite_nothing_unseen(desk: D
     body = {"definition": {**DEFINITION, "title": "Theirs"}}
     stage.owner.post(f"{path}/versions", json=body).raise_for_status()
     desk.page.get_by_role("button", name="Publish version 2").click()
-    dialog = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
+    dialog = desk.page.get_by_role("dialog", name="Someone else changed this")
     expect(dialog).to_contain_text('"title": "Theirs"')
     expect(dialog).to_contain_text('"title": "Mine"')
     assert stage.owner.get(path).json()["definition"]["title"] == "Theirs"
@@ -98,7 +98,7 @@ def test_two_who_edit_a_definition_see_both_and_overwrite_nothing_unseen(desk: D
     assert (found["version"], found["definition"]["title"]) == (3, "Mine")
 
 
-def test_figures_are_drawn_can_be_read_as_a_table_and_insights_are_computed(desk: Desk, stage: Stage) -> None:
+def test_figures_have_a_chart_a_table_and_insights(desk: Desk, stage: Stage) -> None:
     made = survey(stage, "With answers", *ANSWERS, *ANSWERS)
     desk.sign_in()
     shown(desk, f"surveys/{made['id']}", "With answers")
@@ -109,7 +109,7 @@ def test_figures_are_drawn_can_be_read_as_a_table_and_insights_are_computed(desk
     page.get_by_role("button", name="As a table").first.click()
     expect(page.get_by_role("row").filter(has_text="33.3")).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="Pro")).to_contain_text("4")
-    expect(page.get_by_text("No insights are stored yet")).to_be_visible()
+    expect(page.get_by_text("No insights yet")).to_be_visible()
     page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_text("6 responses. NPS 33.3")).to_be_visible()
     late = page.get_by_role("row").filter(has_text="late").first
@@ -146,11 +146,11 @@ def test_responses_are_filtered_read_exported_and_deleted(desk: Desk, stage: Sta
     gone = page.get_by_role("dialog", name="Delete this response")
     expect(gone).to_contain_text("All answers of this response")
     gone.get_by_role("button", name="Delete this response").click()
-    expect(page.get_by_text("Nothing was found")).to_be_visible()
+    expect(page.get_by_text("No results")).to_be_visible()
     assert stage.owner.get(f"/engagement/surveys/{made['id']}").json()["responses"] == 3
 
 
-def test_a_survey_is_deleted_only_by_whoever_types_its_name(desk: Desk, stage: Stage) -> None:
+def test_deleting_a_survey_requires_its_name(desk: Desk, stage: Stage) -> None:
     made = survey(stage, "Short lived", *ANSWERS)
     desk.sign_in()
     shown(desk, f"surveys/{made['id']}", "Short lived")
@@ -166,9 +166,7 @@ def test_a_survey_is_deleted_only_by_whoever_types_its_name(desk: Desk, stage: S
     assert stage.owner.get(f"/engagement/surveys/{made['id']}").status_code == 404
 
 
-def test_a_viewer_reads_surveys_and_has_no_control_that_writes(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_viewer_can_only_read_surveys(window: Callable[..., Desk], stage: Stage) -> None:
     made = survey(stage, "To look at", *ANSWERS)
     desk = window(stage)
     viewer(desk, stage, "Vera")
@@ -182,9 +180,7 @@ def test_a_viewer_reads_surveys_and_has_no_control_that_writes(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_on_the_pages_of_surveys(
-    window: Callable[..., Desk], stage: Stage, scheme: str
-) -> None:
+def test_axe_finds_nothing_on_surveys(window: Callable[..., Desk], stage: Stage, scheme: str) -> None:
     made = survey(stage, f"Accessible {scheme}", *ANSWERS)
     desk = window(stage, **SCHEMES[scheme])
     desk.sign_in()
@@ -201,9 +197,7 @@ def test_axe_finds_nothing_on_the_pages_of_surveys(
     assert findings(desk.page) == []
 
 
-def test_the_pages_of_surveys_need_no_scrolling_sideways_at_320_pixels(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_surveys_fit_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
     made = survey(stage, "Narrow", *ANSWERS)
     desk = window(stage, viewport={"width": 320, "height": 640})
     desk.sign_in()

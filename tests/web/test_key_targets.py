@@ -1,4 +1,4 @@
-"""Keys act on what is on the screen, and say so where there is nothing."""
+"""Keys act on visible conversations only, and report if there are none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def three(desk: Desk) -> Desk:
 
 
 def close_others(stage: Stage, names: set[str]) -> None:
-    """Close what the demo has brought."""
+    """Close the demo's conversations."""
     items = stage.owner.get("/conversations", params={"limit": "100"}).json()["items"]
     for each in items:
         if each["contact"]["name"] not in names and each["status"] != "CLOSED":
@@ -34,7 +34,7 @@ def close_others(stage: Stage, names: set[str]) -> None:
 
 
 def statuses(stage: Stage) -> dict[str, str]:
-    """The status of each conversation, by its contact's name."""
+    """Return the status of each conversation, by its contact's name."""
     items = stage.owner.get("/conversations", params={"limit": "100"}).json()["items"]
     return {each["contact"]["name"]: each["status"] for each in items}
 
@@ -51,14 +51,14 @@ def move_to(desk: Desk, name: str) -> None:
 
 
 def open_row(desk: Desk, name: str) -> None:
-    """Open a row by keys and wait until the thread is there."""
+    """Open a row by keys, and wait for its thread."""
     move_to(desk, name)
     desk.page.keyboard.press("Enter")
     expect(desk.said(f"I am {name}")).to_be_visible()
 
 
 def read_ada(desk: Desk) -> None:
-    """Have the focus in the thread of a conversation with Ada."""
+    """Focus the thread of a conversation with Ada."""
     desk.stage.converse("ada", "I am Ada", name="Ada")
     desk.sign_in()
     desk.converse("Ada")
@@ -70,7 +70,7 @@ def active(desk: Desk) -> str:
     return str(desk.page.locator("[role=option].active .who").inner_text())
 
 
-def test_the_cursor_goes_to_the_next_row_when_its_conversation_leaves(three: Desk) -> None:
+def test_cursor_moves_on_when_its_row_leaves(three: Desk) -> None:
     open_row(three, "Bea")
     three.page.keyboard.press("a")
     expect(three.row("Bea")).to_have_count(0)
@@ -84,7 +84,7 @@ def test_the_cursor_goes_to_the_next_row_when_its_conversation_leaves(three: Des
     assert statuses(three.stage)["Bea"] == "OPEN"
 
 
-def test_a_key_without_a_row_on_the_screen_says_so(three: Desk) -> None:
+def test_key_without_a_visible_row_is_reported(three: Desk) -> None:
     for name in ("Cleo", "Bea", "Ada"):
         open_row(three, name)
         three.page.keyboard.press("a")
@@ -104,7 +104,7 @@ def test_a_key_without_a_row_on_the_screen_says_so(three: Desk) -> None:
     assert {statuses(three.stage)[name] for name in ("Ada", "Bea", "Cleo")} == {"OPEN"}
 
 
-def test_the_next_conversation_is_the_one_that_took_the_place(three: Desk) -> None:
+def test_next_conversation_continues_from_the_former_place(three: Desk) -> None:
     open_row(three, "Bea")
     three.page.keyboard.press("a")
     expect(three.row("Bea")).to_have_count(0)
@@ -112,11 +112,11 @@ def test_the_next_conversation_is_the_one_that_took_the_place(three: Desk) -> No
     expect(three.said("I am Ada")).to_be_visible()
 
 
-def test_a_selected_row_that_left_the_list_is_not_acted_on(three: Desk) -> None:
+def test_selected_row_that_left_is_no_target(three: Desk) -> None:
     for name in ("Ada", "Bea"):
         three.row(name).click(modifiers=["ControlOrMeta"])
     expect(three.page.get_by_role("toolbar", name=re.compile("2 selected"))).to_be_visible()
-    three.page.get_by_role("searchbox").hover()  # the list is held only while it is used
+    three.page.get_by_role("searchbox").hover()  # the order is held only while the list is in use
     three.page.locator(".thread").click()
     items = three.stage.owner.get("/conversations", params={"limit": "100"}).json()["items"]
     (ada,) = [each["id"] for each in items if each["contact"]["name"] == "Ada"]
@@ -130,7 +130,7 @@ def test_a_selected_row_that_left_the_list_is_not_acted_on(three: Desk) -> None:
     assert statuses(three.stage)["Ada"] == "OPEN"
 
 
-def test_a_hidden_selection_is_not_acted_on_while_searching(three: Desk) -> None:
+def test_hidden_selection_is_no_target_during_search(three: Desk) -> None:
     three.row("Ada").click(modifiers=["ControlOrMeta"])
     three.page.get_by_role("searchbox").fill("Cleo")
     found = three.page.get_by_role("button", name=re.compile("I am Cleo"))
@@ -142,7 +142,7 @@ def test_a_hidden_selection_is_not_acted_on_while_searching(three: Desk) -> None
     assert statuses(three.stage)["Ada"] == "OPEN"
 
 
-def test_a_row_that_was_scrolled_away_comes_back_before_a_key_acts(desk: Desk) -> None:
+def test_scrolled_away_row_is_shown_before_a_key_acts(desk: Desk) -> None:
     for number in range(30):
         desk.stage.converse(f"s{number}", f"I am number {number}", name=f"Contact {number:02}")
     desk.sign_in()
@@ -165,7 +165,7 @@ DELAY = "() => { const frame = requestAnimationFrame; window.requestAnimationFra
 
 
 @pytest.mark.parametrize(("key", "label"), [("r", "Reply to Ada"), ("n", "Write a note")])
-def test_keys_before_the_box_has_the_focus_are_text(desk: Desk, key: str, label: str) -> None:
+def test_keys_before_the_editor_has_focus_are_text(desk: Desk, key: str, label: str) -> None:
     read_ada(desk)
     desk.page.evaluate(DELAY)
     desk.page.keyboard.press(key)
@@ -203,7 +203,7 @@ def test_keys_typed_while_a_conversation_opens_are_text(desk: Desk) -> None:
         ("c", "dialog input"),
     ],
 )
-def test_keys_before_a_field_or_dialog_is_there_are_text(desk: Desk, key: str, field: str) -> None:
+def test_keys_before_a_dialog_opens_are_text(desk: Desk, key: str, field: str) -> None:
     read_ada(desk)
     desk.page.evaluate(DELAY)
     desk.page.keyboard.press(key)
@@ -212,7 +212,7 @@ def test_keys_before_a_field_or_dialog_is_there_are_text(desk: Desk, key: str, f
     assert statuses(desk.stage)["Ada"] == "OPEN"
 
 
-def test_escape_ends_the_wait_for_a_field(desk: Desk) -> None:
+def test_escape_ends_type_ahead(desk: Desk) -> None:
     read_ada(desk)
     desk.page.evaluate("() => { window.requestAnimationFrame = () => 0; }")
     desk.page.evaluate("() => { HTMLElement.prototype.focus = () => {}; }")
@@ -223,7 +223,7 @@ def test_escape_ends_the_wait_for_a_field(desk: Desk) -> None:
     desk.eventually(lambda: statuses(desk.stage)["Ada"], "CLOSED")
 
 
-def test_keys_before_the_actions_are_loaded_are_text(desk: Desk) -> None:
+def test_keys_before_actions_are_loaded_are_text(desk: Desk) -> None:
     desk.stage.converse("ada", "I am Ada", name="Ada")
     held: list[Route] = []
     desk.page.route("**/actions.js", lambda route: held.append(route))
@@ -240,7 +240,7 @@ def test_keys_before_the_actions_are_loaded_are_text(desk: Desk) -> None:
     assert statuses(desk.stage)["Ada"] == "OPEN"
 
 
-def test_enter_right_after_escape_opens_the_row_again(desk: Desk) -> None:
+def test_enter_after_escape_reopens_the_row(desk: Desk) -> None:
     read_ada(desk)
     desk.page.evaluate(DELAY)
     desk.page.keyboard.press("Escape")

@@ -1,4 +1,4 @@
-"""Everything is marked as read by one command, and what was closed before it was imported is not unread."""
+"""Marking all conversations as read. Conversations closed before their import are not unread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.web.harness.stage import Stage
 
 
 def bring_in(stage: Stage, status: str, names: list[str]) -> None:
-    """Import conversations of last year, each with a message of its contact."""
+    """Import last year's conversations, each with a message of its contact."""
     at = "2025-01-01T00:00:00Z"
     closed = {"closedAt": at} if status == "CLOSED" else {}
     records = []
@@ -25,7 +25,7 @@ def bring_in(stage: Stage, status: str, names: list[str]) -> None:
     stage.s2s.post("/s2s/import", content=lines, headers=headers).raise_for_status()
 
 
-def test_all_is_marked_as_read_by_a_command_and_undone(desk: Desk) -> None:
+def test_command_marks_all_as_read_and_undo_reverts_it(desk: Desk) -> None:
     desk.stage.converse("ada", "I am Ada", name="Ada")
     desk.sign_in()
     desk.view()
@@ -42,21 +42,21 @@ def test_all_is_marked_as_read_by_a_command_and_undone(desk: Desk) -> None:
     desk.page.keyboard.press("Control+k")
     desk.page.get_by_role("combobox").fill("mark all as read")
     desk.page.keyboard.press("Enter")
-    expect(desk.page.locator(".toasts")).to_contain_text("Everything is marked as read")
+    expect(desk.page.locator(".toasts")).to_contain_text("All conversations marked as read")
     expect(dots).to_have_count(0)
     desk.page.reload()
     expect(desk.row("I am Pia")).to_be_visible()
     expect(dots).to_have_count(0)
     desk.page.get_by_role("button", name="Any status").click()
     desk.page.get_by_role("menuitem", name="Mark all as read").click()
-    expect(desk.page.locator(".toasts")).to_contain_text("Everything is marked as read")
+    expect(desk.page.locator(".toasts")).to_contain_text("All conversations marked as read")
     desk.stage.converse("bea", "I am Bea", name="Bea")
     desk.page.get_by_role("heading", name="All").hover()
     expect(desk.row("I am Bea").locator(".dot.unread")).to_have_count(1)
     assert before >= 2
 
 
-def test_undo_makes_them_unread_again(desk: Desk) -> None:
+def test_undo_marks_conversations_unread_again(desk: Desk) -> None:
     desk.stage.converse("ada", "I am Ada", name="Ada")
     desk.sign_in()
     desk.view()

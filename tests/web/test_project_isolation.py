@@ -1,4 +1,4 @@
-"""What belongs to another project is not there, whatever address somebody opens."""
+"""Isolation between projects: an address of another project shows no data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.web.harness.hostile import FIRED, MARKUP
 from tests.web.harness.stage import Stage
 
 
-def test_an_address_of_another_project_shows_nothing_of_it(desk: Desk, stage: Stage) -> None:
+def test_address_of_another_project_shows_no_data(desk: Desk, stage: Stage) -> None:
     (organisation,) = stage.owner.get("/organisations").raise_for_status().json()["items"]
     made = stage.owner.post(f"/organisations/{organisation['id']}/projects", json={"name": "Elsewhere"})
     other = {"project": made.raise_for_status().json()["id"]}
@@ -23,11 +23,11 @@ def test_an_address_of_another_project_shows_nothing_of_it(desk: Desk, stage: St
     desk.tolerated.append(NETWORK)
     for place in (f"tickets/{ticket.json()['id']}", f"contacts/{conversation['contact']['id']}"):
         desk.open(f"/desk/{place}")
-        expect(desk.page.get_by_text("There is nothing here")).to_be_visible()
+        expect(desk.page.get_by_text("Not found")).to_be_visible()
         expect(desk.page.get_by_text("Their ")).to_have_count(0)
 
 
-def test_nothing_that_anybody_writes_becomes_markup_on_a_page(desk: Desk, stage: Stage) -> None:
+def test_user_input_never_becomes_markup_on_pages(desk: Desk, stage: Stage) -> None:
     conversation = stage.converse("hostile", MARKUP[0], name=MARKUP[1])
     contact = conversation["contact"]["id"]
     body = {"attributes": {"plan": MARKUP[0], MARKUP[3]: MARKUP[2]}, "tags": ["<b>tag</b>"]}

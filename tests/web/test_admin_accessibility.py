@@ -1,4 +1,4 @@
-"""Axe finds nothing on the pages that a project is run with (WCAG 2.2 AA), and none needs scrolling sideways."""
+"""Accessibility of the administration pages (WCAG 2.2 AA), and their layout at 320 pixels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLACES: Final = {
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service with one of each."""
+    """A service with one resource of each kind."""
     stage = shared_stage
     stage.endpoint("crm")
     conversation = stage.converse("u1", "Hello!", name="Ada", email="ada@example.org")
@@ -56,7 +56,7 @@ def stage(shared_stage: Stage) -> Stage:
 
 
 @pytest.mark.parametrize("window_kind", WINDOWS)
-def test_nothing_is_to_be_found_on_any_page_and_in_its_dialog(
+def test_axe_finds_nothing_on_admin_pages_and_dialogs(
     window: Callable[..., Desk], stage: Stage, window_kind: str
 ) -> None:
     desk = window(stage, reduced_motion="reduce", **WINDOWS[window_kind])

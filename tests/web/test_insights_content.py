@@ -11,13 +11,13 @@ from playwright.sync_api import expect
 
 from tests.web.harness.axe import SCHEMES, findings
 from tests.web.harness.desk import NETWORK, Desk
-from tests.web.harness.learning import fits, head, shown, viewer
+from tests.web.harness.insights import fits, head, shown, viewer
 from tests.web.harness.stage import Stage
 
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service that these tests share, with a project in three languages."""
+    """A service shared by these tests, with a project in three languages."""
     path = f"/projects/{shared_stage.demo['projectId']}"
     settings = {"languages": ["en", "de", "fr"], "primaryLanguage": "en"}
     shared_stage.owner.patch(path, json={"settings": settings}).raise_for_status()
@@ -37,7 +37,7 @@ def fields_of(stage: Stage, entry_id: str, language: str) -> dict[str, str]:
     return found
 
 
-def test_reports_are_drawn_by_day_and_listed_by_agent(desk: Desk, stage: Stage, tmp_path: Path) -> None:
+def test_reports_show_days_and_agents(desk: Desk, stage: Stage, tmp_path: Path) -> None:
     conversation = stage.converse("report", "Hello?")
     path = f"/conversations/{conversation['id']}/messages"
     stage.owner.post(path, json={"text": "Good day."}).raise_for_status()
@@ -62,9 +62,7 @@ def test_reports_are_drawn_by_day_and_listed_by_agent(desk: Desk, stage: Stage, 
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
-def test_what_is_missing_is_translated_one_after_the_other_by_keyboard_alone(
-    desk: Desk, stage: Stage
-) -> None:
+def test_keyboard_translates_missing_entries_in_turn(desk: Desk, stage: Stage) -> None:
     ids = [entry(stage, f"a/{name}", text=f"Text {name}", hint="A hint") for name in ("one", "two")]
     desk.sign_in()
     shown(desk, "translations?language=fr&q=a%2F", "Translations")
@@ -87,9 +85,7 @@ def test_what_is_missing_is_translated_one_after_the_other_by_keyboard_alone(
     expect(page.get_by_label("text, fr")).to_have_value("")
 
 
-def test_a_colleagues_translation_is_shown_beside_mine_before_it_is_replaced(
-    desk: Desk, stage: Stage
-) -> None:
+def test_translation_conflict_shows_both_versions(desk: Desk, stage: Stage) -> None:
     entry_id = entry(stage, "both", text="Pay")
     entry(stage, "both", "de", text="Zahlen")
     desk.sign_in()
@@ -98,7 +94,7 @@ def test_a_colleagues_translation_is_shown_beside_mine_before_it_is_replaced(
     desk.page.get_by_label("text, de").fill("Bezahlen")
     entry(stage, "both", "de", text="Jetzt zahlen")
     desk.page.get_by_role("button", name="Save").click()
-    dialog = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
+    dialog = desk.page.get_by_role("dialog", name="Someone else changed this")
     expect(dialog.get_by_role("row").filter(has_text="Jetzt zahlen")).to_contain_text("Bezahlen")
     assert fields_of(stage, entry_id, "de") == {"text": "Jetzt zahlen"}
     dialog.get_by_role("button", name="Save yours").click()
@@ -106,9 +102,7 @@ def test_a_colleagues_translation_is_shown_beside_mine_before_it_is_replaced(
     assert fields_of(stage, entry_id, "de") == {"text": "Bezahlen"}
 
 
-def test_of_two_first_texts_of_a_language_the_second_is_shown_beside_the_first(
-    desk: Desk, stage: Stage
-) -> None:
+def test_conflict_of_two_first_texts_shows_both(desk: Desk, stage: Stage) -> None:
     entry_id = entry(stage, "first", text="Pay")
     desk.sign_in()
     desk.tolerated.append(NETWORK)
@@ -117,7 +111,7 @@ def test_of_two_first_texts_of_a_language_the_second_is_shown_beside_the_first(
     field.fill("Bezahlen")
     entry(stage, "first", "de", text="Zahlen")
     save.click()
-    dialog = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
+    dialog = desk.page.get_by_role("dialog", name="Someone else changed this")
     expect(dialog.get_by_role("row").filter(has_text="Zahlen")).to_contain_text("Bezahlen")
     desk.page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
@@ -132,30 +126,30 @@ def test_of_two_first_texts_of_a_language_the_second_is_shown_beside_the_first(
     assert fields_of(stage, entry_id, "de") == {"text": "Jetzt bezahlen"}
 
 
-def test_a_new_entry_never_replaces_one_that_is_there(desk: Desk, stage: Stage) -> None:
+def test_new_entry_never_replaces_an_existing_one(desk: Desk, stage: Stage) -> None:
     entry_id = entry(stage, "taken", text="Already here")
     desk.sign_in()
     desk.tolerated.append(NETWORK)
     shown(desk, "translations", "Translations")
     desk.page.get_by_role("button", name="New entry").click()
     dialog = desk.page.get_by_role("dialog", name="New entry")
-    dialog.get_by_label("Id").fill("taken")
+    dialog.get_by_label("ID").fill("taken")
     dialog.get_by_label("Text, en").fill("Mine")
     dialog.get_by_role("button", name="Create").click()
-    both = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
+    both = desk.page.get_by_role("dialog", name="Someone else changed this")
     expect(both.get_by_role("row").filter(has_text="Already here")).to_contain_text("Mine")
     both.get_by_role("button", name="Keep theirs").click()
     head(desk.page, entry_id)
     assert fields_of(stage, entry_id, "en") == {"text": "Already here"}
 
 
-def test_an_entry_is_made_found_by_its_words_and_deleted(desk: Desk, stage: Stage) -> None:
+def test_entry_is_created_found_and_deleted(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     shown(desk, "translations?show=all", "Translations")
     page = desk.page
     page.get_by_role("button", name="New entry").click()
     dialog = page.get_by_role("dialog", name="New entry")
-    dialog.get_by_label("Id").fill("made.here")
+    dialog.get_by_label("ID").fill("made.here")
     dialog.get_by_label("Text, en").fill("Umbrella")
     dialog.get_by_role("button", name="Create").click()
     head(page, "statictranslation:made.here")
@@ -171,7 +165,7 @@ def test_an_entry_is_made_found_by_its_words_and_deleted(desk: Desk, stage: Stag
     assert stage.owner.get("/translations/entries/statictranslation:made.here").status_code == 404
 
 
-def test_memory_is_added_changed_and_forgotten(desk: Desk, stage: Stage) -> None:
+def test_memory_is_added_changed_and_deleted(desk: Desk, stage: Stage) -> None:
     stage.converse("remembered", name="Mona Remembered")
     (contact,) = stage.owner.get("/contacts", params={"q": "Mona"}).raise_for_status().json()["items"]
     desk.sign_in()
@@ -189,17 +183,15 @@ def test_memory_is_added_changed_and_forgotten(desk: Desk, stage: Stage) -> None
     page.get_by_role("dialog").get_by_label("Content").fill("44")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.get_by_role("row").filter(has_text="44")).to_be_visible()
-    page.get_by_role("button", name="Forget", exact=True).click()
-    gone = page.get_by_role("dialog", name="Forget")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    gone = page.get_by_role("dialog", name="Delete")
     expect(gone).to_contain_text("shoe size")
-    gone.get_by_role("button", name="Forget").click()
-    expect(page.get_by_text("Nothing is remembered")).to_be_visible()
+    gone.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No memory entries yet")).to_be_visible()
     assert stage.owner.get(f"/sessions/{contact['id']}/memory").json()["items"] == []
 
 
-def test_a_viewer_reads_texts_and_memory_and_has_no_control_that_writes(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_viewer_can_only_read_texts_and_memory(window: Callable[..., Desk], stage: Stage) -> None:
     entry_id = entry(stage, "seen", text="Look")
     stage.converse("seen", name="Sven Seen")
     (contact,) = stage.owner.get("/contacts", params={"q": "Sven"}).raise_for_status().json()["items"]
@@ -213,12 +205,12 @@ def test_a_viewer_reads_texts_and_memory_and_has_no_control_that_writes(
     expect(desk.page.get_by_role("button", name="Save")).to_have_count(0)
     shown(desk, f"memory/{contact['id']}", "Sven Seen")
     expect(desk.page.get_by_text("A cat")).to_be_visible()
-    for name in ("Add", "Forget", "pet"):
+    for name in ("Add", "Delete", "pet"):
         expect(desk.page.get_by_role("button", name=name)).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_on_the_pages_of_reports_texts_and_memory(
+def test_axe_finds_nothing_on_reports_texts_and_memory(
     window: Callable[..., Desk], stage: Stage, scheme: str
 ) -> None:
     entry_id = entry(stage, f"axe.{scheme}", text="Look")
@@ -239,9 +231,7 @@ def test_axe_finds_nothing_on_the_pages_of_reports_texts_and_memory(
         assert findings(desk.page) == []
 
 
-def test_reports_texts_and_memory_need_no_scrolling_sideways_at_320_pixels(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_reports_texts_and_memory_fit_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
     entry_id = entry(stage, "narrow", text="Look")
     desk = window(stage, viewport={"width": 320, "height": 640})
     desk.sign_in()
