@@ -111,7 +111,7 @@ def _workflow(desk: Desk, stage: Stage) -> None:
     waiting = [stage.converse(f"w{number}") for number in range(2)]
     made = workflow(stage, "What is it about", waiting)
     desk.open(f"/desk/workflows/{made['id']}")
-    expect(desk.page.get_by_text(re.compile("2 wait, since"))).to_be_visible()
+    expect(desk.page.get_by_text(re.compile("2 waiting, since"))).to_be_visible()
 
 
 SHOWN: Final[Mapping[str, tuple[str, Callable[[Desk, Stage], None]]]] = {

@@ -156,7 +156,7 @@ def test_entry_is_created_found_and_deleted(desk: Desk, stage: Stage) -> None:
     shown(desk, "translations?show=all", "Translations")
     page.get_by_label("Search", exact=True).fill("umbrella")
     page.get_by_label("Search", exact=True).press("Enter")
-    expect(page.get_by_text("1 shown")).to_be_visible()
+    expect(page.get_by_text("Showing 1")).to_be_visible()
     page.get_by_role("link", name="made.here").click()
     page.get_by_role("button", name="Manage").click()
     page.get_by_role("menuitem", name="Delete the entry").click()

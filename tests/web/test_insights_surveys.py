@@ -72,7 +72,7 @@ def test_invalid_json_shows_its_line_and_is_not_sent(desk: Desk, stage: Stage) -
     desk.page.on("request", lambda request: calls.append(request.url))
     sheet.fill('{\n  "schemaVersion": "2.0",\n  "title" 5\n}')
     expect(desk.page.get_by_role("button", name="Line 3")).to_be_visible()
-    expect(desk.page.get_by_text("This is no JSON").last).to_be_visible()
+    expect(desk.page.get_by_text("Invalid JSON").last).to_be_visible()
     assert [url for url in calls if url.endswith("/validate")] == []
 
 
@@ -125,16 +125,16 @@ def test_responses_are_filtered_read_exported_and_deleted(desk: Desk, stage: Sta
     desk.tolerated.append(NETWORK)
     shown(desk, f"surveys/{made['id']}?part=responses", "To read")
     page = desk.page
-    expect(page.get_by_text("4 shown")).to_be_visible()
+    expect(page.get_by_text("Showing 4")).to_be_visible()
     page.get_by_label("Contact").fill("ada")
     page.get_by_label("Contact").press("Enter")
-    expect(page.get_by_text("1 shown")).to_be_visible()
+    expect(page.get_by_text("Showing 1")).to_be_visible()
     page.get_by_label("Version").select_option("1")
     expect(page).to_have_url(re.compile("version=1"))
     assert "ada" not in page.url.partition("?")[2], "the browser keeps addresses after signing out"
     page.reload()
     expect(page.get_by_label("Contact")).to_have_value("ada")
-    expect(page.get_by_text("1 shown")).to_be_visible()
+    expect(page.get_by_text("Showing 1")).to_be_visible()
     with page.expect_download() as kept:
         page.get_by_role("button", name="As CSV").click()
     kept.value.save_as(tmp_path / "answers.csv")

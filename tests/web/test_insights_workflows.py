@@ -27,7 +27,7 @@ def test_diagram_shows_exits_and_waiting_runs(desk: Desk, stage: Stage) -> None:
     shown(desk, f"workflows/{made['id']}", "Pictured")
     page = desk.page
     main = page.get_by_role("listitem", name="Flow main")
-    expect(main.locator(".step").nth(1)).to_contain_text("2 wait, since")
+    expect(main.locator(".step").nth(1)).to_contain_text("2 waiting, since")
     expect(main).to_contain_text("starts here")
     main.get_by_role("link", name="→ order").press("Enter")
     expect(page.get_by_role("listitem", name="Flow order")).to_be_focused()

@@ -154,7 +154,7 @@ def test_scrolled_away_row_is_shown_before_a_key_acts(desk: Desk) -> None:
     rows.evaluate("element => element.scrollTo(0, 1200)")
     expect(desk.page.locator("[role=option].active")).not_to_be_in_viewport()
     desk.page.keyboard.press("e")
-    expect(desk.page.locator(".toasts")).to_contain_text("out of sight")
+    expect(desk.page.locator(".toasts")).to_contain_text("scrolled out of view")
     expect(desk.page.locator("[role=option].active")).to_be_in_viewport()
     assert statuses(desk.stage)[marked] == "OPEN"
     desk.page.keyboard.press("e")

@@ -108,8 +108,8 @@ function sharedStream(userId, projectId, receive, otherwise) {
 function ownStream(projectId, receive) {
   const made = import("./stream.js").then(({ Stream }) => {
     const url = `${ROOT}v3/stream?project=${encodeURIComponent(projectId)}`;
-    const tell = (/** @type {string} */ name) => (/** @type {any} */ what) => receive({ [name]: what });
-    const stream = new Stream(url, { state: tell("state"), hello: tell("hello"), events: tell("events"), ephemeral: tell("ephemeral") });
+    const forward = (/** @type {string} */ name) => (/** @type {any} */ what) => receive({ [name]: what });
+    const stream = new Stream(url, { state: forward("state"), hello: forward("hello"), events: forward("events"), ephemeral: forward("ephemeral") });
     void stream.run();
     return stream;
   });

@@ -3,7 +3,7 @@
 import { many, t as first } from "./texts.js";
 
 /** @param {string | null | undefined} name */
-const somebody = (name) => name || "Someone";
+const nameOrSomeone = (name) => name || "Someone";
 
 /** @param {string} sentence */
 const lower = (sentence) => sentence.charAt(0).toLowerCase() + sentence.slice(1);
@@ -57,9 +57,9 @@ export const t = {
     /** @param {string} names */ write: (names) => `${names} is typing`,
     /** @param {string} names */ writeMany: (names) => `${names} are typing`,
     /** @param {string} names */ viewMany: (names) => `${names} are viewing`,
-    /** @param {string} name */ writes: (name) => `${somebody(name)} is typing`,
-    /** @param {string} name */ writesToo: (name) => `${somebody(name)} is typing too`,
-    /** @param {string} name */ writesNote: (name) => `${somebody(name)} is typing a note`,
+    /** @param {string} name */ writes: (name) => `${nameOrSomeone(name)} is typing`,
+    /** @param {string} name */ writesToo: (name) => `${nameOrSomeone(name)} is typing too`,
+    /** @param {string} name */ writesNote: (name) => `${nameOrSomeone(name)} is typing a note`,
     goneTitle: "This conversation was deleted",
     gone: {
       manual: "A colleague or your backend deleted it.",
@@ -117,7 +117,7 @@ export const t = {
     uploading: (/** @type {string} */ name) => `Uploading ${name}`,
     uploadFailed: (/** @type {string} */ name, /** @type {string} */ why) => `${name} can't be attached: ${why}`,
     tooMany: "A message can have at most 10 files.", waitFiles: "Files are still uploading.",
-    movedOn: (/** @type {string} */ name, /** @type {number} */ n) => (n > 1 ? `${n} new messages came before yours` : `${somebody(name)} wrote before you`),
+    movedOn: (/** @type {string} */ name, /** @type {number} */ n) => (n > 1 ? `${n} new messages came before yours` : `${nameOrSomeone(name)} wrote before you`),
     sendAnyway: "Send anyway", edit: "Edit", discard: "Discard",
     refused: (/** @type {string} */ why) => `Couldn't send: ${why}`,
     taken: "Your reply is back in the editor.", alreadySent: "It was already sent.",

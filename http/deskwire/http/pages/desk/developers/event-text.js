@@ -8,8 +8,8 @@ import { exact } from "./format.js";
 /** Return an actor in words. @param {any} actor @param {Map<string, string>} names  of workflows */
 function actorName(actor, names) {
   if (!actor) return null;
-  if (actor.type === "bot") return t.told.workflow(names.get(actor.id) ?? actor.id);
-  return actor.name ?? t.told.actors[/** @type {"key"} */ (actor.type)] ?? actor.type;
+  if (actor.type === "bot") return t.eventText.workflow(names.get(actor.id) ?? actor.id);
+  return actor.name ?? t.eventText.actors[/** @type {"key"} */ (actor.type)] ?? actor.type;
 }
 
 /** Return the name of an assignee. @param {any} assignee */
@@ -17,14 +17,14 @@ const nameOf = (assignee) => assignee?.name ?? assignee?.id;
 
 /** The text for each changed field. @type {Record<string, (to: any, from: any) => string>} */
 const FIELD_TEXTS = {
-  tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.told.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.told.untagged)].join(", "),
-  snoozedUntil: (to) => (to ? t.told.snoozed(exact(to)) : t.told.woke),
-  assignee: (to) => (to ? t.told.assignedTo(nameOf(to)) : t.told.unassigned),
-  status: (to) => t.told.status[/** @type {"OPEN"} */ (to)] ?? to,
-  title: (to) => t.told.named(to ?? ""),
-  archived: (to) => (to ? t.told.archived : t.told.unarchived),
-  visible: () => t.told.shown,
-  ticketId: (to) => (to ? t.told.linked : t.told.unlinked),
+  tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.eventText.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.eventText.untagged)].join(", "),
+  snoozedUntil: (to) => (to ? t.eventText.snoozed(exact(to)) : t.eventText.woke),
+  assignee: (to) => (to ? t.eventText.assignedTo(nameOf(to)) : t.eventText.unassigned),
+  status: (to) => t.eventText.status[/** @type {"OPEN"} */ (to)] ?? to,
+  title: (to) => t.eventText.named(to ?? ""),
+  archived: (to) => (to ? t.eventText.archived : t.eventText.unarchived),
+  visible: () => t.eventText.shown,
+  ticketId: (to) => (to ? t.eventText.linked : t.eventText.unlinked),
 };
 
 /** @param {any} activity */
@@ -32,16 +32,16 @@ const changes = (activity) => (activity?.changes ?? []).map((/** @type {any} */ 
 
 /** @type {Record<string, (data: any, names: Map<string, string>) => string>} */
 const EVENT_TEXTS = {
-  "conversation.created": () => t.told.began,
-  "conversation.reopened": () => t.told.reopened,
-  "conversation.closed": (data) => t.told.closed(t.told.closers[/** @type {"bot"} */ (data.closedBy)] ?? data.closedBy),
-  "conversation.assigned": (data) => (data.conversation.assignee ? t.told.assignedTo(nameOf(data.conversation.assignee)) : t.told.unassigned),
-  "conversation.updated": (data) => t.told.updated((data.changed ?? []).join(", ")),
-  "message.created": (data) => t.told.wrote(data.message.author.name ?? t.history.authors[/** @type {"bot"} */ (data.message.author.type)], brief(data.message.text)),
-  "message.redacted": () => t.told.redacted,
-  "message.deleted": () => t.told.deleted,
-  "workflow.step.presented": (data, names) => t.told.asked(names.get(data.step.workflowId) ?? data.step.workflowId, brief(data.step.action?.text ?? "")),
-  "workflow.completed": (data, names) => t.told.ended(names.get(data.workflowId) ?? data.workflowId, t.told.endings[/** @type {"completed"} */ (data.reason)] ?? data.reason),
+  "conversation.created": () => t.eventText.began,
+  "conversation.reopened": () => t.eventText.reopened,
+  "conversation.closed": (data) => t.eventText.closed(t.eventText.closers[/** @type {"bot"} */ (data.closedBy)] ?? data.closedBy),
+  "conversation.assigned": (data) => (data.conversation.assignee ? t.eventText.assignedTo(nameOf(data.conversation.assignee)) : t.eventText.unassigned),
+  "conversation.updated": (data) => t.eventText.updated((data.changed ?? []).join(", ")),
+  "message.created": (data) => t.eventText.wrote(data.message.author.name ?? t.history.authors[/** @type {"bot"} */ (data.message.author.type)], brief(data.message.text)),
+  "message.redacted": () => t.eventText.redacted,
+  "message.deleted": () => t.eventText.deleted,
+  "workflow.step.presented": (data, names) => t.eventText.asked(names.get(data.step.workflowId) ?? data.step.workflowId, brief(data.step.action?.text ?? "")),
+  "workflow.completed": (data, names) => t.eventText.ended(names.get(data.workflowId) ?? data.workflowId, t.eventText.endings[/** @type {"completed"} */ (data.reason)] ?? data.reason),
 };
 
 /** @param {string} text */
@@ -50,9 +50,9 @@ const brief = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 /** A moment in words: its event, its actor, and the workflow step that caused it. @param {Moment} moment @param {Map<string, string>} names  of workflows, by id */
 export function eventText({ event, activity, step }, names) {
   const by = actorName(activity?.actor, names);
-  const own = changes(activity) || (activity?.action === "started" ? t.told.began : "");
+  const own = changes(activity) || (activity?.action === "started" ? t.eventText.began : "");
   const words = event ? (EVENT_TEXTS[event.type]?.(event.data, names) ?? event.type) : own || activity?.action;
   const more = event && own && !["conversation.assigned", "conversation.closed", "conversation.reopened"].includes(event.type) ? own : "";
-  const why = !step ? "" : step === activity?.step ? t.told.byStep(step.actionFlowId, step.actionId, step.version) : t.told.afterStep(brief(step.action?.text ?? ""), step.actionFlowId, step.actionId);
-  return html`<bdi>${words}</bdi>${more && html` <bdi class="muted">(${more})</bdi>`}${by && html` <b><bdi>${t.told.by(by)}</bdi></b>`}${why && html`<br /><bdi class="muted">${why}</bdi>`}`;
+  const why = !step ? "" : step === activity?.step ? t.eventText.byStep(step.actionFlowId, step.actionId, step.version) : t.eventText.afterStep(brief(step.action?.text ?? ""), step.actionFlowId, step.actionId);
+  return html`<bdi>${words}</bdi>${more && html` <bdi class="muted">(${more})</bdi>`}${by && html` <b><bdi>${t.eventText.by(by)}</bdi></b>`}${why && html`<br /><bdi class="muted">${why}</bdi>`}`;
 }

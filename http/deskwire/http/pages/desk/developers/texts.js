@@ -90,7 +90,7 @@ export const t = {
     authors: { contact: "Contact", agent: "Agent", bot: "Bot", system: "Deskwire" },
   },
 
-  told: {
+  eventText: {
     by: (/** @type {string} */ who) => `by ${who}`, workflow: (/** @type {string} */ name) => `the workflow ${name}`, actors: { key: "a server key", machine: "a machine", system: "Deskwire", contact: "the contact" },
     began: "The conversation started", reopened: "Reopened", closed: (/** @type {string} */ by) => `Closed by ${by}`, closers: { agent: "an agent", bot: "a bot", system: "Deskwire" },
     assignedTo: (/** @type {string} */ name) => `Assigned to ${name}`, unassigned: "Unassigned", updated: (/** @type {string} */ what) => `Changed: ${what}`,

@@ -84,18 +84,18 @@ export function FailureLine({ of, n }) {
 function DeliveryStatus({ messages, seen, ours }) {
   const groups = messages.filter((each) => each.sequence).map((each) => ({ at: each.createdAt, sequence: Number(each.sequence), of: deliveries(each.conversationId, Number(each.sequence)) }));
   const last = messages.at(-1);
-  const heardBy = last?.sequence ? consumers(last.conversationId, last.sequence) : [];
-  const late = heardBy.filter((each) => (each.confirmedSequence ?? 0) < Number(last?.sequence));
+  const streamConsumers = last?.sequence ? consumers(last.conversationId, last.sequence) : [];
+  const late = streamConsumers.filter((each) => (each.confirmedSequence ?? 0) < Number(last?.sequence));
   const ms = last && storeTimes.value.get(last.id);
   const of = (last?.sequence && deliveries(last.conversationId, last.sequence)) || [];
   const done = of.filter((each) => each.status === "delivered");
   const brief = done.length > 2 ? [t.truth.gotAll(done.length)] : done.map(outcome);
   const pending = of.filter((each) => each.status !== "delivered" && !FAILED.has(each.status));
   const failed = of.filter((each) => FAILED.has(each.status));
-  if (!of.length && !heardBy.length && !ours) return null;
-  const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && heardBy.length > late.length && html`<span>→ ${t.truth.confirmed(heardBy.length - late.length)}</span>`}`;
+  if (!of.length && !streamConsumers.length && !ours) return null;
+  const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && streamConsumers.length > late.length && html`<span>→ ${t.truth.confirmed(streamConsumers.length - late.length)}</span>`}`;
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}>${words}</button>`;
-  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(t.truth.ms(ms))}`}</span>${of.length + heardBy.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
+  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(t.truth.ms(ms))}`}</span>${of.length + streamConsumers.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
 }
 
 const KEPT_REASONS = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
@@ -175,10 +175,10 @@ export function Run(props) {
 /** @param {{conversationId: string, groups: {at: string, sequence: number, of: Delivery[]}[], words: (of: Delivery) => {text: string, detail: string, state: "good"|"bad"|"warn"}}} props */
 export function Receipts({ conversationId, groups, words }) {
   const newest = Math.max(0, ...groups.map((each) => each.sequence));
-  const heardBy = consumers(conversationId, newest);
+  const streamConsumers = consumers(conversationId, newest);
   return html`<div tabindex="-1" autofocus><h2>${t.receipts.title}</h2>${groups.map(({ at, sequence, of }) => html`<p class="muted" key=${sequence}><${Clock} at=${at} /> <${Link} to=${`history/${conversationId}?at=${sequence}`} class="num">#${sequence}<//></p>
-    <ul>${of.map((each) => html`<${EndpointReceipt} key=${each.endpointId} of=${each} conversationId=${conversationId} words=${words(each)} />`)}${heardBy.map((each) => html`<${ConsumerReceipt} key=${each.channel} of=${each} sequence=${sequence} />`)}</ul>`)}
-    ${groups.every((each) => !each.of.length) && !heardBy.length && html`<p class="muted">${t.receipts.nobody}</p>`}</div>`;
+    <ul>${of.map((each) => html`<${EndpointReceipt} key=${each.endpointId} of=${each} conversationId=${conversationId} words=${words(each)} />`)}${streamConsumers.map((each) => html`<${ConsumerReceipt} key=${each.channel} of=${each} sequence=${sequence} />`)}</ul>`)}
+    ${groups.every((each) => !each.of.length) && !streamConsumers.length && html`<p class="muted">${t.receipts.nobody}</p>`}</div>`;
 }
 
 /** @param {{of: Delivery, conversationId: string, words: {text: string, detail: string, state: string}}} props */

@@ -154,10 +154,10 @@ function Log({ id }) {
     document.addEventListener("visibilitychange", look);
     return () => document.removeEventListener("visibilitychange", look);
   }, [index, atEnd.value]);
-  const told = useRef(newest?.id);
+  const announced = useRef(newest?.id);
   useEffect(() => {
-    if (told.current && newest && newest.id !== told.current && newest.author.type === "contact") announce(`${newest.author.name ?? ""}: ${newest.text.slice(0, 200)}`);
-    told.current = newest?.id;
+    if (announced.current && newest && newest.id !== announced.current && newest.author.type === "contact") announce(`${newest.author.name ?? ""}: ${newest.text.slice(0, 200)}`);
+    announced.current = newest?.id;
   }, [newest?.id]);
   const toEnd = () => box.current?.scrollTo({ top: 0 });
   if (it.state === "failed" && !it.messages.length) return html`<${Failed} error=${it.error} title=${t.thread.failed} again=${() => reload(id)} />`;

@@ -103,7 +103,7 @@ function notifyProgress(steps, { what, done }, options = {}) {
   const late = signal(false);
   const timer = setTimeout(() => (late.value = true), PROGRESS_DELAY_MS);
   let said = "";
-  const tell = (/** @type {string} */ text, /** @type {string} */ icon) => {
+  const show = (/** @type {string} */ text, /** @type {string} */ icon) => {
     if (said !== text) untracked(() => notify((said = text), { ...options, as, icon }));
   };
   const look = () => {
@@ -111,10 +111,10 @@ function notifyProgress(steps, { what, done }, options = {}) {
     const left = found.filter((each) => each && each.state !== "stored" && each.state !== "refused");
     steps.forEach((each, i) => found[i]?.state === "stored" && each.left.status === "CLOSED" && (each.left = { ...each.left, closedAt: found[i]?.answer?.closedAt }));
     if (!left.length) {
-      if (found.some((each) => each?.state === "stored")) tell(done, "check");
+      if (found.some((each) => each?.state === "stored")) show(done, "check");
       queueMicrotask(end);
-    } else if (left.some((each) => each?.waitsFor) || !reachable.value) tell(t.actions.kept(what), "clock");
-    else if (late.value) tell(t.actions.busy(what), "spin");
+    } else if (left.some((each) => each?.waitsFor) || !reachable.value) show(t.actions.kept(what), "clock");
+    else if (late.value) show(t.actions.busy(what), "spin");
   };
   const end = () => {
     clearTimeout(timer);

@@ -27,9 +27,9 @@ export function Frame({ title, face, up, actions, tools, calls = [], children })
   }, []);
   useEffect(() => void (heading.value = title), [title]);
   const entries = () => [{ label: t.asJson, icon: "file", pick: () => show("json") }, { label: t.asCurl, icon: "copy", pick: () => show("curl") }];
-  const elsewhere = () => [{ label: t.toInbox, icon: "inbox", pick: () => go("") }, /** @type {"line"} */ ("line"), ...places().map((each) => ({ label: each.title, icon: each.icon, pick: () => go(each.path) }))];
+  const pageEntries = () => [{ label: t.toInbox, icon: "inbox", pick: () => go("") }, /** @type {"line"} */ ("line"), ...places().map((each) => ({ label: each.title, icon: each.icon, pick: () => go(each.path) }))];
   return html`<header class="page-head">
-      <${Menu} label=${t.pages} icon="all" only kind="quiet" class="only-narrow" entries=${elsewhere} />
+      <${Menu} label=${t.pages} icon="all" only kind="quiet" class="only-narrow" entries=${pageEntries} />
       ${up && html`<${Link} to=${up.to} class="up"><${Icon} name="left" /><span>${up.label}</span><//>`}
       <h1 ref=${head} tabindex="-1" class="ellipsis">${face ?? title}</h1>
       <span class="grow"></span>
