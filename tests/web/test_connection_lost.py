@@ -15,7 +15,7 @@ from tests.web.harness.desk import NETWORK, Desk
 KNOWN_MS = 3_000
 SLOW_MS = 1_500
 """Extra time to render the page under load."""
-BACK = "when you're back online"
+BACK = "until you're back online"
 
 
 @pytest.fixture

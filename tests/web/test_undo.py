@@ -160,7 +160,7 @@ def test_offline_undo_never_overwrites_a_colleague(desk: Desk, ada: dict[str, An
     desk.eventually(lambda: (of(desk.stage, ada)["assignee"] or {}).get("name"), "Demo owner")
     desk.stage.close_road()
     desk.page.keyboard.press("u")
-    expect(desk.page.locator(".toasts")).to_contain_text("when you're back online")
+    expect(desk.page.locator(".toasts")).to_contain_text("until you're back online")
     user = grace.get("/users/me").json()
     body = {"assignee": {"type": "user", "id": user["id"]}}
     grace.post(f"/conversations/{ada['id']}/assign", json=body).raise_for_status()
@@ -173,7 +173,7 @@ def test_unsent_change_is_withdrawn_without_sending(desk: Desk, ada: dict[str, A
     desk.tolerated.append(NETWORK)
     desk.stage.close_road()
     desk.page.keyboard.press("a")  # is attempted with an unknown outcome, so later changes wait for it
-    expect(desk.page.locator(".toasts")).to_contain_text("when you're back online")
+    expect(desk.page.locator(".toasts")).to_contain_text("until you're back online")
     desk.page.keyboard.press("p")
     expect(desk.page.locator(".thread-head")).to_contain_text("pending")
     desk.page.keyboard.press("u")
