@@ -18,7 +18,7 @@ from typing import Final
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.api.description.browser import CHROMIUM
 from tests.web.harness.desk import opened
-from tests.web.harness.learning import survey
+from tests.web.harness.insights import survey
 from tests.web.harness.stage import Stage, staged
 
 ROUNDS: Final = 5

@@ -107,7 +107,7 @@ def looked_at(base: str) -> None:
     assert "require-trusted-types-for 'script'" in policy
     named = re.findall(r'"(web/[0-9a-f]{16}/[^"]+)"', page)
     assert any(each.endswith("/app.js") for each in named), page
-    for each in [*named, re.sub(r"(?<=[0-9a-f]{16}/).*", "feed-worker.js", named[0])]:
+    for each in [*named, re.sub(r"(?<=[0-9a-f]{16}/).*", "core/feed-worker.js", named[0])]:
         with DIRECT.open(f"{base}/{each}", timeout=30) as answer:
             assert answer.read(), each
 

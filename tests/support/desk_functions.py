@@ -11,7 +11,7 @@ from tests.support.root import ROOT
 
 
 def desk_results(module: str, function: str, calls: Sequence[Sequence[str]]) -> list[Any]:
-    """Return what an exported function of a module, such as `folding.js`, gives for each list of arguments."""
+    """Return what an exported function of a module, such as `core/folding.js`, gives for each list of arguments."""
     url = (ROOT / "http/deskwire/http/pages/desk" / module).as_uri()
     script = (
         f"import {{ {function} }} from '{url}';"

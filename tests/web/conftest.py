@@ -1,6 +1,6 @@
-"""The desk in a real browser: Debian's Chromium, driven by Playwright, against a started service.
+"""The desk in a real browser: Debian's Chromium, driven by Playwright, against a running service.
 
-`make web` installs Playwright and fails where there is no Chromium; all other commands leave these tests out.
+`make web` installs Playwright and fails where there is no Chromium; all other commands skip these tests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, for `make test` to leave them out."""
+    """Mark the tests of this folder, so that `make test` skips them."""
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker("web")
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """A browser that all tests share; each opens windows of its own."""
+    """A browser shared by all tests; each opens its own windows."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=_OPTIONS)
         yield browser
@@ -51,14 +51,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """A service of the test's own."""
+    """A service for one test."""
     with staged(tmp_path) as stage:
         yield stage
 
 
 @pytest.fixture(scope="module")
 def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A service that the tests of a module share; each has contacts of its own."""
+    """A service shared by the tests of a module; each has its own contacts."""
     with staged(tmp_path_factory.mktemp("shared")) as stage:
         yield stage
 
@@ -67,7 +67,7 @@ def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def window(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Callable[..., Desk]]:
     """Opens windows: `window(stage, color_scheme="dark")`."""
     if "stage" in request.fixturenames:
-        request.getfixturevalue("stage")  # a window complains of a service that has ended before it
+        request.getfixturevalue("stage")  # a window reports errors if its service ends first
     with ExitStack() as stack:
 
         def open_one(stage: Stage, **options: Any) -> Desk:
@@ -79,5 +79,5 @@ def window(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Callabl
 
 @pytest.fixture
 def desk(window: Callable[..., Desk], stage: Stage) -> Desk:
-    """A window, and a service of the test's own."""
+    """A window and a service for one test."""
     return window(stage)

@@ -1,4 +1,4 @@
-"""Axe finds nothing (WCAG 2.2 AA and its best practice), on each page and state, light, dark and narrow."""
+"""Accessibility of the inbox (WCAG 2.2 AA), in each state, in light, dark and narrow windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WINDOWS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service whose inbox has a bit of everything."""
+    """A service with conversations of every kind."""
     shared_stage.endpoint("crm")
     shared_stage.endpoint("search", status=503)
     for number in range(12):
@@ -37,11 +37,11 @@ def stage(shared_stage: Stage) -> Stage:
 
 @pytest.fixture(params=list(WINDOWS))
 def desk(request: pytest.FixtureRequest, window: Callable[..., Desk], stage: Stage) -> Desk:
-    """A window in each of the ways in which people have one."""
+    """A window in each colour scheme and size."""
     return window(stage, reduced_motion="reduce", **WINDOWS[request.param])
 
 
-def test_nothing_is_to_be_found_anywhere(desk: Desk) -> None:
+def test_axe_finds_nothing_in_the_inbox(desk: Desk) -> None:
     problems: dict[str, list[str]] = {}
 
     def look(where: str) -> None:
@@ -96,7 +96,7 @@ def test_nothing_is_to_be_found_anywhere(desk: Desk) -> None:
     assert problems == {}
 
 
-def test_nothing_needs_scrolling_sideways_at_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
+def test_inbox_fits_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
     desk = window(stage, viewport={"width": 320, "height": 640})
     desk.sign_in()
     wide = "() => document.documentElement.scrollWidth - innerWidth"

@@ -1,4 +1,4 @@
-"""An address names its project: it opens there for whoever may see that, whichever project they had open last."""
+"""Addresses contain their project, and open it for every member, whichever project was open last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.web.harness.stage import PASSWORD, Stage
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service that these tests share; each has projects of its own."""
+    """A service shared by these tests; each has its own projects."""
     return shared_stage
 
 
@@ -43,9 +43,7 @@ def _shows(desk: Desk, project: str) -> None:
     expect(desk.page.locator(".brand")).to_contain_text(project)
 
 
-def test_a_link_that_was_copied_opens_in_its_project_for_somebody_who_was_in_another(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_copied_link_opens_in_its_own_project(window: Callable[..., Desk], stage: Stage) -> None:
     project = _project(stage, "Second shop")
     _ticket(stage, project["id"], "Only in the second shop")
     one, other = window(stage), window(stage)
@@ -67,7 +65,7 @@ def test_a_link_that_was_copied_opens_in_its_project_for_somebody_who_was_in_ano
     _shows(other, "Demo project")
 
 
-def test_back_leads_to_the_project_before_with_its_conversations(desk: Desk, stage: Stage) -> None:
+def test_back_returns_to_the_previous_project(desk: Desk, stage: Stage) -> None:
     _project(stage, "Third shop")
     stage.converse("back", "Still here?", name="Bo Back")
     _signed_in(desk)
@@ -84,9 +82,7 @@ def test_back_leads_to_the_project_before_with_its_conversations(desk: Desk, sta
     expect(desk.page).to_have_url(here)
 
 
-def test_an_address_without_a_project_opens_where_one_was_last_and_names_it_from_then_on(
-    desk: Desk, stage: Stage
-) -> None:
+def test_address_without_a_project_opens_the_last_one(desk: Desk, stage: Stage) -> None:
     _signed_in(desk)
     desk.open("/desk/tickets?priority=URGENT")
     expect(desk.page.get_by_role("heading", level=1, name="Tickets")).to_be_visible()
@@ -94,13 +90,13 @@ def test_an_address_without_a_project_opens_where_one_was_last_and_names_it_from
     expect(desk.page).to_have_url(re.compile(f"/desk/{stage.demo['projectId']}/tickets\\?priority=URGENT$"))
 
 
-def test_a_project_that_one_may_not_see_says_so_and_nothing_is_lost(desk: Desk, stage: Stage) -> None:
+def test_inaccessible_project_is_reported_without_data_loss(desk: Desk, stage: Stage) -> None:
     conversation = stage.converse("draft", "Are you there?", name="Dina Draft")
     _signed_in(desk)
     desk.converse("Dina Draft")
     desk.box.fill("Half an answer")
     desk.open("/desk/prj_01KZ0000000000000000000000/tickets")
-    expect(desk.page.get_by_role("heading", name="You may not see this project")).to_be_visible()
+    expect(desk.page.get_by_role("heading", name="You don't have access to this project")).to_be_visible()
     expect(desk.page.get_by_text("prj_01KZ0000000000000000000000")).to_be_visible()
     desk.page.get_by_role("button", name="Go to Demo project").click()
     _shows(desk, "Demo project")
@@ -108,10 +104,10 @@ def test_a_project_that_one_may_not_see_says_so_and_nothing_is_lost(desk: Desk, 
     expect(desk.box).to_have_value("Half an answer")
     desk.page.go_back()
     desk.page.go_back()
-    expect(desk.page.get_by_role("heading", name="You may not see this project")).to_be_visible()
+    expect(desk.page.get_by_role("heading", name="You don't have access to this project")).to_be_visible()
 
 
-def test_the_address_outlasts_signing_in(desk: Desk, stage: Stage) -> None:
+def test_address_survives_sign_in(desk: Desk, stage: Stage) -> None:
     project = _project(stage, "Fourth shop")
     _ticket(stage, project["id"], "Behind the password")
     desk.open(f"/desk/{project['id']}/tickets")

@@ -1,4 +1,4 @@
-"""With the service dead, the page knows it within three seconds and calls nothing done that is only kept."""
+"""An outage is detected within three seconds, and unsent changes are not shown as saved."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.web.harness.desk import NETWORK, Desk
 
 KNOWN_MS = 3_000
 SLOW_MS = 1_500
-"""What a machine under load may add until the page is drawn."""
-BACK = "when you're back online"
+"""Extra time to render the page under load."""
+BACK = "until you're back online"
 
 
 @pytest.fixture
 def ada(desk: Desk) -> Desk:
-    """The desk with Ada's conversation open, and live."""
+    """The desk with Ada's conversation open and live."""
     desk.stage.converse("ada", "I am Ada", name="Ada")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -32,7 +32,7 @@ def ada(desk: Desk) -> Desk:
 
 
 def lose(desk: Desk, how: str) -> None:
-    """Lose the service in one of the ways in which services are lost."""
+    """Cause one kind of outage."""
     if how == "killed":
         desk.stage.kill()
     elif how == "hung":
@@ -51,7 +51,7 @@ def regain(desk: Desk, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["killed", "hung", "cut"])
-def test_a_dead_connection_is_known_within_three_seconds(ada: Desk, how: str) -> None:
+def test_dead_connection_is_detected_within_three_seconds(ada: Desk, how: str) -> None:
     lose(ada, how)
     try:
         expect(ada.page.locator(".banner[role=alert]")).to_be_visible(timeout=KNOWN_MS + SLOW_MS)
@@ -72,7 +72,7 @@ def test_a_dead_connection_is_known_within_three_seconds(ada: Desk, how: str) ->
 
 
 @pytest.mark.parametrize("how", ["killed", "hung", "cut"])
-def test_a_change_at_the_moment_of_the_loss_gets_no_tick(ada: Desk, how: str) -> None:
+def test_change_during_an_outage_is_not_shown_as_saved(ada: Desk, how: str) -> None:
     lose(ada, how)
     try:
         began = time.monotonic()
@@ -84,7 +84,7 @@ def test_a_change_at_the_moment_of_the_loss_gets_no_tick(ada: Desk, how: str) ->
         regain(ada, how)
 
 
-def test_a_short_break_alarms_nobody(ada: Desk) -> None:
+def test_short_interruption_shows_no_banner(ada: Desk) -> None:
     ada.page.evaluate(
         "() => { window.alarms = 0; new MutationObserver(() => document.querySelector('.banner[role=alert]') && (window.alarms += 1))"
         ".observe(document.body, {subtree: true, childList: true}); }"
@@ -98,7 +98,7 @@ def test_a_short_break_alarms_nobody(ada: Desk) -> None:
     assert ada.page.evaluate("window.alarms") == 0
 
 
-def test_the_state_of_the_connection_stays_on_the_screen(ada: Desk) -> None:
+def test_connection_state_stays_visible(ada: Desk) -> None:
     ada.page.get_by_text("Settings", exact=True).click()
     foot = ada.page.get_by_role("button", name=re.compile("Connection:"))
     expect(foot).to_be_in_viewport()

@@ -1,4 +1,4 @@
-"""Drafts are shared by tabs and computers, and no word of them is lost."""
+"""Drafts shared by tabs and computers, without a lost word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG = "A long careful draft in tab one"
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """One service for all: each test has a contact of its own."""
+    """A service shared by these tests; each has its own contact."""
     return shared_stage
 
 
@@ -47,7 +47,7 @@ def _stored(stage: Stage, conversation: dict[str, Any], mode: str = "reply") -> 
     return None if found is None else str(found["text"])
 
 
-def test_tabs_follow_and_a_reload_finds_all_words(desk: Desk, ada: dict[str, Any]) -> None:
+def test_tabs_and_reload_show_the_whole_draft(desk: Desk, ada: dict[str, Any]) -> None:
     tabs = [_shown(desk, ada), _tab(desk), _tab(desk)]
     desk.box.fill(LONG)
     for tab in tabs:
@@ -62,9 +62,7 @@ def test_tabs_follow_and_a_reload_finds_all_words(desk: Desk, ada: dict[str, Any
     expect(desk.page.locator("#composer-hint")).to_contain_text("Draft saved")
 
 
-def test_texts_of_two_tabs_that_did_not_hear_of_each_other_are_both_there(
-    desk: Desk, ada: dict[str, Any]
-) -> None:
+def test_drafts_of_two_unconnected_tabs_are_merged(desk: Desk, ada: dict[str, Any]) -> None:
     one, two = _shown(desk, ada), _tab(desk)
     two.page.evaluate("BroadcastChannel.prototype.postMessage = () => {}")
     one.page.evaluate("BroadcastChannel.prototype.postMessage = () => {}")
@@ -76,7 +74,7 @@ def test_texts_of_two_tabs_that_did_not_hear_of_each_other_are_both_there(
     expect(two.box).to_have_value(f"{LONG}\n\nSomething else")
 
 
-def test_what_is_sent_takes_only_its_own_draft(desk: Desk, ada: dict[str, Any]) -> None:
+def test_sending_removes_only_its_own_draft(desk: Desk, ada: dict[str, Any]) -> None:
     one, two = _shown(desk, ada), _tab(desk)
     one.box.fill("Sent in one.")
     expect(two.box).to_have_value("Sent in one.")
@@ -93,7 +91,7 @@ def test_what_is_sent_takes_only_its_own_draft(desk: Desk, ada: dict[str, Any]) 
         expect(tab.box).to_have_value("")
 
 
-def test_words_typed_in_one_tab_while_another_sends_stay(desk: Desk, ada: dict[str, Any]) -> None:
+def test_typing_in_one_tab_survives_sending_in_another(desk: Desk, ada: dict[str, Any]) -> None:
     one, two = _shown(desk, ada), _tab(desk)
     one.box.fill("It left today.")
     expect(two.box).to_have_value("It left today.")
@@ -106,7 +104,7 @@ def test_words_typed_in_one_tab_while_another_sends_stay(desk: Desk, ada: dict[s
     desk.eventually(lambda: _stored(desk.stage, ada), "And more")
 
 
-def test_a_tab_that_ends_or_reloads_while_typing_loses_nothing(desk: Desk, ada: dict[str, Any]) -> None:
+def test_closing_or_reloading_a_tab_keeps_the_draft(desk: Desk, ada: dict[str, Any]) -> None:
     one = _shown(desk, ada)
     tab = _tab(desk)
     tab.box.press_sequentially("Half a sen")
@@ -120,7 +118,7 @@ def test_a_tab_that_ends_or_reloads_while_typing_loses_nothing(desk: Desk, ada: 
     expect(one.box).to_have_value("Half a sentence and")
 
 
-def test_another_computer_has_the_draft_and_follows(
+def test_another_computer_shows_the_draft_and_its_changes(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:
     here, there = _shown(window(stage), ada), _shown(window(stage), ada)
@@ -135,7 +133,7 @@ def test_another_computer_has_the_draft_and_follows(
     expect(here.box).to_have_value("")
 
 
-def test_drafts_of_two_computers_without_a_connection_are_merged(
+def test_offline_drafts_of_two_computers_are_merged(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:
     here, there = _shown(window(stage), ada), _shown(window(stage), ada)
@@ -154,7 +152,7 @@ def test_drafts_of_two_computers_without_a_connection_are_merged(
     assert here.box.input_value() == there.box.input_value() == _stored(stage, ada)
 
 
-def test_a_draft_of_a_dead_service_is_saved_when_it_is_back(desk: Desk, ada: dict[str, Any]) -> None:
+def test_draft_is_saved_once_the_service_is_back(desk: Desk, ada: dict[str, Any]) -> None:
     desk.tolerated.append(NETWORK)
     _shown(desk, ada)
     desk.stage.close_road()
@@ -167,7 +165,7 @@ def test_a_draft_of_a_dead_service_is_saved_when_it_is_back(desk: Desk, ada: dic
     assert _stored(desk.stage, ada) == "Over a dead service"
 
 
-def test_a_draft_of_before_there_were_two_texts_is_still_there(desk: Desk, ada: dict[str, Any]) -> None:
+def test_draft_of_an_older_version_is_converted(desk: Desk, ada: dict[str, Any]) -> None:
     _shown(desk, ada)
     user = desk.stage.owner.get("/users/me").raise_for_status().json()["id"]
     project = desk.stage.demo["projectId"]
@@ -182,7 +180,7 @@ def test_a_draft_of_before_there_were_two_texts_is_still_there(desk: Desk, ada: 
     desk.eventually(lambda: _stored(desk.stage, ada, "note"), "An old note")
 
 
-def test_the_caret_stays_where_it_was_while_another_computer_writes(
+def test_caret_keeps_its_place_during_remote_changes(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:
     here, there = _shown(window(stage), ada), _shown(window(stage), ada)

@@ -1,7 +1,7 @@
-"""The pictures in the README and the guides: taken of the desk as it is, by the command that renews those of `test_pictures.py`, too.
+"""The pictures in the README and the guides.
 
-`make web ARGS="-k pictures" PICTURES=renew` takes them anew. Otherwise each test reaches what its picture shows, and sees to it that the document shows
-the picture.
+`make web ARGS="-k pictures" PICTURES=renew` takes them again. Otherwise each test opens the pictured state, and asserts that the document
+contains the picture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 
 from tests.support.root import ROOT
 from tests.web.harness.desk import Desk
-from tests.web.harness.learning import survey, workflow
+from tests.web.harness.insights import survey, workflow
 from tests.web.harness.stage import Stage, staged
 
 SIZE: Final = {"width": 1440, "height": 900}
@@ -39,7 +39,7 @@ ANSWERS: Final = (
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """A service with a small shop's conversations, one of whose receivers fails."""
+    """A service with a small shop's conversations and a failing receiver."""
     with staged(tmp_path_factory.mktemp("pictures"), DESKWIRE_WEBHOOK_RETRY_AFTER_S="0.1,0.1,0.1") as stage:
         stage.endpoint("crm")
         stage.endpoint("search", 503)
@@ -111,7 +111,7 @@ def _workflow(desk: Desk, stage: Stage) -> None:
     waiting = [stage.converse(f"w{number}") for number in range(2)]
     made = workflow(stage, "What is it about", waiting)
     desk.open(f"/desk/workflows/{made['id']}")
-    expect(desk.page.get_by_text(re.compile("2 wait, since"))).to_be_visible()
+    expect(desk.page.get_by_text(re.compile("2 waiting, since"))).to_be_visible()
 
 
 SHOWN: Final[Mapping[str, tuple[str, Callable[[Desk, Stage], None]]]] = {
@@ -125,7 +125,7 @@ SHOWN: Final[Mapping[str, tuple[str, Callable[[Desk, Stage], None]]]] = {
 
 
 @pytest.mark.parametrize("picture", SHOWN)
-def test_the_pictures_of_the_guides_show_the_desk_as_it_is(
+def test_guide_pictures_are_current(
     window: Callable[..., Desk], stage: Stage, tmp_path: Path, picture: str
 ) -> None:
     document, reach = SHOWN[picture]

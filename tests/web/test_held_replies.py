@@ -1,4 +1,4 @@
-"""A reply is held by the service: it is sent whatever becomes of the page, and taken back until then."""
+"""Replies held by the service: sent even if the page closes, and cancellable until then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.web.harness.stage import Stage
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """One service for all: each test has a contact of its own."""
+    """A service shared by these tests; each has its own contact."""
     return shared_stage
 
 
@@ -33,7 +33,7 @@ def _shown(desk: Desk, conversation: dict[str, Any]) -> Desk:
 
 
 @pytest.mark.parametrize("text", ["ok done", "a long reply " * 30])
-def test_a_reply_is_sent_though_its_tab_is_closed_within_the_hold(
+def test_held_reply_is_sent_after_its_tab_closes(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any], text: str
 ) -> None:
     desk = _shown(window(stage, hold_s=None), ada)
@@ -44,7 +44,7 @@ def test_a_reply_is_sent_though_its_tab_is_closed_within_the_hold(
     desk.eventually(lambda: stage.messages(ada), ["Hello!", text.strip()])
 
 
-def test_a_reply_is_taken_back_by_key_and_on_another_computer(
+def test_held_reply_is_cancelled_by_key_and_elsewhere(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:
     here, there = (_shown(window(stage, hold_s=30), ada) for _ in range(2))
@@ -75,7 +75,7 @@ def test_send_now_ends_the_hold(window: Callable[..., Desk], stage: Stage, ada: 
     expect(desk.said("At once")).to_have_count(1)
 
 
-def test_replies_one_after_the_other_are_all_sent(
+def test_consecutive_held_replies_are_all_sent(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:
     desk = _shown(window(stage, hold_s=5), ada)
@@ -85,7 +85,7 @@ def test_replies_one_after_the_other_are_all_sent(
     expect(desk.page.locator(".moved")).to_have_count(0)
 
 
-def test_a_close_comes_after_the_reply_that_was_held(
+def test_close_waits_for_the_held_reply(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:
     desk = _shown(window(stage, hold_s=30), ada)
@@ -98,7 +98,7 @@ def test_a_close_comes_after_the_reply_that_was_held(
     desk.eventually(lambda: stage.owner.get(path).json()["status"], "CLOSED")
 
 
-def test_a_reply_that_was_refused_at_its_time_is_shown_and_sent_anyway(
+def test_refused_held_reply_can_be_sent_anyway(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:
     desk = _shown(window(stage, hold_s=5), ada)
@@ -121,9 +121,7 @@ def test_a_reply_that_was_refused_at_its_time_is_shown_and_sent_anyway(
     expect(refused).to_have_count(0)
 
 
-def test_a_reply_written_offline_goes_to_the_service_with_its_hold(
-    window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
-) -> None:
+def test_offline_reply_keeps_its_hold(window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]) -> None:
     desk = _shown(window(stage, hold_s=5), ada)
     desk.tolerated.append(NETWORK)
     desk.context.set_offline(True)

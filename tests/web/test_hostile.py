@@ -1,4 +1,4 @@
-"""Whatever customers and colleagues write is shown as text, and the page stays quick."""
+"""Hostile input is shown as text, and the page stays fast."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LONG_THREAD: Final = 5_000
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """One service for all: each test has a contact of its own."""
+    """A service shared by these tests; each has its own contact."""
     return shared_stage
 
 
-def test_nothing_that_anybody_writes_becomes_markup(desk: Desk) -> None:
+def test_user_input_never_becomes_markup(desk: Desk) -> None:
     stage = desk.stage
     texts = [*MARKUP, *CONTROLS, *SCRIPTS]
     first = MARKUP[1]
@@ -58,7 +58,7 @@ def test_nothing_that_anybody_writes_becomes_markup(desk: Desk) -> None:
     assert desk.page.locator(".log a:not([rel*=noopener])").count() == 0
 
 
-def test_a_word_without_end_and_five_thousand_messages_are_read_at_their_end(desk: Desk) -> None:
+def test_endless_word_and_long_thread_can_be_read(desk: Desk) -> None:
     stage = desk.stage
     conversation = stage.converse("long", "The first of all", name="Longfellow")
     stage.flood([conversation], LONG_THREAD)
@@ -71,7 +71,7 @@ def test_a_word_without_end_and_five_thousand_messages_are_read_at_their_end(des
     log = desk.log
     assert log.evaluate("el => el.scrollWidth <= el.clientWidth")
     assert desk.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    desk.page.get_by_role("button", name="Show all of it").click()
+    desk.page.get_by_role("button", name="Show more").click()
     assert log.evaluate("el => el.scrollWidth <= el.clientWidth")
     shown = desk.page.locator(".log .message").count()
     assert shown < LONG_THREAD / 10
@@ -80,10 +80,10 @@ def test_a_word_without_end_and_five_thousand_messages_are_read_at_their_end(des
         expect(desk.page.locator(".log .message").nth(shown + 5)).to_be_attached()
         shown = desk.page.locator(".log .message").count()
     desk.reply("Still quick")
-    expect(desk.log.locator(".truth").last).to_contain_text("on disk")
+    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
 
 
-def test_a_text_that_is_too_long_is_refused_with_the_reason_and_stays(desk: Desk) -> None:
+def test_too_long_text_is_refused_and_kept(desk: Desk) -> None:
     desk.stage.converse("toolong", "Hello!", name="Tolstoy")
     desk.tolerated.append(NETWORK)
     desk.sign_in()
@@ -94,7 +94,7 @@ def test_a_text_that_is_too_long_is_refused_with_the_reason_and_stays(desk: Desk
     assert len(desk.box.input_value()) == 20_001
 
 
-def test_a_hundred_attachments_with_hostile_names_are_files_and_nothing_else(desk: Desk) -> None:
+def test_hostile_attachment_names_are_harmless(desk: Desk) -> None:
     stage = desk.stage
     conversation = stage.converse("files", "Look at these", name="Filer")
     names = [f"{number} <img src=x onerror=window.{FIRED}=1>\u202egnp.html" for number in range(10)]
@@ -112,7 +112,7 @@ def test_a_hundred_attachments_with_hostile_names_are_files_and_nothing_else(des
     desk.converse("Filer")
     links = desk.log.locator("a.file")
     expect(links).to_have_count(100)
-    expect(links.first).to_contain_text("_img src=x")  # no name has what is special in paths
+    expect(links.first).to_contain_text("_img src=x")  # names contain no characters special in paths
     with desk.page.expect_download() as download:
         links.first.click()
     assert download.value.path().read_bytes() == b"<script>alert(1)</script>"

@@ -1,4 +1,4 @@
-"""A shift without a mouse: every step by a key of the map."""
+"""A shift without a mouse: each step by a keyboard shortcut."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.web.harness.stage import Stage
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """One service for all: each test has a contact of its own."""
+    """A service shared by these tests; each has its own contact."""
     return shared_stage
 
 
-def test_from_signing_in_to_a_closed_conversation(desk: Desk) -> None:
+def test_keyboard_alone_closes_a_conversation(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Where is my order?", name="Ada")
     user = desk.stage.demo["user"]
     desk.open()
@@ -41,7 +41,7 @@ def test_from_signing_in_to_a_closed_conversation(desk: Desk) -> None:
     expect(desk.box).to_be_focused()
     keyboard.type("It left us today.")
     keyboard.press("Control+Enter")
-    expect(desk.log.locator(".truth").last).to_contain_text("on disk")
+    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
     keyboard.press("Escape")
     keyboard.press("n")
     expect(desk.box).to_be_focused()
@@ -57,7 +57,7 @@ def test_from_signing_in_to_a_closed_conversation(desk: Desk) -> None:
     desk.eventually(lambda: desk.stage.messages(conversation), said)
 
 
-def test_a_letter_in_a_field_is_a_letter(desk: Desk) -> None:
+def test_letter_in_a_field_is_no_command(desk: Desk) -> None:
     desk.stage.converse("u2", "Hello!", name="Bea")
     desk.sign_in()
     desk.converse("Bea")
@@ -66,7 +66,7 @@ def test_a_letter_in_a_field_is_a_letter(desk: Desk) -> None:
     expect(desk.page.locator(".thread-head")).to_contain_text("open")
 
 
-def test_the_palette_has_every_command_and_does_it(desk: Desk) -> None:
+def test_palette_runs_every_command(desk: Desk) -> None:
     desk.stage.converse("u3", "Hello!", name="Cleo")
     desk.sign_in()
     desk.converse("Cleo")
@@ -78,7 +78,7 @@ def test_the_palette_has_every_command_and_does_it(desk: Desk) -> None:
     expect(desk.page.locator(".thread-head")).to_contain_text("Demo owner")
 
 
-def test_help_lists_the_keys_and_escape_leaves_it(desk: Desk) -> None:
+def test_help_lists_keys_and_closes_with_escape(desk: Desk) -> None:
     desk.sign_in()
     desk.page.keyboard.press("?")
     help_ = desk.page.get_by_role("dialog", name="Keyboard shortcuts")
@@ -88,7 +88,7 @@ def test_help_lists_the_keys_and_escape_leaves_it(desk: Desk) -> None:
     expect(help_).to_have_count(0)
 
 
-def test_tag_and_snooze_by_keys(desk: Desk) -> None:
+def test_keys_tag_and_snooze(desk: Desk) -> None:
     conversation = desk.stage.converse("u4", "Hello!", name="Dora")
     desk.sign_in()
     desk.converse("Dora")

@@ -1,4 +1,4 @@
-"""The main task of each page with keys alone: the focus is seen, and where one expects it after dialogs and deletions."""
+"""The main task of each page by keyboard alone, with a visible focus that stays in place after dialogs and deletions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.web.harness.stage import Stage, staged
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A service that these tests share, which retries at once, with a project in two languages; each makes what it looks at."""
+    """A service shared by these tests, without retry delays, with a project in two languages; each creates its own data."""
     with staged(tmp_path_factory.mktemp("keys"), DESKWIRE_WEBHOOK_RETRY_AFTER_S="0.1,0.1,0.1") as stage:
         body = {"settings": {"languages": ["en", "de"], "primaryLanguage": "en"}}
         stage.owner.patch(f"/projects/{stage.demo['projectId']}", json=body).raise_for_status()
@@ -23,11 +23,11 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def _opened(desk: Desk, place: str, heading: str) -> Keys:
-    """Open a page by the palette of commands, as one does without a mouse; return the keys."""
+    """Open a page by the command palette, and return the keyboard."""
     desk.sign_in()
     keys = Keys(desk.page)
     keys.press("Control+k")
-    expect(desk.page.get_by_role("combobox", name="What do you want to do?")).to_be_focused()
+    expect(desk.page.get_by_role("combobox", name="Type a command or a name")).to_be_focused()
     keys.type(place)
     keys.press("Enter")
     expect(desk.page.get_by_role("heading", level=1, name=heading)).to_be_focused()
@@ -38,12 +38,12 @@ def _row(desk: Desk, text: str) -> Locator:
     return desk.page.get_by_role("row").filter(has_text=text)
 
 
-def test_a_contact_is_found_and_changed(desk: Desk, stage: Stage) -> None:
+def test_keyboard_finds_and_changes_a_contact(desk: Desk, stage: Stage) -> None:
     stage.converse("keys-contact", name="Kim Keys")
     stage.converse("keys-other", name="Otto Other")
     keys = _opened(desk, "contacts", "Contacts")
     page = desk.page
-    keys.to(page.get_by_placeholder("Name, e-mail or your id"))
+    keys.to(page.get_by_placeholder("Name, email or external ID"))
     keys.type("kim")
     keys.press("Enter")
     expect(_row(desk, "Otto Other")).to_have_count(0)
@@ -55,19 +55,19 @@ def test_a_contact_is_found_and_changed(desk: Desk, stage: Stage) -> None:
     save = page.get_by_role("button", name="Save changes")
     keys.to(save)
     keys.press("Enter")
-    expect(page.get_by_text("The contact is changed.").last).to_be_visible()
+    expect(page.get_by_text("Contact saved.").last).to_be_visible()
     keys.stands_at(save)
     (contact,) = stage.owner.get("/contacts", params={"q": "Kim"}).json()["items"]
     assert contact["phone"] == "+49 30 1234"
 
 
-def test_a_member_is_added_and_removed(desk: Desk, stage: Stage) -> None:
+def test_keyboard_adds_and_removes_a_member(desk: Desk, stage: Stage) -> None:
     keys = _opened(desk, "members", "Members")
     page = desk.page
     add = page.get_by_role("button", name="Add a member")
     keys.to(add)
     keys.press("Enter")
-    keys.stands_at(page.get_by_role("dialog").get_by_label("E-mail"))
+    keys.stands_at(page.get_by_role("dialog").get_by_label("Email"))
     keys.type("nell@demo.example")
     keys.press("Tab")
     keys.type("Nell New")
@@ -86,7 +86,7 @@ def test_a_member_is_added_and_removed(desk: Desk, stage: Stage) -> None:
     expect(page.locator("tbody tr").locator("a, button").and_(page.locator(":focus"))).to_have_count(1)
 
 
-def test_a_key_is_made_and_revoked(desk: Desk, stage: Stage) -> None:
+def test_keyboard_creates_and_revokes_a_key(desk: Desk, stage: Stage) -> None:
     keys = _opened(desk, "server keys", "Server keys")
     page = desk.page
     create = page.get_by_role("button", name="New server key")
@@ -95,7 +95,7 @@ def test_a_key_is_made_and_revoked(desk: Desk, stage: Stage) -> None:
     keys.stands_at(page.get_by_role("dialog").get_by_label("Label"))
     keys.type("by keys")
     keys.press("Enter")
-    secret = page.get_by_role("dialog").filter(has_text="This is shown once")
+    secret = page.get_by_role("dialog").filter(has_text="Copy it now")
     expect(secret).to_be_visible()
     keys.press("Escape")
     expect(secret).to_be_visible()
@@ -115,7 +115,7 @@ def test_a_key_is_made_and_revoked(desk: Desk, stage: Stage) -> None:
     expect(page.locator("tbody tr button:focus, h1:focus")).to_have_count(1)
 
 
-def test_a_failed_delivery_is_found_in_the_log_and_sent_again(desk: Desk, stage: Stage) -> None:
+def test_keyboard_redelivers_a_failed_delivery(desk: Desk, stage: Stage) -> None:
     endpoint = stage.endpoint("crm by keys", 400)
     stage.converse("keys-hook", "For the CRM")
     keys = _opened(desk, "webhooks", "Webhooks")
@@ -146,7 +146,7 @@ def test_a_failed_delivery_is_found_in_the_log_and_sent_again(desk: Desk, stage:
     keys.stands_at(first.locator("th button"))
 
 
-def test_a_snippet_is_written_and_deleted(desk: Desk, stage: Stage) -> None:
+def test_snippet_is_created_and_deleted(desk: Desk, stage: Stage) -> None:
     for name in ("first", "second"):
         body = {"shortcut": f"keys-{name}", "title": f"Keys {name}", "text": "Hello!"}
         stage.owner.post("/snippets", json=body).raise_for_status()
@@ -173,7 +173,7 @@ def test_a_snippet_is_written_and_deleted(desk: Desk, stage: Stage) -> None:
     keys.stands_at(page.get_by_role("button", name="Actions for Keys second"))
 
 
-def test_a_report_is_chosen_grouped_and_read_as_a_table(desk: Desk, stage: Stage) -> None:
+def test_keyboard_reads_a_grouped_report(desk: Desk, stage: Stage) -> None:
     stage.converse("keys-report", "Count me")
     keys = _opened(desk, "reports", "First response")
     page = desk.page
@@ -192,7 +192,7 @@ def test_a_report_is_chosen_grouped_and_read_as_a_table(desk: Desk, stage: Stage
     keys.stands_at(group)
 
 
-def test_a_text_is_translated_and_its_entry_deleted(desk: Desk, stage: Stage) -> None:
+def test_keyboard_translates_and_deletes_an_entry(desk: Desk, stage: Stage) -> None:
     for name in ("one", "two"):
         body = {"language": "en", "fields": {"text": f"Text {name}"}}
         stage.owner.put(f"/translations/entries/statictranslation:keys.{name}", json=body).raise_for_status()
@@ -217,7 +217,7 @@ def test_a_text_is_translated_and_its_entry_deleted(desk: Desk, stage: Stage) ->
     expect(page.get_by_role("heading", level=1, name="Translations")).to_be_focused()
 
 
-def test_a_session_elsewhere_is_ended(desk: Desk, stage: Stage) -> None:
+def test_keyboard_ends_another_session(desk: Desk, stage: Stage) -> None:
     user = stage.demo["user"]
     proof = {"email": user["email"], "password": user["password"]}
     for _ in range(2):

@@ -1,7 +1,7 @@
-"""Pictures of the desk's states, compared with those that somebody has looked at.
+"""Pictures of the desk's states, compared with reviewed ones.
 
-`make web ARGS="-k pictures" PICTURES=renew` takes them anew; look at each before it is committed. Times, faces and deliveries are
-covered, as they differ each time.
+`make web ARGS="-k pictures" PICTURES=renew` takes them again; review each before you commit it. Times, faces and deliveries are
+masked, because they differ each time.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tests.web.harness.stage import Stage
 
 PICTURES: Final = Path(__file__).parent / "pictures"
 MADE_BY: Final = PICTURES / "browser.txt"
-"""The major version of the browser that made them: another draws letters differently."""
+"""The major version of the browser that took them: others render letters differently."""
 DIFFERENT: Final = 40
-"""How much a channel of a pixel must differ to count, of 255."""
+"""The minimum difference of a channel to count, of 255."""
 SHARE: Final = 0.001
-"""The share of the pixels that may differ."""
+"""The permitted share of differing pixels."""
 COVERED: Final = "time, .avatar, .truth, .trouble, .when, .chip, #timeline, .context dd, nav .dot"
 NARROW: Final[dict[str, Any]] = {"viewport": {"width": 390, "height": 800}}
 
 
 @pytest.fixture
 def stage(stage: Stage) -> Stage:
-    """A service with a few conversations; each test has one of its own, because drafts and read marks are kept."""
+    """A service with a few conversations, one for each test, because drafts and read marks are stored."""
     for number, (name, text) in enumerate(
         (
             ("Alan Turing", "It does not halt."),
@@ -59,7 +59,7 @@ def _opened(desk: Desk) -> None:
     expect(desk.box).to_be_visible()
     if desk.page.viewport_size != NARROW["viewport"]:
         expect(desk.row("Ada Lovelace").locator(".unread")).to_have_count(0)
-        expect(desk.page.locator(".context")).to_contain_text("This is the only one.")
+        expect(desk.page.locator(".context")).to_contain_text("No other conversations.")
     desk.page.mouse.move(700, 300)
 
 
@@ -101,7 +101,7 @@ def _tickets(desk: Desk) -> None:
 
 
 def _hide_pages(desk: Desk) -> None:
-    """Hide the navigation to pages, also what of it comes later, so that a new page changes no picture."""
+    """Hide the navigation to pages, also parts that load later, so that a new page changes no picture."""
     desk.page.evaluate(
         "const sheet = new CSSStyleSheet(); sheet.replaceSync('.places { display: none !important }');"
         "document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet]"
@@ -125,7 +125,7 @@ def _version(browser: Browser) -> str:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_the_desk_looks_as_it_was_looked_at(
+def test_desk_equals_its_reviewed_pictures(
     window: Callable[..., Desk], stage: Stage, browser: Browser, tmp_path: Path, state: str
 ) -> None:
     renew = os.environ.get("PICTURES") == "renew"

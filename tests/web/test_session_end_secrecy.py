@@ -1,4 +1,4 @@
-"""After a session's end nothing of the page can be read, and what the browser keeps is encrypted."""
+"""After a session's end the page shows no data, and stored data is encrypted."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ KEPT = """async () => {
   db.close();
   return found.join("\\n");
 }"""
-"""Everything that this browser keeps of the page."""
+"""All data stored in the browser."""
 
 
 def end_sessions(stage: Stage, email: str) -> None:
-    """End all sessions of a user, as an admin or the user elsewhere would."""
+    """End all sessions of a user, like an admin or another device."""
     client = stage.client(email)
     for session in client.get("/users/me/sessions").json()["items"]:
         client.delete(f"/users/me/sessions/{session['id']}").raise_for_status()
@@ -38,7 +38,7 @@ def end_sessions(stage: Stage, email: str) -> None:
 
 @pytest.fixture
 def grace(window: Callable[..., Desk], stage: Stage) -> Desk:
-    """Grace, who has begun to answer Ada."""
+    """Grace, with a draft for Ada."""
     conversation = stage.converse("ada", "I want my parrot back", name="Ada Secretson")
     stage.owner.patch(f"/conversations/{conversation['id']}", json={"tags": ["confidential-tag"]})
     desk = window(stage)
@@ -54,7 +54,7 @@ def grace(window: Callable[..., Desk], stage: Stage) -> Desk:
 
 
 def readable(desk: Desk) -> str:
-    """All of the document: markup, values of fields, title, and what screen readers get."""
+    """Return all text of the document: markup, field values, title, and live regions."""
     values = "Array.from(document.querySelectorAll('input, textarea'), each => each.value).join('\\n')"
     return "\n".join(
         [
@@ -66,7 +66,7 @@ def readable(desk: Desk) -> str:
     )
 
 
-def test_nothing_of_the_page_stays_behind_the_dialog(grace: Desk) -> None:
+def test_page_is_cleared_behind_the_sign_in_dialog(grace: Desk) -> None:
     assert any(each in readable(grace) for each in SECRETS)
     end_sessions(grace.stage, "grace@demo.example")
     dialog = grace.page.get_by_role("dialog")
@@ -81,19 +81,19 @@ def test_nothing_of_the_page_stays_behind_the_dialog(grace: Desk) -> None:
     expect(grace.box).to_have_value("Half a sentence")
 
 
-def test_somebody_else_who_signs_in_there_gets_nothing_of_it(grace: Desk) -> None:
+def test_another_user_gets_none_of_the_data(grace: Desk) -> None:
     ken = grace.stage.person("Ken", "agent")
     end_sessions(grace.stage, "grace@demo.example")
     dialog = grace.page.get_by_role("dialog")
     dialog.get_by_label("Email").fill(ken)
     dialog.get_by_label("Password", exact=True).fill(PASSWORD)
     dialog.get_by_role("button", name="Sign in").click()
-    expect(grace.said("I want my parrot back")).to_be_visible()  # the address is Ken's to read as well
+    expect(grace.said("I want my parrot back")).to_be_visible()  # Ken can read the address, too
     expect(grace.box).to_have_value("")
     assert "Half a sentence" not in readable(grace)
 
 
-def test_what_the_browser_keeps_is_encrypted(grace: Desk) -> None:
+def test_stored_data_is_encrypted(grace: Desk) -> None:
     grace.stage.close_road()
     grace.page.locator(".composer input[type=file]").set_input_files(
         {"name": "a.txt", "mimeType": "text/plain", "buffer": b"an attached secret"}
@@ -107,12 +107,12 @@ def test_what_the_browser_keeps_is_encrypted(grace: Desk) -> None:
     grace.stage.open_road()
 
 
-def test_what_an_older_version_kept_is_read_once_and_then_encrypted(grace: Desk) -> None:
+def test_data_of_an_older_version_is_encrypted(grace: Desk) -> None:
     (key,) = grace.page.evaluate(
         "Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))"
     )
     plain: dict[str, Any] = {"text": "From an older version", "internal": False, "files": [], "at": 1}
-    old = key.removesuffix(".reply")  # an older version kept one text for a conversation
+    old = key.removesuffix(".reply")  # an older version stored one text for a conversation
     assert old != key
     grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [old, json.dumps(plain)])
     grace.page.reload()
@@ -122,20 +122,20 @@ def test_what_an_older_version_kept_is_read_once_and_then_encrypted(grace: Desk)
     expect(grace.box).to_have_value(re.compile("From an older version"))
 
 
-def test_a_draft_under_a_forgotten_secret_is_named(grace: Desk) -> None:
+def test_draft_under_a_replaced_secret_is_reported(grace: Desk) -> None:
     (key,) = grace.page.evaluate(
         "Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))"
     )
     sealed = grace.page.evaluate("key => localStorage.getItem(key)", key)
     other = "s1." + "A" * 32 + "." + sealed.rsplit(".", 1)[1]
-    key = re.sub(r"cnv_\w+", f"cnv_{'0' * 26}", key)  # not the one that the open page goes on writing
+    key = re.sub(r"cnv_\w+", f"cnv_{'0' * 26}", key)  # not the key that the open page keeps writing
     grace.page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, other])
     grace.page.reload()
-    expect(grace.page.locator(".toast.bad")).to_contain_text("can't be opened")
+    expect(grace.page.locator(".toast.bad")).to_contain_text("can't be decrypted")
     assert grace.page.evaluate("key => localStorage.getItem(key)", key) == other
 
 
-def test_what_can_not_be_opened_is_listed_and_can_be_removed(grace: Desk) -> None:
+def test_undecryptable_texts_are_listed_and_removed(grace: Desk) -> None:
     page = grace.page
     (key,) = page.evaluate("Object.keys(localStorage).filter(each => each.startsWith('deskwire.draft.'))")
     sealed = page.evaluate("key => localStorage.getItem(key)", key)
@@ -143,15 +143,15 @@ def test_what_can_not_be_opened_is_listed_and_can_be_removed(grace: Desk) -> Non
     page.evaluate("([key, value]) => localStorage.setItem(key, value)", [f"{key}.unopened", other])
     page.reload()
     page.locator(".toast.bad").get_by_role("button", name="Show").click()
-    listed = page.get_by_role("dialog", name="What can't be opened")
+    listed = page.get_by_role("dialog", name="Undecryptable texts")
     expect(listed.get_by_text("Draft of a reply")).to_be_visible()
     listed.get_by_role("button", name="Remove", exact=True).click()
-    expect(listed.get_by_text("There is nothing left that can't be opened.")).to_be_visible()
+    expect(listed.get_by_text("No undecryptable texts.")).to_be_visible()
     assert page.evaluate("key => localStorage.getItem(key)", f"{key}.unopened") is None
     assert page.evaluate("key => localStorage.getItem(key)", key) is not None
 
 
-def test_keys_come_with_a_valid_session_alone_and_differ_between_users(grace: Desk) -> None:
+def test_storage_keys_require_a_session_and_differ_by_user(grace: Desk) -> None:
     ask = "async () => (await (await fetch('/v3/auth/session')).json()).storageKeys"
     (first,) = grace.page.evaluate(ask)
     assert grace.page.evaluate(ask) == [first]

@@ -1,4 +1,4 @@
-"""What all pages share: addresses, the navigation, the frame, states, dialogs, and what a page's calls look like."""
+"""Features of all pages: addresses, navigation, frame, states, dialogs, and API calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SESSIONS = "/desk/settings/sessions"
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service that these tests share: none of them changes what another one looks at."""
+    """A service shared by these tests, which do not affect each other."""
     return shared_stage
 
 
@@ -25,7 +25,7 @@ def _head(page: Page, name: str) -> None:
     expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
 
 
-def test_a_page_is_reached_by_its_link_and_left_by_back(desk: Desk) -> None:
+def test_page_opens_by_link_and_closes_by_back(desk: Desk) -> None:
     desk.sign_in()
     desk.page.get_by_text("Settings", exact=True).first.click()
     desk.page.get_by_role("link", name="Your sessions").click()
@@ -40,14 +40,14 @@ def test_a_page_is_reached_by_its_link_and_left_by_back(desk: Desk) -> None:
     _head(desk.page, "Your sessions")
 
 
-def test_a_page_opens_by_the_address_that_a_colleague_sent(desk: Desk) -> None:
+def test_page_opens_by_its_address(desk: Desk) -> None:
     desk.sign_in()
     desk.open(SESSIONS)
     _head(desk.page, "Your sessions")
-    expect(desk.page.get_by_role("row").filter(has_text="this one")).to_be_visible()
+    expect(desk.page.get_by_role("row").filter(has_text="current")).to_be_visible()
 
 
-def test_keys_of_conversations_do_nothing_on_a_page(desk: Desk, stage: Stage) -> None:
+def test_conversation_keys_do_nothing_on_pages(desk: Desk, stage: Stage) -> None:
     conversation = stage.converse("keys", "Stay open.", name="Kay Still")
     desk.sign_in()
     desk.view()
@@ -63,15 +63,15 @@ def test_keys_of_conversations_do_nothing_on_a_page(desk: Desk, stage: Stage) ->
     assert found["status"] == "OPEN"
 
 
-def test_an_address_that_is_no_page_says_so_and_leads_back(desk: Desk) -> None:
+def test_unknown_address_links_to_the_inbox(desk: Desk) -> None:
     desk.sign_in()
     desk.open("/desk/no/such/page")
-    expect(desk.page.get_by_text("There is no such page")).to_be_visible()
+    expect(desk.page.get_by_text("Page not found")).to_be_visible()
     desk.page.get_by_role("link", name="Go to the inbox").click()
     expect(desk.page.get_by_role("region", name="Conversations")).to_be_visible()
 
 
-def test_the_dialog_names_what_will_be_gone_before_it_is_gone(desk: Desk, stage: Stage) -> None:
+def test_confirm_dialog_lists_the_effects(desk: Desk, stage: Stage) -> None:
     user = stage.demo["user"]
     stage.client(user["email"], user["password"])
     proof = {"email": user["email"], "password": user["password"]}
@@ -81,7 +81,7 @@ def test_the_dialog_names_what_will_be_gone_before_it_is_gone(desk: Desk, stage:
     row = desk.page.get_by_role("row").filter(has_text="httpx")
     row.get_by_role("button", name="End").first.click()
     dialog = desk.page.get_by_role("dialog", name="End this session")
-    expect(dialog).to_contain_text("its next call is refused")
+    expect(dialog).to_contain_text("ends with its next call")
     desk.page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(row).to_have_count(1)
@@ -90,49 +90,49 @@ def test_the_dialog_names_what_will_be_gone_before_it_is_gone(desk: Desk, stage:
     expect(row).to_have_count(0)
 
 
-def test_a_page_shows_its_calls_as_json_and_as_curl(desk: Desk, stage: Stage) -> None:
+def test_page_shows_its_calls_as_json_and_curl(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     desk.open(SESSIONS)
-    desk.page.get_by_role("button", name="Calls of this page").click()
+    desk.page.get_by_role("button", name="API calls of this page").click()
     desk.page.get_by_role("menuitem", name="As JSON").click()
     expect(desk.page.get_by_role("dialog", name="As JSON")).to_contain_text('"lastSeenAt"')
     desk.page.keyboard.press("Escape")
-    desk.page.get_by_role("button", name="Calls of this page").click()
+    desk.page.get_by_role("button", name="API calls of this page").click()
     desk.page.get_by_role("menuitem", name="As curl").click()
     dialog = desk.page.get_by_role("dialog", name="As curl")
     expect(dialog).to_contain_text(f"curl -s '{stage.url}/v3/users/me/sessions?limit=50'")
     expect(dialog).to_contain_text("$DESKWIRE_TOKEN")
 
 
-def test_a_page_that_could_not_be_loaded_is_loaded_when_the_service_is_back(desk: Desk, stage: Stage) -> None:
+def test_failed_page_reloads_once_the_service_is_back(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     desk.tolerated.append(NETWORK)
     desk.context.route("**/v3/users/me/sessions*", lambda route: route.abort())
     desk.page.get_by_text("Settings", exact=True).first.click()
     desk.page.get_by_role("link", name="Your sessions").click()
-    expect(desk.page.get_by_text("It could not be loaded")).to_be_visible()
+    expect(desk.page.get_by_text("Couldn't load the data")).to_be_visible()
     desk.context.unroute("**/v3/users/me/sessions*")
     desk.page.get_by_role("button", name="Try again").click()
-    expect(desk.page.get_by_role("row").filter(has_text="this one")).to_be_visible()
+    expect(desk.page.get_by_role("row").filter(has_text="current")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_on_a_page_and_in_its_dialog(
+def test_axe_finds_nothing_on_sessions_page_and_dialog(
     window: Callable[..., Desk], stage: Stage, scheme: str
 ) -> None:
     desk = window(stage, **SCHEMES[scheme])
 
     desk.sign_in()
     desk.open(SESSIONS)
-    expect(desk.page.get_by_role("row").filter(has_text="this one")).to_be_visible()
+    expect(desk.page.get_by_role("row").filter(has_text="current")).to_be_visible()
     assert findings(desk.page) == []
-    desk.page.get_by_role("button", name="Calls of this page").click()
+    desk.page.get_by_role("button", name="API calls of this page").click()
     desk.page.get_by_role("menuitem", name="As curl").click()
     expect(desk.page.get_by_role("dialog")).to_be_visible()
     assert findings(desk.page) == []
 
 
-def test_a_page_needs_no_scrolling_sideways_at_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
+def test_sessions_page_fits_320_pixels(window: Callable[..., Desk], stage: Stage) -> None:
     desk = window(stage, viewport={"width": 320, "height": 640})
     desk.sign_in()
     desk.open(SESSIONS)
@@ -146,14 +146,14 @@ def test_a_page_needs_no_scrolling_sideways_at_320_pixels(window: Callable[..., 
 
 SHOW_CHART = """async () => {
   const root = performance.getEntriesByType("resource").find(each => each.name.endsWith("/app.js")).name.replace("app.js", "");
-  const [{ Chart }, { html, render }] = await Promise.all([import(`${root}parts/chart.js`), import(`${root}vendor/preact.js`)]);
+  const [{ Chart }, { html, render }] = await Promise.all([import(`${root}ui/chart.js`), import(`${root}vendor/preact.js`)]);
   const at = Array.from({ length: 24 }, (_, hour) => `2026-11-24T${String(hour).padStart(2, "0")}:00:00.000Z`);
   const series = [{ label: "Delivered", values: at.map((_, i) => i * i) }, { label: "Dropped", values: at.map(() => 7), colour: "--bad" }];
   render(html`<${Chart} title="Deliveries" at=${at} series=${series} summary="They grow." />`, document.querySelector("main").appendChild(document.createElement("div")));
 }"""
 
 
-def test_a_chart_draws_under_the_policy_of_the_page_and_has_its_figures_as_a_table(desk: Desk) -> None:
+def test_chart_works_under_the_policy_and_has_a_table(desk: Desk) -> None:
     desk.sign_in()
     desk.open(SESSIONS)
     _head(desk.page, "Your sessions")
@@ -164,9 +164,7 @@ def test_a_chart_draws_under_the_policy_of_the_page_and_has_its_figures_as_a_tab
     expect(desk.page.locator("canvas")).to_have_count(0)
 
 
-def test_a_viewers_navigation_has_no_page_that_the_role_may_not_open(
-    window: Callable[..., Desk], stage: Stage
-) -> None:
+def test_navigation_of_a_viewer_has_only_permitted_pages(window: Callable[..., Desk], stage: Stage) -> None:
     desk = window(stage)
     desk.sign_in(stage.person("Vera", "viewer"), "a password of an agent, long enough")
     desk.page.get_by_text("Settings", exact=True).first.click()

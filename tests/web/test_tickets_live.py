@@ -1,4 +1,4 @@
-"""Tickets follow the stream: lists without a reload, one ticket without taking from anybody what they write."""
+"""Tickets follow the stream: lists without a reload, one ticket without a loss of unsaved fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.web.harness.stage import Stage
 
 @pytest.fixture(scope="module")
 def stage(shared_stage: Stage) -> Stage:
-    """A service that these tests share; each makes the tickets that it looks at, under a tag of its own."""
+    """A service shared by these tests; each creates its own tickets under its own tag."""
     return shared_stage
 
 
@@ -42,7 +42,7 @@ def _titles(desk: Desk) -> Locator:
     return desk.page.locator("tbody th")
 
 
-def test_a_ticket_appears_changes_and_goes_in_an_open_list(desk: Desk, stage: Stage) -> None:
+def test_open_list_follows_a_ticket(desk: Desk, stage: Stage) -> None:
     _ticket(stage, "Was there", tags=["live"])
     _list(desk, "tag=live&status=OPEN&sort=priority")
     expect(_titles(desk)).to_have_text([re.compile("Was there")])
@@ -61,21 +61,17 @@ def test_a_ticket_appears_changes_and_goes_in_an_open_list(desk: Desk, stage: St
     expect(_titles(desk)).to_have_count(1)
 
 
-def test_what_was_missed_while_the_connection_was_broken_is_there_afterwards(
-    desk: Desk, stage: Stage
-) -> None:
+def test_missed_changes_appear_after_reconnection(desk: Desk, stage: Stage) -> None:
     desk.tolerated.append(NETWORK)
     _list(desk, "tag=away")
-    expect(desk.page.get_by_text("No ticket fits these filters")).to_be_visible()
+    expect(desk.page.get_by_text("No tickets match these filters")).to_be_visible()
     stage.close_road()
     _ticket(stage, "Meanwhile", tags=["away"])
     stage.open_road()
     expect(_titles(desk)).to_have_text([re.compile("Meanwhile")], timeout=60_000)
 
 
-def test_rows_stay_where_they_are_under_the_pointer_and_what_is_new_is_counted(
-    desk: Desk, stage: Stage
-) -> None:
+def test_rows_keep_their_places_under_the_pointer(desk: Desk, stage: Stage) -> None:
     first = _ticket(stage, "First", tags=["held"])
     _list(desk, "tag=held")
     desk.page.get_by_role("link", name="First").hover()
@@ -89,22 +85,22 @@ def test_rows_stay_where_they_are_under_the_pointer_and_what_is_new_is_counted(
     expect(_titles(desk)).to_have_text([re.compile("Second"), re.compile("First, renamed")])
 
 
-def test_a_ticket_that_is_gone_is_not_chosen_any_more(desk: Desk, stage: Stage) -> None:
+def test_deleted_ticket_leaves_the_selection(desk: Desk, stage: Stage) -> None:
     paths = [_ticket(stage, f"Chosen {number}", tags=["chosen"]) for number in range(2)]
     _list(desk, "tag=chosen")
-    desk.page.get_by_label("Choose all that are shown").check()
-    expect(desk.page.get_by_role("group", name="2 tickets chosen")).to_be_visible()
+    desk.page.get_by_label("Select all shown").check()
+    expect(desk.page.get_by_role("group", name="2 tickets selected")).to_be_visible()
     stage.owner.delete(paths[0]).raise_for_status()
-    expect(desk.page.get_by_role("group", name="1 ticket chosen")).to_be_visible()
+    expect(desk.page.get_by_role("group", name="1 ticket selected")).to_be_visible()
     stage.owner.patch(paths[1], json={"tags": ["elsewhere"]}).raise_for_status()
     expect(desk.page.get_by_role("button", name="1 new or moved")).to_be_visible()
     expect(_titles(desk)).to_have_count(1)
-    desk.page.get_by_label("Set the priority").select_option("HIGH")
+    desk.page.get_by_label("Set priority").select_option("HIGH")
     expect(_titles(desk)).to_have_count(0)
     assert stage.owner.get(paths[1]).json()["priority"] == "HIGH"
 
 
-def test_more_pages_that_were_loaded_stay_loaded(desk: Desk, stage: Stage) -> None:
+def test_loaded_pages_stay_loaded(desk: Desk, stage: Stage) -> None:
     for number in range(52):
         _ticket(stage, f"Many {number}", tags=["many"])
     _list(desk, "tag=many")
@@ -117,7 +113,7 @@ def test_more_pages_that_were_loaded_stay_loaded(desk: Desk, stage: Stage) -> No
     expect(_titles(desk)).to_have_count(53)
 
 
-def test_an_open_ticket_shows_what_a_colleague_changes_and_keeps_the_focus(desk: Desk, stage: Stage) -> None:
+def test_open_ticket_follows_changes_and_keeps_focus(desk: Desk, stage: Stage) -> None:
     path = _ticket(stage, "Untouched")
     form = _one(desk, path, "Untouched")
     form.get_by_label("Priority").focus()
@@ -132,7 +128,7 @@ def test_an_open_ticket_shows_what_a_colleague_changes_and_keeps_the_focus(desk:
     assert stage.owner.get(path).json()["type"] == "parcel"
 
 
-def test_what_is_written_stays_and_a_colleagues_change_is_shown_beside_it(desk: Desk, stage: Stage) -> None:
+def test_unsaved_fields_stay_beside_a_colleagues_change(desk: Desk, stage: Stage) -> None:
     desk.tolerated.append(NETWORK)
     path = _ticket(stage, "Both of us")
     form = _one(desk, path, "Both of us")
@@ -143,7 +139,7 @@ def test_what_is_written_stays_and_a_colleagues_change_is_shown_beside_it(desk: 
     expect(form.get_by_label("Title")).to_have_value("Mine, half wri")
     expect(form.get_by_label("Priority")).to_have_value("MEDIUM")
     told.get_by_role("button", name="Compare").click()
-    dialog = desk.page.get_by_role("dialog", name="Somebody changed this meanwhile")
+    dialog = desk.page.get_by_role("dialog", name="Someone else changed this")
     expect(dialog.get_by_role("row").filter(has_text="Title")).to_contain_text("Theirs")
     expect(dialog.get_by_role("row").filter(has_text="Title")).to_contain_text("Mine, half wri")
     dialog.get_by_role("button", name="Save yours").click()
@@ -154,7 +150,7 @@ def test_what_is_written_stays_and_a_colleagues_change_is_shown_beside_it(desk: 
     assert (stored["title"], stored["priority"]) == ("Mine, half wri", "HIGH")
 
 
-def test_a_ticket_that_is_deleted_while_one_writes_leaves_what_was_written(desk: Desk, stage: Stage) -> None:
+def test_unsaved_fields_survive_deletion_of_the_ticket(desk: Desk, stage: Stage) -> None:
     desk.tolerated.append(NETWORK)
     path = _ticket(stage, "Going")
     form = _one(desk, path, "Going")

@@ -88,7 +88,7 @@ async def test_a_file_is_kept_for_a_year_and_compressed_for_those_who_take_that(
 
 
 async def test_a_worker_may_call_the_service_and_nobody_else(anybody: httpx.AsyncClient) -> None:
-    worker = (await address(anybody, "app.js")).replace("app.js", "feed-worker.js")
+    worker = (await address(anybody, "app.js")).replace("app.js", "core/feed-worker.js")
     policy = (await anybody.get(worker)).headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; connect-src 'self'; ")
 

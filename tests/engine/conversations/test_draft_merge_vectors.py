@@ -74,7 +74,7 @@ def dropped(text: str, merged: str, may_go: set[str]) -> set[str]:
 
 def by_desk(function: str, given: Sequence[Sequence[str]]) -> list[Any]:
     """Return the results of a function of the desk's module for each list of arguments."""
-    return desk_results("draft-merge.js", function, given)
+    return desk_results("inbox/draft-merge.js", function, given)
 
 
 TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SPACES)), max_size=6).map(
@@ -106,7 +106,7 @@ def test_desk_and_service_agree_on_whether_a_text_has_words() -> None:
     chance = random.Random(7)
     pairs = [(text_of(chance, 8), text_of(chance, 3).strip()) for _ in range(3_000)]
     pairs = [(text, words) for text, words in pairs if words]
-    assert by_desk("has", pairs) == [has_words(text, words) for text, words in pairs]
+    assert by_desk("containsWords", pairs) == [has_words(text, words) for text, words in pairs]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is
 
 def folded_by_desk(texts: Sequence[str], function: str = "fold") -> list[str]:
     """Return what the desk's function makes of each text."""
-    return desk_results("folding.js", function, [[each] for each in texts])
+    return desk_results("core/folding.js", function, [[each] for each in texts])
 
 
 def test_the_desk_folds_every_character_as_the_service() -> None:

@@ -49,24 +49,24 @@ def values(file: str, name: str) -> list[str]:
 @pytest.mark.parametrize(
     ("shown", "known"),
     [
-        (texts("texts.js", "statuses") - {"all", "active"}, get_args(Status)),
-        (texts("texts.js", "status"), get_args(Status)),
-        (texts("why/texts.js", "statuses"), get_args(Status)),
-        (texts("run/texts.js", "statuses", 0), get_args(TicketStatus)),
-        (texts("run/texts.js", "statuses", 1), get_args(Status)),
-        (texts("run/texts.js", "priorities"), get_args(Priority)),
-        (texts("run/texts.js", "roles"), ROLES),
-        (texts("run/texts.js", "actors"), ACTOR_TYPES),
-        (texts("learn/texts.js", "statuses"), get_args(SurveyStatus)),
-        (texts("learn/texts.js", "types", 0), get_args(QuestionType)),
-        (texts("learn/texts.js", "types", 1), get_args(EntryType)),
-        (texts("learn/texts.js", "scoreNames"), SCORED),
-        (texts("learn/texts.js", "sentiments"), get_args(Sentiment)),
-        (texts("learn/texts.js", "severities"), get_args(Severity)),
-        (texts("learn/texts.js", "triggers"), TRIGGERS),
-        (texts("learn/texts.js", "states"), get_args(RunState)),
-        (set(values("learn/survey-figures.js", "SCORED")), SCORED),
-        (set(values("why/log.js", "STATUSES")), get_args(DeliveryStatus)),
+        (texts("core/texts.js", "statuses") - {"all", "active"}, get_args(Status)),
+        (texts("core/texts.js", "status"), get_args(Status)),
+        (texts("developers/texts.js", "statuses"), get_args(Status)),
+        (texts("admin/texts.js", "statuses", 0), get_args(TicketStatus)),
+        (texts("admin/texts.js", "statuses", 1), get_args(Status)),
+        (texts("admin/texts.js", "priorities"), get_args(Priority)),
+        (texts("admin/texts.js", "roles"), ROLES),
+        (texts("admin/texts.js", "actors"), ACTOR_TYPES),
+        (texts("insights/texts.js", "statuses"), get_args(SurveyStatus)),
+        (texts("insights/texts.js", "types", 0), get_args(QuestionType)),
+        (texts("insights/texts.js", "types", 1), get_args(EntryType)),
+        (texts("insights/texts.js", "scoreNames"), SCORED),
+        (texts("insights/texts.js", "sentiments"), get_args(Sentiment)),
+        (texts("insights/texts.js", "severities"), get_args(Severity)),
+        (texts("insights/texts.js", "triggers"), TRIGGERS),
+        (texts("insights/texts.js", "states"), get_args(RunState)),
+        (set(values("insights/survey-figures.js", "SCORED")), SCORED),
+        (set(values("developers/deliveries.js", "STATUSES")), get_args(DeliveryStatus)),
     ],
 )
 def test_the_desk_has_the_values_of_the_service(
@@ -77,4 +77,4 @@ def test_the_desk_has_the_values_of_the_service(
 
 def test_an_event_names_its_user_and_every_other_actor_has_a_text() -> None:
     """A user and a bot have a name of their own."""
-    assert texts("why/texts.js", "actors") == {*get_args(EventActorType)} - {"user", "bot"}
+    assert texts("developers/texts.js", "actors") == {*get_args(EventActorType)} - {"user", "bot"}

@@ -7,7 +7,7 @@ import re
 from deskwire.engine.accounts.people import PERMISSIONS
 from tests.support.root import ROOT
 
-FOLDER = ROOT / "http/deskwire/http/pages/desk/run"
+FOLDER = ROOT / "http/deskwire/http/pages/desk/admin"
 LIST = re.compile(r"const (\w+) = \[([^\]]*)\];")
 TABLE = re.compile(r"export const ROLES = \{([^}]*)\};")
 

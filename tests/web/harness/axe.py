@@ -1,4 +1,4 @@
-"""Axe, which looks for what keeps people from using a page (WCAG 2.2 AA, and its own best practice)."""
+"""Accessibility checks by axe (WCAG 2.2 AA and its best practices)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMES: Final[Mapping[str, Mapping[str, Any]]] = {
     "dark": {"color_scheme": "dark"},
     "forced": {"forced_colors": "active"},
 }
-"""The colours in which people have a page, as options of a window."""
+"""Colour schemes, as options of a window."""
 
 _TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 _SHOWN: Final = 160
@@ -33,7 +33,7 @@ _AT_REST: Final = """() => Promise.allSettled(
 
 
 def findings(page: Page) -> list[str]:
-    """Return what axe finds on a page, once its colours have come to rest: each rule with the first elements that break it."""
+    """Return the rules that a page violates, with the first elements, after its transitions have ended."""
     page.evaluate(_AT_REST)
     page.evaluate(_source())
     found = page.evaluate("tags => axe.run(document, {runOnly: tags})", _TAGS)

@@ -1,4 +1,4 @@
-"""A Trio loop in a thread of its own, as the browser's driver keeps the test's thread for itself."""
+"""A Trio loop in its own thread, because the browser's driver blocks the test's thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class Background:
-    """Calls async functions from a test that is not async, and keeps async contexts open beside it."""
+    """Runs async functions and contexts for synchronous tests."""
 
     def __init__(self) -> None:
         self._nursery: trio.Nursery

@@ -1,4 +1,4 @@
-"""A browser's window with the desk in it, which notes whatever the page has to complain about."""
+"""A browser window with the desk, which records the errors of its page."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 from tests.web.harness.stage import Stage
 
 NETWORK: Final = "Failed to load resource"
-"""What Chromium says of a call that fails or is refused; for `Desk.tolerated`."""
+"""Chromium's errors for failed or refused calls, for `Desk.tolerated`."""
 expect.set_options(timeout=20_000)
 
 
 @dataclass
 class Desk:
-    """A window of its own, with cookies and storage of its own.
+    """A window with its own cookies and storage.
 
     Args:
-        tolerated: beginnings of complaints that the test provokes.
+        tolerated: prefixes of errors that the test provokes.
         complaints: errors and warnings of the console, exceptions, and requests to other origins.
     """
 
@@ -33,7 +33,7 @@ class Desk:
     complaints: list[str] = field(default_factory=list)
 
     def watch(self, page: Page) -> None:
-        """Note the complaints of one more page of the context."""
+        """Record the errors of another page of the context."""
         page.on("console", self._note_console)
         page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
         page.on("request", self._note_request)
@@ -43,7 +43,7 @@ class Desk:
         self.page.goto(self.stage.url + path)
 
     def sign_in(self, email: str | None = None, password: str | None = None) -> None:
-        """Open the desk and sign in, as the demo's owner unless somebody else is named; the list is there afterwards."""
+        """Open the desk, sign in, by default as the demo's owner, and wait for the list."""
         user = self.stage.demo["user"]
         self.open()
         self.page.get_by_label("Email").fill(email or user["email"])
@@ -52,7 +52,7 @@ class Desk:
         expect(self.page.get_by_role("region", name="Conversations")).to_be_visible()
 
     def view(self, name: str = "All") -> None:
-        """Choose a view."""
+        """Select a view."""
         self.page.get_by_role("navigation", name="Views").get_by_role("button", name=name).click()
 
     def row(self, text: str) -> Locator:
@@ -66,7 +66,7 @@ class Desk:
         expect(self.box).to_be_visible()
 
     def rows(self) -> list[str]:
-        """Return what the rows of the list say, line by line in their order, without times that pass."""
+        """Return the text of the rows, line by line, without relative times."""
         fresh = self.page.get_by_role("button", name=re.compile(r"^\d+ new"))
         if fresh.count():
             fresh.first.click()
@@ -80,7 +80,7 @@ class Desk:
 
     @property
     def box(self) -> Locator:
-        """The field that replies and notes are written in."""
+        """The text field of the editor."""
         return self.page.locator(".composer textarea")
 
     def said(self, text: str) -> Locator:
@@ -93,7 +93,7 @@ class Desk:
         self.box.press("Control+Enter")
 
     def eventually(self, look: Callable[[], object], value: object) -> None:
-        """Wait until a look at the service gives this value, as what is sent from here goes out in its time."""
+        """Poll the service until it returns this value, because the desk sends asynchronously."""
         for _ in range(200):
             seen = look()
             if seen == value:
@@ -116,15 +116,15 @@ class Desk:
 
 
 _UNDO_SEND: Final = """try { localStorage["deskwire.undoSend"] ??= JSON.stringify("%s") } catch {}"""
-"""The setting *Undo send*, unless the test has chosen another one; a page without an address has no storage."""
+"""Sets *Undo send*, unless the test has set it. A page without an address has no storage."""
 
 
 @contextmanager
 def opened(browser: Browser, stage: Stage, *, hold_s: int | None = 0, **options: Any) -> Iterator[Desk]:
-    """Open a window; fail at the end if the page has complained.
+    """Open a window; fail at the end if the page has recorded errors.
 
     Args:
-        hold_s: how long a reply is held before it is sent; None for what the desk does by default.
+        hold_s: how long a reply is held before it is sent; None for the desk's default.
         options: of Playwright's `new_context`, such as `color_scheme`.
     """
     context = browser.new_context(

@@ -1,4 +1,4 @@
-"""A webhook receiver that answers as it is told, in a thread beside the browser's driver."""
+"""A webhook receiver with configurable responses, in its own thread."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Endpoint(ThreadingHTTPServer):
     """A receiver on loopback.
 
     Args:
-        status: the status of its answers; it may be changed at any time.
-        refuses: text of events that alone are answered with 400 while the status is 200.
-        events: the envelopes that it was sent.
+        status: the status of its responses; tests can change it at any time.
+        refuses: events containing this text get 400 while the status is 200.
+        events: the envelopes it received.
     """
 
     def __init__(self, status: int = 200) -> None:

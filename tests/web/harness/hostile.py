@@ -1,11 +1,11 @@
-"""Texts that customers and colleagues may send, of which none may become anything but text."""
+"""Hostile texts, which must be shown as plain text."""
 
 from __future__ import annotations
 
 from typing import Final
 
 FIRED: Final = "fired"
-"""The name of the window's property that a script of one of these texts would set."""
+"""The window property that a script in one of these texts would set."""
 
 MARKUP: Final = (
     f"<script>window.{FIRED}=1</script>",
@@ -26,7 +26,7 @@ MARKUP: Final = (
     f"<template><slot onslotchange=window.{FIRED}=15></template>",
     "&lt;b&gt;not bold&lt;/b&gt; &amp; &#x3c;i&#x3e;",
 )
-"""Markup, and what becomes markup or code where a page is careless."""
+"""Markup, and text that a careless page would turn into markup or code."""
 
 CONTROLS: Final = (
     "\u202egnp.exe\u202c is what it says",

@@ -1,4 +1,4 @@
-"""The keyboard as somebody uses it who has nothing else."""
+"""Keyboard-only use of a page."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _RING: Final = """element => {
   const drawn = each => { const style = getComputedStyle(each); return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0; };
   return drawn(element) || (element.matches("input[type=radio]") && drawn(element.nextElementSibling));
 }"""
-"""Whether a ring is drawn around the element; of a segment that is chosen, around its words."""
+"""Return whether a focus ring is drawn around the element, or around the words of a selected segment."""
 
 
 class Keys:
-    """Goes through a page by keys alone."""
+    """Operates a page by keys alone."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -26,12 +26,12 @@ class Keys:
             self.page.keyboard.press(key)
 
     def type(self, text: str) -> None:
-        """Write into what has the focus, instead of what is written there."""
+        """Replace the text of the focused field."""
         self.press("Control+a")
         self.page.keyboard.type(text)
 
     def to(self, wanted: Locator, key: str = "Tab") -> None:
-        """Press a key until this has the focus; fail if it never has, or if one does not see that it has."""
+        """Press a key until this has a visible focus; fail if it never does."""
         expect(wanted).to_be_visible()
         for _ in range(_STOPS_MAX):
             if self.at(wanted):
@@ -40,7 +40,7 @@ class Keys:
         self.stands_at(wanted)
 
     def stands_at(self, wanted: Locator) -> None:
-        """Fail unless this has the focus, and one sees it."""
+        """Fail unless this has a visible focus."""
         expect(wanted).to_be_focused()
         assert wanted.evaluate(_RING), f"nobody sees that {wanted} has the focus"
 
@@ -49,7 +49,7 @@ class Keys:
         return bool(wanted.evaluate("element => element === document.activeElement"))
 
     def choose(self, button: Locator, item: str) -> None:
-        """Go to the button of a menu, and pick what begins with these letters."""
+        """Open a menu, and choose the item that begins with these letters."""
         self.to(button)
         self.press("Enter")
         entry = self.page.get_by_role("menuitem", name=item)

@@ -1,4 +1,4 @@
-"""A started service, a proxy before it that a test may cut, and its API."""
+"""A running service, a proxy in front of it that tests can cut, and API clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUICK: Final = {
     "DESKWIRE_RATE_LIMIT_BURST": "100000",
 }
 PASSWORD: Final = "a password of an agent, long enough"
-"""The password of everybody whom `Stage.person` has added."""
+"""The password of all users added by `Stage.person`."""
 _POSTERS: Final = 8
 
 
@@ -32,7 +32,7 @@ class Stage:
     """A service with its demo project.
 
     Args:
-        url: the address that browsers use; the proxy is behind it.
+        url: the address for browsers, which is the proxy.
         s2s: a client with the demo's server key.
         owner: a client with the demo owner's token, for the demo project.
     """
@@ -63,7 +63,7 @@ class Stage:
         return said
 
     def messages(self, conversation: Mapping[str, Any]) -> list[str]:
-        """Return the texts of all messages and notes of a conversation, as the API has them, oldest first."""
+        """Return the texts of all messages and notes of a conversation by the API, oldest first."""
         texts: list[str] = []
         params = {"limit": "200"}
         while True:
@@ -100,7 +100,7 @@ class Stage:
         return self.stack.enter_context(_client(self.server, headers))
 
     def kill(self) -> None:
-        """End the service as a crash would."""
+        """Kill the service, like a crash."""
         self.background.call(self.server.kill)
 
     def start(self) -> None:
@@ -117,15 +117,15 @@ class Stage:
         self.cut()
 
     def open_road(self) -> None:
-        """Let browsers through again."""
+        """Admit connections of browsers again."""
         self.proxy.closed = False
 
     def freeze_road(self) -> None:
-        """Pass nothing on between browsers and the service; all connections stay open, and new ones get no answer."""
+        """Hold all traffic of browsers; connections stay open, and new ones get no response."""
         self.background.soon(self._freeze, True)
 
     def thaw_road(self) -> None:
-        """Pass everything on again."""
+        """Pass the traffic of browsers again."""
         self.background.soon(self._freeze, False)
 
     def _freeze(self, frozen: bool) -> None:
@@ -134,7 +134,7 @@ class Stage:
             (link.freeze if frozen else link.thaw)()
 
     def flood(self, conversations: Sequence[Mapping[str, Any]], count: int) -> None:
-        """Post so many messages of contacts to these conversations, in turns."""
+        """Post this many messages of contacts to these conversations, in turns."""
         self.background.call(self._flood, conversations, count)
 
     async def _flood(self, conversations: Sequence[Mapping[str, Any]], count: int) -> None:

@@ -1,6 +1,6 @@
-"""The shapes of the API's objects as JSON, for the types of the desk's modules: `python -m tests.web.tools.description`.
+"""The schemas of the API's objects as JSON, for the types of the desk's modules: `python -m tests.web.tools.description`.
 
-Only shapes: what the desk calls is in its modules, and the types of all routes would be a megabyte.
+Routes are left out, because their types would be a megabyte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def shapes() -> dict[str, Any]:
 
 
 def _bare(schema: Any) -> Any:
-    """Return a schema without what is said to readers; a property that is called `description` is no text."""
+    """Return a schema without descriptions; a property named `description` stays."""
     if isinstance(schema, list):
         return [_bare(each) for each in schema]
     if not isinstance(schema, dict):
@@ -39,7 +39,7 @@ def _bare(schema: Any) -> Any:
 
 
 def typed() -> str:
-    """Return the first line of the types that are made of it: a digest, which tells without Node.js if they are current."""
+    """Return the first line of the generated types: a digest that shows without Node.js whether they are current."""
     digest = sha256(json.dumps(shapes(), sort_keys=True).encode()).hexdigest()
     return f"// Made by `make web-types` of the shapes {digest[:32]}.\n"
 

@@ -1,2 +1,2 @@
-// What `make vendor` makes http/deskwire/http/pages/desk/vendor/uplot.js of.
+// The source of http/deskwire/http/pages/desk/vendor/uplot.js, bundled by `make vendor`.
 export { default } from "uplot";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { joined, merge } = await import(new URL("draft-merge.js", desk));
+const { joinTexts, merge } = await import(new URL("inbox/draft-merge.js", desk));
 
 test("one change is taken, whichever side made it", () => {
   assert.equal(merge("Hello", "Hello Ada", "Hello"), "Hello Ada");
@@ -24,8 +24,8 @@ test("where changes meet, both texts stay, in the same order on both sides", () 
 test("a text that is in the other one as a word, or is its beginning, is not repeated", () => {
   assert.equal(merge("", "It left", "It left us today."), "It left us today.");
   assert.equal(merge("a", "a hello wor", "a hello world"), "a hello world");
-  assert.equal(joined("x", "An example"), "An example\n\nx");
-  assert.equal(joined("ok", "my book"), "my book\n\nok");
+  assert.equal(joinTexts("x", "An example"), "An example\n\nx");
+  assert.equal(joinTexts("ok", "my book"), "my book\n\nok");
 });
 
 test("words typed after a text that was sent elsewhere are all that is left", () => {

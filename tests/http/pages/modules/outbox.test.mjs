@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./browser.mjs";
 
-const { Offline, Problem } = await import(new URL("api.js", desk));
-const { due, failed, pause, renewed, sending, stored, unknown } = await import(new URL("outbox.js", desk));
+const { Offline, Problem } = await import(new URL("core/api.js", desk));
+const { due, afterFailure, retryDelay, withNewKey, asSending, asStored, outcomeUnknown } = await import(new URL("core/outbox.js", desk));
 
 const NOW = 1_000_000;
 const entry = (changes = {}) => ({ key: "k1", kind: "message", conversationId: "cnv_a", state: "kept", order: 1, attempts: 0, notBefore: 0, body: { text: "Hello", ifSequence: 7 }, text: "Hello", sentAt: null, problem: null, since: [], waitsFor: null, ...changes });
 const problem = (status, code, more = {}, retryAfterMs = null) => new Problem(status, { code, detail: "why", ...more }, "req_1", retryAfterMs);
-const fails = (error, ours = new Set(), before = entry()) => failed(before, error, NOW, 0.5, ours);
+const fails = (error, ours = new Set(), before = entry()) => afterFailure(before, error, NOW, 0.5, ours);
 
 test("what may yet succeed is kept under its key, with the reason, and tried again later", () => {
   for (const [error, waitsFor] of [
@@ -43,9 +43,9 @@ test("the server's word on when to come back goes before the page's own", () => 
 });
 
 test("pauses grow, have a bound, and are not the same for all", () => {
-  assert.ok(pause(1, 0) < pause(4, 0));
-  assert.equal(pause(50, 1), 30_000);
-  assert.notEqual(pause(3, 0), pause(3, 1));
+  assert.ok(retryDelay(1, 0) < retryDelay(4, 0));
+  assert.equal(retryDelay(50, 1), 30_000);
+  assert.notEqual(retryDelay(3, 0), retryDelay(3, 1));
 });
 
 test("a reply to a conversation that moved on waits for a decision, with what came", () => {
@@ -70,19 +70,19 @@ test("an answer that was erased meanwhile was an answer", () => {
 });
 
 test("what is sent anew has another key, and may have another text or no condition", () => {
-  const next = renewed(entry({ state: "conflict", attempts: 3, sentAt: 5 }), { ifSequence: null, text: "Hello again" }, NOW);
+  const next = withNewKey(entry({ state: "conflict", attempts: 3, sentAt: 5 }), { ifSequence: null, text: "Hello again" }, NOW);
   assert.notEqual(next.key, "k1");
   assert.deepEqual(next.body, { text: "Hello again" });
   assert.deepEqual([next.state, next.sentAt, next.text, next.problem], ["kept", null, "Hello again", null]);
 });
 
 test("the time of the first sending stays, and after a day nobody can tell what became of it", () => {
-  const sent = sending(entry(), NOW);
-  assert.equal(sending({ ...sent, state: "kept" }, NOW + 5).sentAt, NOW);
-  assert.ok(!unknown(sent, NOW + 3_600_000));
-  assert.ok(unknown(sent, NOW + 24 * 3_600_000));
-  assert.ok(!unknown(entry(), NOW));
-  assert.deepEqual(stored(sent, { id: "msg_1" }, NOW + 40, 40).tookMs, 40);
+  const sent = asSending(entry(), NOW);
+  assert.equal(asSending({ ...sent, state: "kept" }, NOW + 5).sentAt, NOW);
+  assert.ok(!outcomeUnknown(sent, NOW + 3_600_000));
+  assert.ok(outcomeUnknown(sent, NOW + 24 * 3_600_000));
+  assert.ok(!outcomeUnknown(entry(), NOW));
+  assert.deepEqual(asStored(sent, { id: "msg_1" }, NOW + 40, 40).tookMs, 40);
 });
 
 test("each conversation sends one after the other, and none waits for another one", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { apply, applyAll, asExpected, asHeld, below, comparison, delivered, loaded, matches, nothing, placed, present, sortKey, typed, withNewest, withOlder, withRows } = await import(new URL("state.js", desk));
+const { apply, applyAll, withPending, holdOrder, appendPage, comparison, applyDeliveries, loadedThread, matches, emptyState, placeRows, applyPresence, sortKey, applyTyping, withNewest, withOlder, withRows } = await import(new URL("core/state.js", desk));
 
 const ME = "usr_me";
 const evt = (n) => `evt_${String(n).padStart(26, "0")}`;
@@ -76,14 +76,14 @@ test("whatever was read when, and however often an event comes, the rows are tho
   for (let seed = 1; seed <= 150; seed++) {
     const service = new Service(seed);
     for (let n = 0; n < 60; n++) service.step();
-    const truth = applyAll(nothing(ME), service.events);
+    const truth = applyAll(emptyState(ME), service.events);
     // The page opens its stream at some event, reads lists at others, and is sent what it has seen once more.
     const from = Math.floor(service.random() * 30);
-    let page = nothing(ME);
+    let page = emptyState(ME);
     let at = from;
     const reads = new Set(Array.from({ length: 4 }, () => from + Math.floor(service.random() * 30)));
     const read = (until) => {
-      const then = applyAll(nothing(ME), service.events.slice(0, until));
+      const then = applyAll(emptyState(ME), service.events.slice(0, until));
       const asOf = until ? evt(until) : evt(0);
       page = withRows(page, [...then.rows.values()].map((row) => ({ ...row, asOf })));
     };
@@ -104,20 +104,20 @@ test("whatever was read when, and however often an event comes, the rows are tho
 test("an event at a time makes the same state as all at once, and the state before is what it was", () => {
   const service = new Service(7);
   for (let n = 0; n < 40; n++) service.step();
-  let state = nothing(ME);
+  let state = emptyState(ME);
   for (const event of service.events) {
     const before = structuredClone([...state.rows]);
     const next = apply(state, event);
     assert.deepEqual([...state.rows], before);
     state = next;
   }
-  assert.deepEqual(rows(state), rows(applyAll(nothing(ME), service.events)));
+  assert.deepEqual(rows(state), rows(applyAll(emptyState(ME), service.events)));
 });
 
 const begun = () => {
   const service = new Service(1);
   service.begin("cnv_a");
-  return { service, state: applyAll(nothing(ME), service.events) };
+  return { service, state: applyAll(emptyState(ME), service.events) };
 };
 const message = (index, type, at) => ({ id: `msg_${index}`, conversationId: "cnv_a", index, author: { type, id: null, name: type }, text: `text ${index}`, attachments: [], createdAt: time(at) });
 
@@ -152,7 +152,7 @@ test("a hidden conversation that is shown tells its messages again, which counts
   const known = apply(state, service.events.at(-1)).rows.get("cnv_a");
   service.tell("conversation.created", "cnv_a", {});
   service.tell("message.created", "cnv_a", { message: message(0, "contact", 5) });
-  const after = applyAll(withRows(nothing(ME), [{ ...known, visible: false }]), service.events.slice(-2)).rows.get("cnv_a");
+  const after = applyAll(withRows(emptyState(ME), [{ ...known, visible: false }]), service.events.slice(-2)).rows.get("cnv_a");
   assert.equal(after.messages, 1);
   assert.equal(after.mine.unread, 1);
   assert.equal(after.visible, true);
@@ -162,13 +162,13 @@ test("a conversation that events alone do not tell is asked for, and one that is
   const { service } = begun();
   service.tell("message.created", "cnv_a", { message: message(0, "contact", 5) });
   const [created, said] = service.events;
-  const unknown = apply(nothing(ME), said);
+  const unknown = apply(emptyState(ME), said);
   assert.deepEqual([...unknown.wanted], ["cnv_a"]);
   const deleted = { id: evt(9), type: "conversation.deleted", created_at: time(9), data: { conversation: { id: "cnv_a" }, reason: "retention" } };
   const gone = applyAll(unknown, [deleted, created, said]);
   assert.equal(gone.rows.size + gone.wanted.size, 0);
   assert.equal(gone.gone.get("cnv_a").reason, "retention");
-  assert.equal(withRows(gone, [applyAll(nothing(ME), [created]).rows.get("cnv_a")]).rows.size, 0);
+  assert.equal(withRows(gone, [applyAll(emptyState(ME), [created]).rows.get("cnv_a")]).rows.size, 0);
 });
 
 test("a contact's new name is in each of its rows", () => {
@@ -200,7 +200,7 @@ test("a thread goes on where its newest page follows, and begins anew where ther
 
 test("what an event brings while a page is on its way stays behind it", () => {
   const { service, state } = begun();
-  const asked = { ...state, threads: new Map([["cnv_a", loaded([])]]) };
+  const asked = { ...state, threads: new Map([["cnv_a", loadedThread([])]]) };
   service.tell("message.created", "cnv_a", { message: message(3, "contact", 9) });
   const came = apply(apply(asked, service.events.at(-1)), service.events.at(-1));
   assert.deepEqual(indexes(withNewest(came.threads.get("cnv_a"), many(0, 3))), [0, 1, 2, 3]);
@@ -212,7 +212,7 @@ test("a list that is kept in order row by row is the one that is sorted anew, fo
     const service = new Service(seed);
     for (let n = 0; n < 30; n++) service.step();
     for (const filter of [{}, { sort: "waiting" }, { sort: "waiting", order: "asc" }, { sort: "created", order: "asc" }, { status: ["OPEN"] }, { assignee: "me" }, { assignee: "none" }, { unread: true }]) {
-      const all = applyAll(nothing(ME), service.events.slice(0, 15));
+      const all = applyAll(emptyState(ME), service.events.slice(0, 15));
       const before = comparison(filter);
       const sorted = (state, bound) => [...state.rows.values()].filter((row) => matches(row, filter, ME) && (bound === null || before(sortKey(row, filter), bound) <= 0)).sort((a, b) => before(sortKey(a, filter), sortKey(b, filter))).map((row) => row.id);
       const first = sorted(all, null);
@@ -221,7 +221,7 @@ test("a list that is kept in order row by row is the one that is sorted anew, fo
       let ids = sorted(all, bound);
       for (const event of service.events.slice(15)) {
         state = apply(state, event);
-        ids = placed(ids, state.touched, { filter, me: ME, bound, rowOf: (id) => state.rows.get(id) });
+        ids = placeRows(ids, state.touched, { filter, me: ME, bound, rowOf: (id) => state.rows.get(id) });
         assert.deepEqual(ids, sorted(state, bound));
       }
     }
@@ -230,28 +230,28 @@ test("a list that is kept in order row by row is the one that is sorted anew, fo
 
 test("a page that was asked for is shown below an order that is held, without what is there or has left", () => {
   const page = ["b", "d", "e", "x"].map((id) => ({ id }));
-  assert.deepEqual(below(["c", "a", "b"], ["n", "a", "b", "c", "d", "e"], page), ["c", "a", "b", "d", "e"]);
+  assert.deepEqual(appendPage(["c", "a", "b"], ["n", "a", "b", "c", "d", "e"], page), ["c", "a", "b", "d", "e"]);
 });
 
 test("while a list is held nothing moves, and what is fresh is counted", () => {
   const stay = () => false;
-  assert.deepEqual(asHeld(["a", "b", "c"], ["a", "b", "c"], stay), { ids: ["a", "b", "c"], fresh: 0 });
-  assert.deepEqual(asHeld(["a", "b", "c"], ["n", "a", "b", "c"], stay), { ids: ["a", "b", "c"], fresh: 1 });
-  assert.deepEqual(asHeld(["a", "b", "c"], ["c", "a", "b"], stay), { ids: ["a", "b", "c"], fresh: 1 });
-  assert.deepEqual(asHeld(["a", "b", "c"], ["a", "c"], (id) => id === "b"), { ids: ["a", "c"], fresh: 0 });
+  assert.deepEqual(holdOrder(["a", "b", "c"], ["a", "b", "c"], stay), { ids: ["a", "b", "c"], fresh: 0 });
+  assert.deepEqual(holdOrder(["a", "b", "c"], ["n", "a", "b", "c"], stay), { ids: ["a", "b", "c"], fresh: 1 });
+  assert.deepEqual(holdOrder(["a", "b", "c"], ["c", "a", "b"], stay), { ids: ["a", "b", "c"], fresh: 1 });
+  assert.deepEqual(holdOrder(["a", "b", "c"], ["a", "c"], (id) => id === "b"), { ids: ["a", "c"], fresh: 0 });
 });
 
 test("typing ends by a word or by itself, presence by going, and deliveries are one for each endpoint", () => {
   const started = { type: "agent.typing.started", data: { conversationId: "cnv_a", agent: { id: "usr_1", name: "Ken" } } };
-  const once = typed(new Map(), started, 1000);
-  assert.equal(typed(once, started, 2000).get("cnv_a").length, 1);
-  assert.equal(typed(once, { ...started, type: "agent.typing.stopped" }, 2000).get("cnv_a").length, 0);
+  const once = applyTyping(new Map(), started, 1000);
+  assert.equal(applyTyping(once, started, 2000).get("cnv_a").length, 1);
+  assert.equal(applyTyping(once, { ...started, type: "agent.typing.stopped" }, 2000).get("cnv_a").length, 0);
   const other = { type: "contact.typing.started", data: { conversationId: "cnv_a" } };
-  assert.deepEqual(typed(once, other, 99_000).get("cnv_a").map((each) => each.type), ["contact"]);
-  const here = present(new Map(), [{ id: "usr_1", online: true, conversationIds: [] }]);
-  assert.equal(present(here, [{ id: "usr_1", online: false, conversationIds: [] }]).size, 0);
+  assert.deepEqual(applyTyping(once, other, 99_000).get("cnv_a").map((each) => each.type), ["contact"]);
+  const here = applyPresence(new Map(), [{ id: "usr_1", online: true, conversationIds: [] }]);
+  assert.equal(applyPresence(here, [{ id: "usr_1", online: false, conversationIds: [] }]).size, 0);
   const receipt = (endpointId, status) => ({ sequence: 3, endpointId, endpoint: endpointId, status });
-  const known = delivered(delivered(undefined, [receipt("b", "pending"), receipt("a", "pending")]), [receipt("b", "delivered")]);
+  const known = applyDeliveries(applyDeliveries(undefined, [receipt("b", "pending"), receipt("a", "pending")]), [receipt("b", "delivered")]);
   assert.deepEqual(known.get(3).map((each) => `${each.endpointId} ${each.status}`), ["a pending", "b delivered"]);
 });
 
@@ -259,7 +259,7 @@ test("what is in the outbox looks done until it is refused, or an event tells ho
   const { state } = begun();
   const row = state.rows.get("cnv_a");
   const entry = (changes) => ({ expect: { status: "CLOSED" }, ...changes });
-  const status = (entry, now = 0) => asExpected(row, [entry], now).status;
+  const status = (entry, now = 0) => withPending(row, [entry], now).status;
   for (const pending of ["held", "kept", "sending"]) assert.equal(status(entry({ state: pending })), "CLOSED");
   for (const over of ["refused", "conflict"]) assert.equal(status(entry({ state: over })), "OPEN");
   const done = entry({ state: "stored", storedAt: 0, storedAsOf: row.asOf });

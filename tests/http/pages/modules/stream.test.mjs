@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./browser.mjs";
 
-const { Stream, farewell, parse, parsing, pause } = await import(new URL("stream.js", desk));
+const { Stream, afterBye, parse, parsing, retryDelay } = await import(new URL("core/stream.js", desk));
 
 test("events are found wherever the pieces of the stream are cut", () => {
   const text = 'retry: 1000\nevent: hello\ndata: {"a":1}\n\n: comment\n\nid: evt_1\r\ndata: {"b":\r\ndata: 2}\r\n\r\nevent: passing\ndata:x\n\n';
@@ -24,16 +24,16 @@ test("events are found wherever the pieces of the stream are cut", () => {
 });
 
 test("a server that stops is tried again soon, a crowded one later, and one that says no never", () => {
-  assert.deepEqual(farewell({ reason: "shutdown", retryAfterMs: 500 }), { ended: false, afterMs: 500 });
-  assert.deepEqual(farewell({ reason: "too_many_streams" }), { ended: false, afterMs: 30_000 });
-  for (const reason of ["session_ended", "permission_lost"]) assert.ok(farewell({ reason }).ended);
-  assert.ok(pause(1, 1) <= 500 && pause(1, 0) > 0 && pause(40, 1) <= 15_000);
+  assert.deepEqual(afterBye({ reason: "shutdown", retryAfterMs: 500 }), { ended: false, afterMs: 500 });
+  assert.deepEqual(afterBye({ reason: "too_many_streams" }), { ended: false, afterMs: 30_000 });
+  for (const reason of ["session_ended", "permission_lost"]) assert.ok(afterBye({ reason }).ended);
+  assert.ok(retryDelay(1, 1) <= 500 && retryDelay(1, 0) > 0 && retryDelay(40, 1) <= 15_000);
 });
 
 function heard(cursor = null) {
   const said = [];
-  const ears = Object.fromEntries(["state", "hello", "events", "passing"].map((name) => [name, (what) => said.push([name, what])]));
-  return { stream: new Stream("/v3/stream?project=p", ears, cursor), said };
+  const listener = Object.fromEntries(["state", "hello", "events", "ephemeral"].map((name) => [name, (what) => said.push([name, what])]));
+  return { stream: new Stream("/v3/stream?project=p", listener, cursor), said };
 }
 const hello = (more) => ({ id: "", event: "hello", data: JSON.stringify({ streamId: "str_1", gap: false, at: "evt_5", ...more }) });
 const event = (n) => ({ id: `evt_${n}`, event: "message", data: JSON.stringify({ id: `evt_${n}`, type: "x" }) });

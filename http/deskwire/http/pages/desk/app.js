@@ -1,69 +1,64 @@
 // @ts-check
 /**
- * The shell: asks who is signed in, starts the rest, and puts the panes side by side.
+ * The shell: start-up, sign-in, and the layout of the panes.
  *
- * Modules before the first list are at most twelve: app, api, session, state, store, feed, outbox, keys, texts, parts, list
- * and vendor/preact. Everything else is fetched by `lazy` once the list is there.
+ * Static imports delay the first list, so a test limits their number and size. Everything else is fetched by `lazy`.
  */
 import { html, render, signal, effect, useEffect, useErrorBoundary } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, clear, dialog, lazy, say, setting } from "./parts.js";
-import * as session from "./session.js";
-import * as store from "./store.js";
-import * as outbox from "./outbox.js";
-import { connection, retry } from "./feed.js";
-import { signedOut } from "./api.js";
-import { List, VIEWS, aim, show, targets, view } from "./list.js";
-import { EDITOR, handle, run, unplaced, writeAhead } from "./keys.js";
+import { t } from "./core/texts.js";
+import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, clearNotices, contextShown, dialog, lazy, notify, theme } from "./ui/parts.js";
+import * as session from "./core/session.js";
+import * as store from "./core/store.js";
+import * as outbox from "./core/outbox.js";
+import { connection, retry } from "./core/feed.js";
+import { signedOut } from "./core/api.js";
+import { List, VIEWS, targetsOrNotify, show, targets, view } from "./inbox/list.js";
+import { EDITOR, handle, runCommand, lostTyping, startTypeAhead } from "./core/keys.js";
 
-const SignIn = lazy(() => import("./signin.js"), "SignIn");
-const Thread = lazy(() => import("./thread.js"), "Thread");
-const Context = lazy(() => import("./context.js"), "Context");
-const Dialogs = lazy(() => import("./dialogs.js"), "Dialogs");
+const SignIn = lazy(() => import("./shell/sign-in.js"), "SignIn");
+const Thread = lazy(() => import("./inbox/thread.js"), "Thread");
+const Context = lazy(() => import("./inbox/context.js"), "Context");
+const Dialogs = lazy(() => import("./shell/dialogs.js"), "Dialogs");
 const Page = lazy(() => import("./pages.js"), "Page");
 const Places = lazy(() => import("./pages.js"), "Places");
-const Elsewhere = lazy(() => import("./elsewhere.js"), "Elsewhere");
-const Status = lazy(() => import("./connection.js"), "Status");
-const Banner = lazy(() => import("./connection.js"), "Banner");
-const Actions = lazy(() => import("./actions.js"), "Actions");
+const ProjectNotAccessible = lazy(() => import("./shell/sign-in.js"), "ProjectNotAccessible");
+const Status = lazy(() => import("./shell/connection.js"), "Status");
+const Banner = lazy(() => import("./shell/connection.js"), "Banner");
+const Actions = lazy(() => import("./inbox/actions.js"), "Actions");
 
-/** Light, dark, or as the system has it. */
-export const theme = setting("theme", "system");
-/** Whether the contact is shown beside the thread; undefined: where there is room. */
-export const contextShown = setting("context", /** @type {boolean | undefined} */ (undefined));
 effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") delete root.dataset.theme;
   else root.dataset.theme = theme.value;
 });
 
-// A session that ended may have been replaced here, as by a new password; `begin` tells.
+// The session that ended may have been replaced by a new one, as after a password change: `loadSession` finds out.
 effect(() => {
   if (connection.value.state === "ended" && connection.value.reason === "session_ended")
-    session.begin().then(() => signedOut.peek() || retry(), () => void (signedOut.value = true));
+    session.loadSession().then(() => signedOut.peek() || retry(), () => void (signedOut.value = true));
 });
 
-/** Open a dialog; what is typed before it is there is for its first field. @param {{name: string, [more: string]: any}} which */
-const ask = (which) => ((dialog.value = which), writeAhead("dialog"));
-/** Ask about the conversations on the screen that a key is for. @param {string} name */
+/** Open a dialog. Keys typed before it appears go to its first field. @param {{name: string, [more: string]: any}} which */
+const ask = (which) => ((dialog.value = which), startTypeAhead("dialog"));
+/** Open a dialog about the conversations that a key applies to. @param {string} name */
 const askAbout = (name) => () => {
-  const ids = aim();
-  if (ids && !session.may("conversations.manage")) say(t.actions.notAllowed, { bad: true });
+  const ids = targetsOrNotify();
+  if (ids && !session.may("conversations.manage")) notify(t.actions.notAllowed, { bad: true });
   else if (ids) ask({ name, ids });
 };
-/** Answer in the conversation that a key is for, as soon as its box is there. @param {string} command */
+/** Start a reply or a note in the conversation that a key applies to. @param {string} command */
 const write = (command) => () => {
-  const [one] = aim() ?? [];
+  const [one] = targetsOrNotify() ?? [];
   if (!one) return;
-  if (store.gone(one)) say(t.actions.notHere, { icon: "info" });
-  else if (!session.may("conversations.reply")) say(t.actions.notAllowed, { bad: true });
+  if (store.gone(one)) notify(t.actions.notHere, { icon: "info" });
+  else if (!session.may("conversations.reply")) notify(t.actions.notAllowed, { bad: true });
   else {
-    writeAhead(EDITOR, command);
+    startTypeAhead(EDITOR, command);
     if (session.open.value !== one) session.go(`c/${one}`);
   }
 };
 
-// These are there at once, because text is typed after them; the other commands come with actions.js.
+// Registered at once, because the user types text after these commands. The others come with actions.js.
 handle({
   start: () => ask({ name: "start" }),
   palette: () => ask({ name: "palette", ids: targets() }),
@@ -73,18 +68,19 @@ handle({
   tag: askAbout("tags"),
   reply: write("reply"),
   note: write("note"),
+  signOut: () => void leave(),
 });
 effect(() => {
-  if (unplaced.value) say(t.actions.unplaced(unplaced.value), { bad: true });
+  if (lostTyping.value) notify(t.actions.unplaced(lostTyping.value), { bad: true });
 });
 
 const failure = signal(/** @type {any} */ (null));
 
-/** Ask who is there, until somebody answers. */
+/** Load the session, and retry until the server answers. */
 async function start() {
   failure.value = null;
   try {
-    await session.begin();
+    await session.loadSession();
   } catch (error) {
     failure.value = error;
     setTimeout(start, 5000);
@@ -98,31 +94,29 @@ effect(() => {
   if (wanted === begun) return;
   queueMicrotask(() => {
     if (wanted === begun) return;
-    if (begun) (store.end(), outbox.end(), show(view.peek()), clear());
+    if (begun) (store.end(), outbox.end(), show(view.peek()), clearNotices());
     if (begun && signedOut.peek()) dialog.value = null;
     begun = wanted;
     if (wanted) (store.begin(), outbox.begin());
   });
 });
 
-/** What is kept here and has not reached the service. */
-export const unsent = () => outbox.entries.value.filter((each) => each.state !== "stored").length;
-/** Sign out, after a question if that would discard something. */
-export async function leave() {
-  await session.settled();
-  if (unsent() + outbox.unsaved.value) dialog.value = { name: "signOut" };
+/** Sign out, after a question if unsent work would be discarded. */
+async function leave() {
+  await session.saveBeforeSignOut();
+  if (outbox.unsent() + outbox.unsaved.value) dialog.value = { name: "signOut" };
   else await session.signOut();
 }
 
 function Side() {
   const all = store.counters.value;
   const { teams } = session.people();
-  const entry = (/** @type {import("./list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
+  const entry = (/** @type {import("./inbox/list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
     const here = !session.page.value && view.value.key === to.key && view.value.team === to.team;
     const press = () => (show(to), (session.page.value || (session.open.value && innerWidth < 700)) && session.go(""));
     return html`<li><button type="button" class="view" aria-current=${here ? "page" : undefined} title=${label} onClick=${press}><${Icon} name=${icon} /><span class="label-text ellipsis">${label}</span>${n ? html`<span class="count">${t.count(n, all?.bound ?? 1000)}</span>` : null}</button></li>`;
   };
-  const projects = () => session.projects.value.map((each) => ({ label: each.name, hint: each.organisationName, checked: each.id === session.project.value?.id, pick: () => session.choose(each.id) }));
+  const projects = () => session.projects.value.map((each) => ({ label: each.name, hint: each.organisationName, checked: each.id === session.project.value?.id, pick: () => session.openProject(each.id) }));
   const me = () => [
     { title: session.user.value?.email ?? "" },
     { label: t.side.settings, icon: "gear", pick: () => (dialog.value = { name: "settings" }) },
@@ -134,7 +128,7 @@ function Side() {
   const face = html`<${Avatar} name=${session.user.value?.name} id=${session.user.value?.id} size="s" /><span class="label-text ellipsis">${session.user.value?.name}</span>`;
   return html`<nav class="side" aria-label=${t.views.label}>
     <${Menu} label=${t.side.project} face=${brand} faceClass="brand" entries=${projects} />
-    <button type="button" class="side-search" title=${t.side.actions} onClick=${() => run("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
+    <button type="button" class="side-search" title=${t.side.actions} onClick=${() => runCommand("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
     <div class="side-in"><ul>${VIEWS.map((each) => entry({ key: each.key }, /** @type {any} */ (t.views)[each.key], each.icon, all ? each.count?.(all) : undefined))}</ul>
     ${teams.length > 0 && html`<h2>${t.views.team}</h2><ul>${teams.map((each) => entry({ key: "team", team: each.id }, each.name, "people", all?.teams[each.id]))}</ul>`}
     <${Places} /></div>
@@ -161,7 +155,7 @@ function App() {
   const { user, project } = session;
   const heading = session.heading.value;
   useEffect(() => {
-    if (connection.value.state === "gap") say(t.connection.gapBanner, { ms: 12_000 });
+    if (connection.value.state === "gap") notify(t.connection.gapBanner, { ms: 12_000 });
   }, [connection.value.state]);
   useEffect(() => {
     const title = signedOut.value ? null : session.open.value ? store.row(session.open.value)?.contact.name : heading;
@@ -172,7 +166,7 @@ function App() {
   if (user.value === undefined) return failure.value ? html`<${Alone} title=${t.name} text=${t.signIn.offline} action=${html`<${Button} kind="primary" label=${t.tryAgain} press=${start} />`} />` : html`<main aria-busy="true"><h1 class="sr">${t.signIn.starting}</h1></main>`;
   if (user.value === null) return html`<${SignIn} />`;
   if (signedOut.value) return html`<main class="sign-in"><h1 class="sr">${t.name}</h1></main><${SignIn} over />`;
-  if (session.missing.value) return html`<${Elsewhere} />`;
+  if (session.unknownProject.value) return html`<${ProjectNotAccessible} />`;
   if (!project.value) return html`<${Alone} title=${t.signIn.noProject} text=${t.signIn.noProjectText} action=${html`<${Button} label=${t.side.signOut} press=${session.signOut} />`} />`;
   return html`<div class="desk">
     <a class="skip" href="#conversation" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), document.getElementById("conversation")?.focus())}>${t.skip}</a>

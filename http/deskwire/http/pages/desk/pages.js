@@ -1,50 +1,60 @@
 // @ts-check
 /**
- * The pages beside the inbox: which there are, the navigation to those that a role may open, and the one that is open.
+ * The table of pages outside the inbox, their navigation, and the page that is open.
  *
- * Each group keeps its own table in `<group>/pages.js`, and each page is a module that is fetched when it is opened. It
- * exports `Page`, which gets the rest of the address as `id`: `/desk/tickets/tic_1` opens `tickets` with `tic_1`.
+ * A page is a module that is fetched when it is opened. It exports `Page`, which gets the rest of the address as `id`: `/desk/tickets/tic_1` opens
+ * `tickets` with `tic_1`.
  */
 import { html, signal, useErrorBoundary, useLayoutEffect } from "./vendor/preact.js";
-import { t } from "./parts/texts.js";
-import { Button, Empty, Icon, setting } from "./parts.js";
-import { may, page } from "./session.js";
-import { handle } from "./keys.js";
-import { Link } from "./parts/link.js";
-import { PAGES as RUN } from "./run/pages.js";
-import { PAGES as WHY } from "./why/pages.js";
-import { PAGES as LEARN } from "./learn/pages.js";
+import { t } from "./ui/texts.js";
+import { Button, Empty, Icon, setting } from "./ui/parts.js";
+import { may, page } from "./core/session.js";
+import { handle } from "./core/keys.js";
+import { Link, PAGES, places } from "./ui/link.js";
+import { t as admin } from "./admin/texts.js";
+import { t as developers } from "./developers/texts.js";
+import { t as insights } from "./insights/texts.js";
+/** @import { PageEntry } from "./core/types.js" */
 
-/**
- * @typedef {object} PageEntry
- * @property {string} path  below `/desk/`, without an id
- * @property {"work"|"learn"|"console"|"settings"} group  where the navigation shows it
- * @property {string} title
- * @property {string} icon
- * @property {string|null} permission  what a role needs to open it; null: whoever is signed in
- * @property {() => Promise<any>} load
- */
-
-/** @type {PageEntry[]} */
-export const PAGES = [...RUN, ...WHY, ...LEARN];
+PAGES.push(
+  { path: "tickets", group: "work", title: admin.pages.tickets, icon: "tag", permission: "tickets.read", load: () => import("./admin/tickets.js") },
+  { path: "contacts", group: "work", title: admin.pages.contacts, icon: "person", permission: "contacts.read", load: () => import("./admin/contacts.js") },
+  { path: "console", group: "console", title: admin.pages.health, icon: "wire", permission: "conversations.read", load: () => import("./admin/health.js") },
+  { path: "settings/members", group: "settings", title: admin.pages.members, icon: "people", permission: "conversations.manage", load: () => import("./admin/members.js") },
+  { path: "settings/roles", group: "settings", title: admin.pages.roles, icon: "info", permission: null, load: () => import("./admin/roles.js") },
+  { path: "settings/teams", group: "settings", title: admin.pages.teams, icon: "people", permission: "tickets.read", load: () => import("./admin/teams.js") },
+  { path: "settings/snippets", group: "settings", title: admin.pages.snippets, icon: "text", permission: "conversations.read", load: () => import("./admin/snippets.js") },
+  { path: "settings/projects", group: "settings", title: admin.pages.projects, icon: "gear", permission: "conversations.read", load: () => import("./admin/projects.js") },
+  { path: "settings/keys", group: "settings", title: admin.pages.keys, icon: "lock", permission: "projects.manage", load: () => import("./admin/keys.js") },
+  { path: "settings/credentials", group: "settings", title: admin.pages.credentials, icon: "bot", permission: "projects.manage", load: () => import("./admin/credentials.js") },
+  { path: "settings/audit", group: "settings", title: admin.pages.audit, icon: "clock", permission: "members.manage", load: () => import("./admin/audit.js") },
+  { path: "settings/account", group: "settings", title: admin.pages.account, icon: "person", permission: null, load: () => import("./admin/account.js") },
+  { path: "settings/sessions", group: "settings", title: admin.pages.sessions, icon: "out", permission: null, load: () => import("./admin/sessions.js") },
+  { path: "webhooks", group: "console", title: developers.pages.webhooks, icon: "send", permission: "webhooks.manage", load: () => import("./developers/webhooks.js") },
+  { path: "consumers", group: "console", title: developers.pages.consumers, icon: "wire", permission: "webhooks.manage", load: () => import("./developers/consumers.js") },
+  { path: "events", group: "console", title: developers.pages.events, icon: "bolt", permission: "conversations.read", load: () => import("./developers/events.js") },
+  { path: "history", group: "console", title: developers.pages.history, icon: "clock", permission: "conversations.read", load: () => import("./developers/history.js") },
+  { path: "surveys", group: "insights", title: insights.pages.surveys, icon: "check", permission: "surveys.read", load: () => import("./insights/surveys.js") },
+  { path: "reports", group: "insights", title: insights.pages.reports, icon: "sort", permission: "conversations.read", load: () => import("./insights/reports.js") },
+  { path: "workflows", group: "insights", title: insights.pages.workflows, icon: "bot", permission: "conversations.read", load: () => import("./insights/workflows.js") },
+  { path: "translations", group: "insights", title: insights.pages.translations, icon: "text", permission: "translations.read", load: () => import("./insights/translations.js") },
+  { path: "memory", group: "insights", title: insights.pages.memory, icon: "info", permission: "memory.read", load: () => import("./insights/memory.js") },
+);
 
 const style = document.createElement("link");
 style.rel = "stylesheet";
 style.href = new URL("./pages.css", import.meta.url).href;
 document.head.append(style);
 
-/** The pages that the signed-in user may open. Reads signals. @returns {PageEntry[]} */
-export const places = () => PAGES.filter((each) => !each.permission || may(each.permission));
-
-/** The page of a path, and what is left of the path. @param {string} path @returns {{entry: PageEntry, id: string|null} | null} */
+/** Return the page of a path, and the rest of the path. @param {string} path @returns {{entry: PageEntry, id: string|null} | null} */
 export function pageOf(path) {
   const fits = PAGES.filter((each) => path === each.path || path.startsWith(`${each.path}/`));
   const entry = fits.sort((a, b) => b.path.length - a.path.length)[0];
   return entry ? { entry, id: decodeURIComponent(path.slice(entry.path.length + 1)) || null } : null;
 }
 
-const GROUPS = /** @type {const} */ (["work", "learn", "console", "settings"]);
-const unfolded = setting("navigation", /** @type {Record<string, boolean>} */ ({ work: true, learn: true, console: true }));
+const GROUPS = /** @type {const} */ (["work", "insights", "console", "settings"]);
+const unfolded = setting("navigation", /** @type {Record<string, boolean>} */ ({}));
 
 /** The navigation to the pages, below the views. */
 export function Places() {
@@ -53,7 +63,7 @@ export function Places() {
   return GROUPS.map((group) => {
     const shown = all.filter((each) => each.group === group);
     if (!shown.length) return null;
-    const folds = Boolean(unfolded.value[group] || open?.group === group);
+    const folds = Boolean((unfolded.value[group] ?? group !== "settings") || open?.group === group);
     const toggled = (/** @type {any} */ event) => event.target.open !== folds && (unfolded.value = { ...unfolded.value, [group]: event.target.open });
     return html`<details class="places" key=${group} open=${folds} onToggle=${toggled}><summary title=${t.groups[group]}><span class="label-text">${t.groups[group]}</span><${Icon} name="down" /></summary>
       <ul>${shown.map((each) => html`<li key=${each.path}><${Link} to=${each.path} class="view" title=${each.title} aria-current=${each === open ? "page" : undefined}><${Icon} name=${each.icon} /><span class="label-text ellipsis">${each.title}</span><//></li>`)}</ul>
@@ -64,7 +74,7 @@ export function Places() {
 /** @type {Map<PageEntry, {shown: import("./vendor/preact.js").Signal<any>, ask: () => void}>} */
 const fetched = new Map();
 
-/** The module of a page, fetched at the first time. @param {PageEntry} entry */
+/** Return the module of a page; the first call fetches it. @param {PageEntry} entry */
 function moduleOf(entry) {
   const known = fetched.get(entry);
   if (known) return known;

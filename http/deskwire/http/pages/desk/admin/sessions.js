@@ -1,0 +1,42 @@
+// @ts-check
+/** The user's own sessions, and how to end the others. */
+import { html, useState } from "../vendor/preact.js";
+import { t } from "./texts.js";
+import { Ago, Button, Empty, notify } from "../ui/parts.js";
+import { call } from "../core/api.js";
+import { Frame } from "../ui/frame.js";
+import { ListTable } from "../ui/table.js";
+import { useList } from "../ui/loading.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
+
+export function Page() {
+  const of = useList("users/me/sessions");
+  const [ends, setEnds] = useState(/** @type {"others"|any} */ (null));
+  const end = async () => {
+    if (ends === "others") await call("DELETE", "users/me/sessions", { query: { others: true } });
+    else await call("DELETE", `users/me/sessions/${ends.id}`);
+    notify(t.sessions.ended);
+    await of.reload();
+  };
+  const others = of.items.some((each) => !each.current);
+  const columns = [
+    { label: t.sessions.client, cell: (/** @type {any} */ row) => html`${clientName(row.client)} ${row.current && html`<span class="chip good">${t.sessions.thisOne}</span>`}` },
+    { label: t.sessions.lastSeen, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.lastSeenAt} />` },
+    { label: t.sessions.began, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.createdAt} />`, less: true },
+    { label: t.actions, silent: true, cell: (/** @type {any} */ row) => !row.current && html`<${Button} class="small" label=${t.sessions.end} press=${() => setEnds(row)} />` },
+  ];
+  return html`<${Frame} title=${t.pages.sessions} calls=${[of.call]} actions=${others && html`<${Button} label=${t.sessions.endOthers} press=${() => setEnds("others")} />`}>
+    <${ListTable} of=${of} caption=${t.pages.sessions} columns=${columns} empty=${html`<${Empty} icon="lock" title=${t.sessions.none} />`} />
+    ${ends && html`<${ConfirmDialog} deletes=${false} title=${ends === "others" ? t.sessions.endOthers : t.sessions.endOne} loses=${ends === "others" ? t.sessions.losesOthers : t.sessions.losesOne(clientName(ends.client))} stays=${t.sessions.stays} label=${t.sessions.end} run=${end} close=${() => setEnds(null)} />`}
+  <//>`;
+}
+
+const BROWSERS = /** @type {[RegExp, string][]} */ ([[/Edg\//, "Edge"], [/OPR\//, "Opera"], [/Firefox\//, "Firefox"], [/(HeadlessChrome|Chrome|Chromium)\//, "Chromium"], [/Safari\//, "Safari"]]);
+const SYSTEMS = /** @type {[RegExp, string][]} */ ([[/Windows/, "Windows"], [/iPhone|iPad/, "iOS"], [/Android/, "Android"], [/Mac OS/, "macOS"], [/Linux|X11/, "Linux"]]);
+
+/** Return the browser and system of a `User-Agent`, e.g. "Firefox, Windows"; the text itself for other clients. @param {string|null} agent */
+export function clientName(agent) {
+  if (!agent) return t.sessions.unknown;
+  const found = [BROWSERS, SYSTEMS].map((names) => names.find(([fits]) => fits.test(agent))?.[1]).filter(Boolean);
+  return found.length ? found.join(", ") : agent.slice(0, 80);
+}

@@ -1,0 +1,143 @@
+// @ts-check
+/** Texts of the administration pages. */
+import { many } from "../ui/texts.js";
+
+export const t = {
+  actions: "Actions", delete: "Delete", edit: "Edit", save: "Save", saveChanges: "Save changes", search: "Search", clearFilters: "Clear filters", none: "–", never: "never", system: "Deskwire",
+  yes: "yes", no: "no", commas: "Separated by commas.",
+  me: (/** @type {string} */ name) => `${name} (you)`,
+  actionsFor: (/** @type {string} */ name) => `Actions for ${name}`,
+  pages: {
+    tickets: "Tickets", contacts: "Contacts", members: "Members", roles: "Roles", teams: "Teams", projects: "Projects", keys: "Server keys",
+    credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health", account: "Your account", audit: "Audit trail",
+  },
+
+  tickets: {
+    one: "Ticket", title: "Title", description: "Description", status: "Status", priority: "Priority", type: "Type", assignee: "Assigned to", user: "Person", team: "Team", tags: "Tags",
+    snoozed: "Snoozed until", snooze: "Snooze", wake: "Unsnooze", conversation: "Conversation", contact: "Contact", updated: "Changed", createdAt: "Created", lastActivity: "Last activity",
+    id: "ID", nobody: "Unassigned", noTeam: "No team", anybody: "Any assignee", anyStatus: "Any status", anyPriority: "Any priority", anyTag: "Any tag", sort: "Order", find: "Find tickets",
+    statuses: { OPEN: "Open", IN_PROGRESS: "In progress", DONE: "Done" }, priorities: { LOW: "Low", MEDIUM: "Medium", HIGH: "High", URGENT: "Urgent" },
+    sorts: { "": "Newest first", updatedAt: "Last changed", priority: "Most urgent", lastActivity: "Last activity" },
+    durations: { 3600: "for an hour", 86400: "for a day", 604800: "for a week", 0: "Unsnooze" },
+    until: (/** @type {string} */ at) => `until ${at}`,
+    create: "New ticket", createIt: "Create", conversationHint: "The ID of the conversation that the ticket is about, if any. The ticket takes its contact.",
+    none: "No tickets yet", noneText: "Create one here, or from a conversation.", filtered: "No tickets match these filters",
+    selected: (/** @type {number} */ n) => `${many(n, "ticket", "tickets")} selected`,
+    giveUser: "Assign to a person…", giveTeam: "Assign to a team…", setPriority: "Set priority…",
+    bulkDone: (/** @type {number} */ n, /** @type {number} */ same, /** @type {number} */ gone) => [`${many(n, "ticket", "tickets")} changed`, same ? `${same} unchanged` : "", gone ? `${gone} deleted` : ""].filter(Boolean).join(", ") + ".",
+    bulkFailed: (/** @type {string} */ why) => `Couldn't change the tickets: ${why}`,
+    fields: "Ticket", about: "Related", activity: "Activity", noActivity: "No changes yet.", openConversation: "Open the conversation", openContact: "Open the contact",
+    saved: "Ticket saved.", unchanged: "Nothing to change.", deleted: "Ticket deleted.", deleteOne: "Delete this ticket",
+    meantime: (/** @type {string} */ who) => `${who} changed this ticket while you were editing. Your fields are unchanged.`, compare: "Compare",
+    goneMeantime: (/** @type {string} */ who) => `${who} deleted this ticket. Your text stays here until you leave.`,
+    losesTicket: (/** @type {string} */ title) => `The ticket “${title}”`,
+    losesLog: "Its activity log", staysConversation: "Its conversation and its contact", didCreate: "created it", didChange: "changed it",
+  },
+
+  contacts: {
+    one: "Contact", name: "Name", email: "Email", phone: "Phone", userId: "External ID", id: "ID", tags: "Tags", attributes: "Attributes", updated: "Changed", created: "Created", title: "Subject", status: "Status", lastActivity: "Last activity",
+    attributesHint: "One per line, as “name: value”. Numbers, true, false and JSON keep their type.", anyTag: "Any tag", find: "Name, email or external ID",
+    none: "No contacts yet", noneText: "Contacts show up here once your backend or an agent starts a conversation.",
+    noneFound: (/** @type {string} */ q) => `No contacts for “${q}”`,
+    identity: "Contact", about: "IDs and times", conversations: "Conversations", noConversations: "No conversations yet", noTickets: "No tickets yet", untitled: "No subject",
+    statuses: { OPEN: "Open", PENDING: "Pending", CLOSED: "Closed" }, saved: "Contact saved.",
+    merge: "Merge…", export: "Export", exported: "The export is in your downloads.", exportFailed: (/** @type {string} */ why) => `Export failed: ${why}`, mergeWhich: "Duplicate contact: name, email or external ID", mergeIt: "Merge", merged: "Contacts merged.",
+    mergeText: (/** @type {string} */ from, /** @type {string} */ into) => `All data of ${from} moves to ${into}. This can't be undone.`,
+    losesContact: (/** @type {string} */ name) => `The contact ${name}: its ID then refers to the other one`, losesValues: "Its name, email, attributes and memory wherever the other one has a value",
+    mergeStays: ["All conversations, tickets and survey responses of both"],
+    erase: "Erase…", eraseIt: "Erase permanently", erased: "Contact erased.", counting: "Counting the contact's data…",
+    eraseText: "This can't be undone by anyone.",
+    losesIdentity: (/** @type {string} */ name) => `${name}: name, addresses, attributes and tags`,
+    losesConversations: (/** @type {string} */ n) => `Conversations: ${n}, with all messages, notes and files`,
+    losesTickets: (/** @type {string} */ n) => `Tickets: ${n}`, losesMemory: (/** @type {string} */ n) => `Memory entries: ${n}`,
+    losesElsewhere: "Its survey responses, events, queued deliveries and search entries",
+    stays: ["Copies in your own systems", "Backups, until they are overwritten"],
+  },
+
+  members: {
+    name: "Name", email: "Email", role: "Role", joined: "Joined", you: "you", none: "No members yet", add: "Add a member", addIt: "Add", changeRole: "Change the role", endSessions: "End the sessions", remove: "Remove",
+    roles: { owner: "Owner", admin: "Admin", agent: "Agent", viewer: "Viewer" }, roleHint: "Takes effect immediately. Only owners can add owners.",
+    actionsFor: (/** @type {string} */ name) => `Actions for ${name}`, added: (/** @type {string} */ name) => `${name} added.`,
+    passwordOf: (/** @type {string} */ name) => `One-time password of ${name}`, passwordText: (/** @type {string} */ email, /** @type {string} */ end) => `Share it with ${email} securely. It expires at ${end}; the first sign-in asks for a new password.`,
+    roleOf: (/** @type {string} */ name) => `Role of ${name}`, roleSaved: "Role changed.", sessionsEnded: "Sessions ended.", removed: "Member removed.",
+    losesSessions: (/** @type {string} */ name) => `All sessions of ${name} end, and ask for the password again`, staysTokens: "Access tokens that programs use, until they expire",
+    newPassword: "Reset password…", newPasswordIt: "Reset", losesPassword: (/** @type {string} */ name) => `The current password of ${name} stops working`, staysMember: "The membership, the role and the teams",
+    losesAccess: (/** @type {string} */ name) => `${name} loses access to this organisation and its projects`, losesTeams: "The team memberships",
+    staysWritten: ["Their messages and activity, under their name", "Their account, for other organisations"],
+  },
+
+  roles: {
+    permission: "Permission", yes: "yes", no: "no", owner: "Only owners can add or remove owners.",
+    lead: (/** @type {string} */ role) => `Your role here is ${role}. The roles and their permissions are the same in every organisation.`,
+    means: {
+      "conversations.read": "read conversations, notes and reports", "tickets.read": "read tickets", "surveys.read": "read surveys and responses", "translations.read": "read translations", "contacts.read": "read contacts",
+      "memory.read": "read the memory of contacts", "conversations.reply": "reply and write notes", "conversations.manage": "assign, close, tag and snooze", "tickets.manage": "create and change tickets", "contacts.manage": "change and merge contacts",
+      "memory.manage": "change the memory of contacts", "snippets.manage": "write snippets", "conversations.delete": "delete conversations, redact messages, erase contacts", "surveys.manage": "edit surveys", "translations.manage": "edit translations",
+      "webhooks.manage": "manage webhooks and consumers", "projects.manage": "manage the project, its keys, credentials and workflows", "members.manage": "manage members and teams, and read the audit trail",
+    },
+  },
+
+  teams: {
+    name: "Name", members: "Members", updated: "Changed", create: "New team", created: "Team created.", saved: "Team saved.", deleted: "Team deleted.", editOne: "Edit this team", deleteOne: "Delete this team",
+    none: "No teams yet", noneText: "Conversations and tickets can also be assigned to teams.", losesTeam: (/** @type {string} */ name) => `The team ${name}`, losesTickets: "The assignment of its tickets",
+    staysConversations: "Its conversations, under its name until reassigned", staysMembers: "Its members",
+  },
+
+  keys: {
+    label: "Label", key: "Key", lastUsed: "Last used", created: "Created", create: "New server key", createIt: "Create", labelHint: "A note on where it is used.", none: "No server keys yet",
+    lead: "A server key gives your backend full access to this project. For less access, use a machine credential.", newKey: (/** @type {string} */ label) => `The server key ${label}`, secretText: "Keep it on your server, never in a page or an app.",
+    revoke: "Revoke", revokeOne: "Revoke this server key", revoked: "Key revoked.", isRevoked: "revoked", losesCalls: (/** @type {string} */ label) => `Every call with the key ${label} is refused from now on`, losesStreams: "Streams authorized with it end",
+    lastCall: (/** @type {string} */ at) => `It was last used ${at}.`, neverUsed: "It was never used.", staysListed: "It stays in this list, and in the audit trail",
+  },
+
+  credentials: {
+    name: "Name", nameHint: "The program that uses it. The audit trail and activities show this name.", secret: "Secret", permissions: "Permissions", lastUsed: "Last used", expires: "Expires", expiresHint: "Leave empty for no expiry.",
+    create: "New credential", createIt: "Create", editOne: "Edit this credential", saved: "Credential saved.", none: "No machine credentials yet", noneText: "A machine credential gives a program exactly the permissions it needs.",
+    lead: "A machine credential gives a program access to the API, limited to the permissions that you select.", count: (/** @type {number} */ n) => many(n, "permission", "permissions"),
+    rotate: "Rotate the secret", rotateIt: "Create a new secret", rotateText: "The new secret is shown once. The current one stays valid for a while, so that you can update the program without an interruption.", overlap: "The current secret stays valid",
+    overlaps: { 0: "no longer", 3600: "for an hour", 86400: "for a day", 604800: "for a week" }, secretOf: (/** @type {string} */ name) => `The secret of ${name}`, secretText: "Keep it where the program reads it, never in a page or an app.",
+    revoke: "Revoke", revoked: "Credential revoked.", isRevoked: "revoked", isOver: "expired", losesCalls: (/** @type {string} */ name) => `Every call of ${name} is refused from now on, including those with an earlier secret`,
+    losesPermissions: (/** @type {number} */ n) => `It loses its ${many(n, "permission", "permissions")}`,
+    losesMade: "Credentials that it created are revoked, and its webhook endpoints are disabled", madeByMachine: "Created by another credential, and revoked with it",
+    makers: { left: ["creator has left", (/** @type {string} */ who) => `${who} created it and is no longer a member of the organisation. Rotate or revoke it.`], demoted: ["creator was demoted", (/** @type {string} */ who) => `${who} created it and no longer has all of its permissions. Check whether it still needs them.`] },
+  },
+
+  projects: {
+    one: "Project", name: "Name", id: "ID", streamKey: "Stream key", created: "Created", thisOne: "current", create: "New project", createIt: "Create", none: "No projects yet", open: "Open", settings: "Settings", about: "IDs and times",
+    primaryLanguage: "Primary language", languages: "Languages", retention: "Days until archived conversations are deleted", retentionHint: "Leave empty to keep them forever.", quota: "Upload quota (MiB)", memory: "Memory of contacts", memoryHint: "When this is off, existing entries are kept but not shown.",
+    saved: "Project saved.", deleted: "Project deleted.", deleteOne: "Delete this project", deleteText: "Only projects without conversations, contacts and other data can be deleted.",
+    losesProject: (/** @type {string} */ name) => `The project ${name} and its settings`, losesKeys: "Its server keys and machine credentials: programs that use them are refused",
+  },
+
+  snippets: {
+    shortcut: "Shortcut", title: "Title", text: "Text", team: "For", updated: "Changed", language: "Language", languageHint: "Such as en or pt-BR.", everybody: "Everyone", create: "New snippet", created: "Snippet created.", saved: "Snippet saved.",
+    deleted: "Snippet deleted.", editOne: "Edit this snippet", deleteOne: "Delete this snippet", none: "No snippets yet", noneText: "Agents insert a snippet into a reply with ; and its shortcut.",
+    shortcutHint: "Lower-case letters, digits, dots and dashes.", textHint: "{contact.name} and {agent.name} are replaced by the names.", losesSnippet: (/** @type {string} */ title) => `The snippet “${title}”, for everyone`, staysReplies: "Replies written with it",
+  },
+
+  sessions: {
+    client: "Browser", thisOne: "current", lastSeen: "Last seen", began: "Signed in", end: "End", endOne: "End this session", endOthers: "End all others",
+    ended: "Session ended.", none: "No sessions", unknown: "Unknown client",
+    losesOne: (/** @type {string} */ client) => [`The session of ${client} ends with its next call, and asks for the password.`],
+    losesOthers: ["All other sessions end, and ask for the password again."],
+    stays: ["Unsent texts stay in that browser until you sign in there again.", "Access tokens of programs."],
+  },
+
+  account: {
+    you: "You", email: "Email", name: "Name", nameHint: "Visible to colleagues and customers.", nameSaved: "Name saved.", sessions: "Sessions", seeSessions: "Your active sessions", password: "Password", present: "Current password", new: "New password",
+    again: "Confirm new password", changePassword: "Change password", passwordSaved: "Password changed.", notTheSame: "The passwords do not match.",
+    passwordText: "A new password ends all your other sessions and revokes all your access tokens.",
+  },
+
+  audit: {
+    at: "Time", actor: "Actor", action: "Action", object: "Target", details: "Details", since: "Since", until: "Until", anybody: "Any actor", none: "No records yet", noneFound: "No records match these filters",
+    actors: { server_key: "Server key", machine: "Machine credential", operator: "Operator", system: "Deskwire", anonymous: "Not signed in", unknown: "Unknown", user: "User" },
+  },
+
+  health: {
+    well: "All deliveries succeed.", unwell: "Some deliveries are failing.", refresh: "Refresh", oldestWaiting: "Longest-waiting customer", nobodyWaits: "No one is waiting.", open: "Open the conversation", outstanding: "Outstanding", uploads: "Uploads",
+    deliveries: (/** @type {number} */ n) => many(n, "delivery", "deliveries"), used: (/** @type {string} */ used, /** @type {string} */ quota) => `${used} of ${quota}`,
+    endpoints: "Webhook endpoints", endpoint: "Endpoint", state: "State", lastDelivery: "Last delivery", noEndpoints: "No webhook endpoints yet",
+    consumers: "Stream consumers", consumer: "Consumer", channel: "Channel", connected: "connected", away: "away", lag: "Unconfirmed events", noConsumers: "No stream consumers yet",
+  },
+};

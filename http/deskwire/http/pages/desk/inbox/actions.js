@@ -1,0 +1,173 @@
+// @ts-check
+/** Actions on conversations, by key, menu and palette. Each shows its effect at once, and a notice if it is refused. */
+import { html, useEffect, useLayoutEffect } from "../vendor/preact.js";
+import { t } from "../core/texts-lazy.js";
+import { contextShown, dialog, notify, setting } from "../ui/parts.js";
+import { row, applyOrder } from "../core/store.js";
+import { thread } from "./conversation.js";
+import { go, may, open, user } from "../core/session.js";
+import { unopenable } from "../core/seal.js";
+import { CHANGED, act, entries, withdraw } from "../core/outbox.js";
+import { EDITOR, handle, runCommand } from "../core/keys.js";
+import { targetsOrNotify, filter, focusList, selection, shownList } from "./list.js";
+import { namesOf, changedAt, lastChangedBy, guardAfter, recordChange, readAll, restoringActions, undoLast } from "./undo.js";
+/** @import { Row, Assignee, Outgoing } from "../core/types.js" */
+/** @import { Action } from "../core/outbox.js" */
+
+/** Return whether the user may change conversations. */
+export const mayAct = () => may("conversations.manage");
+
+/**
+ * Perform an action on conversations, and show its outcome.
+ * @param {string[]} ids @param {(one: Row) => Action | null} action @param {{what: (who: string) => string, done: string}} words  done: follows the name
+ * @param {(one: Row) => (now: Row) => Action[]} back  the actions that undo it
+ */
+async function perform(ids, action, words, back) {
+  if (!mayAct()) return void notify(t.actions.notAllowed, { bad: true });
+  const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
+  /** @type {import("./undo.js").Step[]} */
+  const steps = [];
+  for (const one of rows) {
+    const wanted = action(one);
+    if (wanted) steps.push({ id: one.id, key: (await act(one.id, wanted)).key, back: back(one), left: guardAfter(wanted) });
+  }
+  if (!steps.length) return void notify(rows.length ? t.actions.already(namesOf(ids)) : t.actions.notHere, { icon: "info" });
+  selection.value = new Set();
+  const changed = steps.map((each) => each.id);
+  const who = namesOf(changed);
+  recordChange({ who, what: words.what(who), steps }, t.actions.did(who, words.done, changed.length));
+}
+
+/** True to open the next conversation when one is closed. */
+export const advance = setting("advance", false);
+
+/** Return the next conversation of the list, if the open one is among these. @param {string[]} ids */
+function nextConversation(ids) {
+  const { ids: all } = shownList();
+  const at = all.indexOf(ids[0] ?? "");
+  const next = all.slice(at + 1).find((each) => !ids.includes(each)) ?? all.slice(0, Math.max(0, at)).findLast((each) => !ids.includes(each));
+  return open.value && ids.includes(open.value) && at >= 0 ? next : undefined;
+}
+
+/** @param {Row} one @returns {(now: Row) => Action[]} */
+const restoreStatus = (one) => (now) => restoringActions(one, now);
+
+/** @param {string[]} ids @param {Assignee | null} assignee */
+export function assign(ids, assignee) {
+  const to = assignee && (assignee.id === user.value?.id ? t.you.toLowerCase() : assignee.name);
+  const words = to ? { what: (/** @type {string} */ who) => t.actions.what.assign(who, to), done: t.actions.done.assign(to) } : { what: t.actions.what.unassign, done: t.actions.done.unassign };
+  return perform(ids, (one) => (one.assignee?.id === assignee?.id ? null : { do: "assign", assignee }), words, (one) => () => [{ do: "assign", assignee: one.assignee }]);
+}
+
+/** @param {string[]} ids @param {Date | null} until */
+export function snooze(ids, until) {
+  const at = until?.toLocaleString(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const words = at ? { what: (/** @type {string} */ who) => t.actions.what.snooze(who, at), done: t.actions.done.snooze(at) } : { what: t.actions.what.wake, done: t.actions.done.wake };
+  const back = (/** @type {Row} */ one) => () => [/** @type {Action} */ ({ do: "snooze", until: one.snoozedUntil && Date.parse(one.snoozedUntil) > Date.now() ? one.snoozedUntil : null })];
+  return perform(ids, (one) => (one.snoozedUntil || until ? { do: "snooze", until: until?.toISOString() ?? null } : null), words, back);
+}
+
+/** @param {string[]} ids @param {(one: Row) => string[]} tags */
+export const tag = (ids, tags) =>
+  perform(ids, (one) => (tags(one).join("\n") === one.tags.join("\n") ? null : { do: "tags", tags: tags(one) }), { what: t.actions.what.tags, done: t.actions.done.tags }, (one) => {
+    const after = tags(one);
+    return (now) => { // undo only this change, so that later tags of colleagues stay
+      const kept = now.tags.filter((each) => one.tags.includes(each) || !after.includes(each));
+      const next = [...kept, ...one.tags.filter((each) => !after.includes(each) && !kept.includes(each))];
+      return next.join("\n") === now.tags.join("\n") ? [] : [{ do: "tags", tags: next }];
+    };
+  });
+
+/** Close conversations, and open the next one if the setting says so. @param {string[]} ids */
+async function close(ids) {
+  const next = nextConversation(ids);
+  await perform(ids, (one) => (one.status === "CLOSED" ? null : { do: "close" }), { what: t.actions.what.close, done: t.actions.done.close }, restoreStatus);
+  if (advance.value && next && ids.length === 1) (go(`c/${next}`), applyOrder(filter.value));
+}
+
+/** Close a conversation before it is marked unread, because viewing it would mark it read again. @param {string[]} ids */
+const closeIfOpen = (ids) => void (open.value && ids.includes(open.value) && (go(""), queueMicrotask(focusList)));
+
+/** @param {string[]} ids */
+const unread = (ids) => closeIfOpen(ids) ?? perform(ids, (one) => {
+  const last = thread(one.id).messages.findLast((each) => each.author.type === "contact" && each.index !== null)?.index ?? null;
+  return { do: "unread", index: last === null ? Math.max(-1, one.messages - 2) : last - 1 };
+}, { what: t.actions.what.unread, done: t.actions.done.unread }, (one) => (now) => [{ do: "unread", index: one.mine.seenIndex ?? -1, unread: now.messages === one.messages ? one.mine.unread : undefined }]);
+
+/** Call a function with the conversations that a key applies to. @param {(ids: string[]) => void} what */
+const withTargets = (what) => () => {
+  const ids = targetsOrNotify();
+  if (ids) what(ids);
+};
+
+/** Return whether `Ctrl Z` belongs to a text field: it has text, or its last input is newer than the last change. @param {KeyboardEvent | null} event */
+function undoBelongsToField(event) {
+  const field = /** @type {HTMLInputElement | null} */ (event?.target ?? null);
+  return Boolean(event?.key.toLowerCase() === "z" && field?.matches("input, textarea, [contenteditable]") && (field.value !== "" || !field.matches(EDITOR) || lastInputAt > changedAt()));
+}
+let lastInputAt = 0;
+document.addEventListener("input", (event) => void (event.isTrusted && (lastInputAt = Date.now())), true);
+
+const HANDLERS = {
+  assignMe: withTargets((ids) => user.value && assign(ids, { type: "user", id: user.value.id, name: user.value.name })),
+  close: withTargets(close),
+  reopen: withTargets((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, restoreStatus)),
+  pending: withTargets((ids) => perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, restoreStatus)),
+  unread: withTargets(unread),
+  readAll: () => void readAll(),
+  context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
+  timeline: () => {
+    contextShown.value = true;
+    setTimeout(() => {
+      const found = /** @type {HTMLDetailsElement | null} */ (document.getElementById("timeline"));
+      if (found) ((found.open = true), found.querySelector("summary")?.focus(), found.scrollIntoView({ block: "start" }));
+    }, 60);
+  },
+  undo: (/** @type {KeyboardEvent | null} */ event) => {
+    if (undoBelongsToField(event)) return false;
+    void undoLast();
+    return true;
+  },
+};
+
+/** Return the menu of a conversation. @param {string} id @returns {import("../ui/parts.js").Entry[]} */
+export function menuEntries(id) {
+  const one = row(id);
+  const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void runCommand(what) });
+  const copy = { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) };
+  if (!mayAct() || !one) return [copy];
+  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", copy];
+}
+
+/** Show a notice for each refused action, and drop it. */
+function useRefusals() {
+  const refused = entries.value.filter((each) => each.kind === "action" && each.state === "refused");
+  useEffect(() => {
+    for (const each of refused) void notifyRefusal(each);
+  }, [refused.map((each) => each.key).join()]);
+}
+
+/** @param {Outgoing} out */
+async function notifyRefusal(out) {
+  if (!(await withdraw(out.key))) return; // another tab has shown it
+  const who = namesOf([out.conversationId ?? ""]);
+  const what = /** @type {Record<string, (who: string) => string>} */ (t.actions.names)[out.label]?.(who) ?? who;
+  if (out.problem?.code === CHANGED) notify(t.actions.cantUndo(what, await lastChangedBy(out.conversationId ?? "", out.guard ?? {})), { bad: true });
+  else notify(t.actions.refused(what, out.problem?.detail ?? ""), { bad: true });
+}
+
+/** Report drafts and messages that can't be decrypted because the service's secret was replaced. */
+function useUndecryptable() {
+  const { size } = unopenable.value;
+  useEffect(() => {
+    if (size) notify(t.actions.unopenable(size), { bad: true, ms: 20_000, as: "unopenable", action: t.unopened.show, run: () => void (dialog.value = { name: "unopened" }) });
+  }, [size]);
+}
+
+/** Registers the actions while the desk is shown. */
+export function Actions() {
+  useRefusals();
+  useUndecryptable();
+  useLayoutEffect(() => handle(HANDLERS), []);
+  return html``;
+}

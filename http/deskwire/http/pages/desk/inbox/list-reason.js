@@ -1,0 +1,44 @@
+// @ts-check
+/** Why a conversation is in a list, or is not: each condition of the list's filter, and whether it holds. */
+import { hasTag } from "../core/state.js";
+/** @import { Filter, Row } from "../core/types.js" */
+
+/** @typedef {{holds: boolean, text: string}} Reason */
+
+/**
+ * Return the conditions of a filter, and whether a row fulfils each. Equal to `matches` of state.js.
+ * @param {Row} row @param {Filter} filter @param {string} me @param {{team?: string, time: (at: string) => string}} words  team: the name of the filter's team
+ * @returns {Reason[]}
+ */
+export function listReasons(row, filter, me, { team = "", time }) {
+  /** @type {Reason[]} */
+  const found = [];
+  const add = (/** @type {boolean} */ holds, /** @type {string} */ text) => found.push({ holds, text });
+  const of = row.assignee;
+  if (row.archived) add(false, t.archived);
+  if (filter.status) add(filter.status.includes(row.status), t.status[/** @type {"OPEN"} */ (row.status)] ?? row.status);
+  if (filter.assignee === "none") add(!of, of ? t.assignedTo(of.name) : t.unassigned);
+  else if (filter.assignee) {
+    const wanted = filter.assignee === "me" ? me : filter.assignee;
+    add(of?.id === wanted, !of ? t.unassigned : of.id === me ? t.assignedToYou : t.assignedTo(of.name));
+  }
+  if (filter.team) add(of?.id === filter.team, of?.id === filter.team ? t.ofTeam(of?.name ?? team) : t.notOfTeam(team));
+  if (filter.unread !== undefined) add(row.mine.unread > 0 === filter.unread, row.mine.unread > 0 ? t.unread(row.mine.unread) : t.allSeen);
+  if (filter.tag) add(hasTag(row, filter.tag), hasTag(row, filter.tag) ? t.tagged(filter.tag) : t.notTagged(filter.tag));
+  if (filter.snoozed !== undefined) add((row.snoozedUntil !== null) === filter.snoozed, row.snoozedUntil ? t.snoozed(time(row.snoozedUntil)) : t.notSnoozed);
+  if (filter.visible !== undefined) add(row.visible === filter.visible, row.visible ? t.visible : t.hidden);
+  const waits = row.waitingSince !== null;
+  if (filter.waiting !== undefined || filter.sort === "waiting") add((filter.waiting === undefined || waits === filter.waiting) && (filter.sort !== "waiting" || waits), row.waitingSince ? t.waits(time(row.waitingSince)) : t.answered);
+  return found;
+}
+
+export const t = {
+  in: (/** @type {string} */ view) => `Why it is in “${view}”`, notIn: (/** @type {string} */ view) => `Why it is not in “${view}”`, all: "It contains every conversation that is not archived.", travel: "Time travel",
+  archived: "It is archived.", status: { OPEN: "It is open.", PENDING: "It is pending.", CLOSED: "It is closed." },
+  unassigned: "It is unassigned.", assignedToYou: "It is assigned to you.", assignedTo: (/** @type {string} */ name) => `It is assigned to ${name}.`,
+  ofTeam: (/** @type {string} */ name) => `It is assigned to the team ${name}.`, notOfTeam: (/** @type {string} */ name) => `It is not assigned to the team ${name}.`,
+  unread: (/** @type {number} */ n) => `It has ${n.toLocaleString()} unread messages.`, allSeen: "It has no unread messages.",
+  tagged: (/** @type {string} */ tag) => `It has the tag ${tag}.`, notTagged: (/** @type {string} */ tag) => `It does not have the tag ${tag}.`,
+  snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`, notSnoozed: "It is not snoozed.", visible: "The contact can see it.", hidden: "The contact can't see it yet.",
+  waits: (/** @type {string} */ since) => `Its contact has been waiting for a reply since ${since}.`, answered: "Its contact is not waiting for a reply.",
+};

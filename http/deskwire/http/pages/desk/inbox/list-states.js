@@ -1,0 +1,124 @@
+// @ts-check
+/** What the list of conversations shows besides its rows: search results, the toolbar for selected rows, and the empty list. */
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { t } from "../core/texts-lazy.js";
+import { Ago, Avatar, Button, Empty, Failed, Name, announce } from "../ui/parts.js";
+import { counters, put } from "../core/store.js";
+import { search } from "./conversation.js";
+import { go, open } from "../core/session.js";
+import { runCommand } from "../core/keys.js";
+
+const SEARCH_DELAY_MS = 120;
+
+/** Text with highlighted matches. @param {{text: string, ranges: [number, number][]}} props */
+function Marked({ text, ranges }) {
+  const found = [];
+  let end = 0;
+  for (const [from, to] of ranges ?? []) {
+    found.push(text.slice(end, from), html`<mark>${text.slice(from, to)}</mark>`);
+    end = to;
+  }
+  return html`<span class="words ellipsis" dir="auto">${found}${text.slice(end)}</span>`;
+}
+
+/** Return a hit shortened to begin near its first match. @param {any} hit */
+function excerpt(hit) {
+  const [first] = hit.ranges ?? [];
+  const cut = first && first[0] > 30 ? first[0] - 20 : 0;
+  return { text: (cut ? "… " : "") + hit.text.slice(cut), ranges: (hit.ranges ?? []).map((/** @type {number[]} */ each) => each.map((n) => n - cut + (cut ? 2 : 0))) };
+}
+
+/** @param {{found: any, at: boolean}} props */
+function Conversation({ found, at }) {
+  const { conversation: one, hits } = found;
+  const name = one.contact?.name || one.contact?.email || one.contact?.userId || t.noTitle;
+  const press = () => (put(one), go(`c/${one.id}`));
+  return html`<button type="button" class=${`row ${at ? "open" : ""}`} aria-current=${at ? "true" : undefined} data-id=${one.id} onFocus=${() => put(one)} onClick=${press}>
+    <${Avatar} name=${name} id=${one.contact?.id} />
+    <span class="line"><${Name} class="who" name=${name} />${one.lastMessageAt && html`<${Ago} class="when" at=${one.lastMessageAt} />`}</span>
+    <span class="line">${hits?.length ? html`<${Marked} ...${excerpt(hits[0])} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</span>
+    <span class="line"><span class="chips">${one.status !== "OPEN" && html`<span class="chip">${/** @type {any} */ (t.thread.status)[one.status]}</span>`}</span></span>
+  </button>`;
+}
+
+/** @param {{title: string, children?: any}} props */
+const Group = ({ title, children }) => (children.length ? html`<h2 class="group-title">${title}</h2>${children}` : null);
+
+/** Move between search results by arrow keys, `j` and `k`. @param {KeyboardEvent} event */
+function moveInResults(event) {
+  const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+  if (!by) return;
+  const all = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll("button")];
+  const at = all.indexOf(/** @type {any} */ (document.activeElement)) + by;
+  event.preventDefault();
+  event.stopPropagation();
+  (all[at] ?? (at < 0 ? /** @type {HTMLElement | null} */ (document.querySelector(".list-search input")) : null))?.focus();
+}
+
+/** @param {{query: import("../vendor/preact.js").Signal<string|null>}} props */
+export function SearchResults({ query }) {
+  const q = (query.value ?? "").trim();
+  const [found, setFound] = useState(/** @type {any} */ (null));
+  const [failed, setFailed] = useState(/** @type {any} */ (null));
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        const answer = await search(q, abort.signal);
+        setFailed(null);
+        setFound({ q, ...answer });
+        announce(`${t.list.conversations}: ${answer?.conversations?.length ?? 0}`);
+      } catch (error) {
+        if (!abort.signal.aborted) setFailed(error);
+      }
+    }, SEARCH_DELAY_MS);
+    return () => (clearTimeout(timer), abort.abort());
+  }, [q, round]);
+  if (failed) return html`<${Failed} error=${failed} title=${t.list.searchFailed} again=${() => setRound(round + 1)} />`;
+  if (!found) return html`<div class="rows hits" aria-busy="true"></div>`;
+  const { conversations = [], contacts = [], tickets = [] } = found;
+  if (!conversations.length && !contacts.length && !tickets.length) return html`<${Empty} icon="search" title=${t.list.noneFound(found.q)} text=${t.list.noneFoundText} />`;
+  return html`<div class="rows hits" onKeyDown=${moveInResults}>
+    <${Group} title=${t.list.conversations}>${conversations.map((/** @type {any} */ each) => html`<${Conversation} key=${each.conversation.id} found=${each} at=${open.value === each.conversation.id} />`)}<//>
+    <${Group} title=${t.list.contacts}>${contacts.map((/** @type {any} */ each) => contact(each.contact ?? each, (name) => (query.value = name)))}<//>
+    <${Group} title=${t.list.tickets}>${tickets.map((/** @type {any} */ each) => ticket(each.ticket ?? each))}<//>
+  </div>`;
+}
+
+/** @param {any} each @param {(name: string) => unknown} search */
+function contact(each, search) {
+  const name = each.name || each.email || each.userId;
+  const press = () => search(name);
+  return html`<button type="button" key=${each.id} class="hit" onClick=${press}><${Avatar} name=${name} id=${each.id} size="s" /><${Name} name=${name} /><span class="muted ellipsis">${each.email ?? each.userId}</span></button>`;
+}
+
+/** @param {any} each */
+function ticket(each) {
+  const press = () => each.conversationId && go(`c/${each.conversationId}`);
+  return html`<button type="button" key=${each.id} class="hit" onClick=${press}><bdi class="ellipsis">${each.title}</bdi><span class="chip">${String(each.status ?? "").toLowerCase()}</span></button>`;
+}
+
+/** @param {{selection: import("../vendor/preact.js").Signal<ReadonlySet<string>>}} props */
+export function BulkToolbar({ selection }) {
+  const act = (/** @type {string} */ id) => () => runCommand(id);
+  const tool = (/** @type {string} */ id, /** @type {string} */ icon, /** @type {string} */ keys) =>
+    html`<${Button} label=${/** @type {any} */ (t.commands)[id]} icon=${icon} only kind="quiet" class="small" keys=${keys} press=${act(id)} />`;
+  return html`<div class="list-bar bulk" role="toolbar" aria-label=${t.list.selected(selection.value.size)}>
+    <strong>${t.list.selected(selection.value.size)}</strong>
+    ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("close", "done", "e")}
+    <${Button} label=${t.list.selectNone} icon="close" only kind="quiet" class="small" press=${() => (selection.value = new Set())} />
+  </div>`;
+}
+
+/** @param {{view: import("../vendor/preact.js").Signal<{key: string}>, filters: import("../vendor/preact.js").Signal<Record<string, any>>}} props */
+export function EmptyList({ view, filters }) {
+  const { key } = view.value;
+  const texts = /** @type {any} */ (t.list);
+  if (filters.value[key]) {
+    const clear = () => (filters.value = Object.fromEntries(Object.entries(filters.value).filter(([each]) => each !== key)));
+    return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
+  }
+  const snoozed = key !== "snoozed" && key !== "all" ? (counters.value?.snoozed ?? 0) : 0;
+  return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />`;
+}

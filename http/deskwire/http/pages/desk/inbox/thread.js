@@ -1,0 +1,208 @@
+// @ts-check
+/** The thread of a conversation: header, messages, typing indicators and composer. */
+import { Component, html, signal, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { t } from "../core/texts-lazy.js";
+import { Button, Empty, Failed, Icon, Menu, announce, contextShown, cx, dialog, notify, futureTime } from "../ui/parts.js";
+import { dayOf } from "../ui/format.js";
+import { gone, row, viewers } from "../core/store.js";
+import { deliveries, loadOlder, reloadThread as reload, reportSeen, thread, typing } from "./conversation.js";
+import { go, may } from "../core/session.js";
+import { outgoing } from "../core/outbox.js";
+import { reachable } from "../core/feed.js";
+import { draft, removeDraft } from "./drafts.js";
+import { heldIn } from "./held-messages.js";
+import { handle, runCommand as command } from "../core/keys.js";
+import { Viewers, filter } from "./list.js";
+import { FAILED, Run, FailureLine, rememberStoreTime } from "./message.js";
+import { Composer } from "./composer.js";
+import { menuEntries as moreActions } from "./actions.js";
+/** @import { AgentMessage, Delivery, Outgoing } from "../core/types.js" */
+
+const RUN_GAP_MAX_MS = 5 * 60_000;
+/** Runs end at multiples of this index, so that they stay the same when older messages are loaded. */
+const RUN_BOUNDARY = 25;
+
+/** @typedef {{kind: "day", key: string, at: string} | {kind: "run", key: string, messages: AgentMessage[]} | {kind: "trouble", key: string, of: Delivery, n: number}} Part */
+
+/** Return the failures of a message by endpoint. Times and numbers in the reason are ignored. @param {Delivery[]} of @returns {Map<string, Delivery>} */
+const failures = (of) => new Map(of.filter((each) => FAILED.has(each.status)).map((each) => [`${each.endpointId} ${(each.reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?|\d+/g, "#")}`, each]));
+
+/** Group messages by day, into runs of one author, and with one line for each series of equal failures. @param {AgentMessage[]} messages @returns {Part[]} */
+export function parts(messages) {
+  /** @type {Part[]} */
+  const found = [];
+  let day = "";
+  /** @type {AgentMessage | undefined} */
+  let before;
+  /** @type {Map<string, {of: Delivery, n: number}>} */
+  let failing = new Map();
+  for (const each of messages) {
+    const known = each.sequence ? deliveries(each.conversationId, each.sequence) : [];
+    const now = failures(known);
+    /** @type {typeof failing} */
+    const still = new Map();
+    for (const [key, of] of now) still.set(key, { of, n: (failing.get(key)?.n ?? 0) + 1 });
+    if (known.length) {
+      for (const [key, { of, n }] of failing) if (!still.has(key)) (found.push({ kind: "trouble", key: `${key} ${before?.id}`, of, n }), (before = undefined));
+      failing = still;
+    }
+    const date = new Date(each.createdAt).toDateString();
+    if (date !== day) (found.push({ kind: "day", key: `day ${date}`, at: each.createdAt }), (before = undefined));
+    day = date;
+    const last = found.at(-1);
+    const joins = before && before.author.type === each.author.type && before.author.id === each.author.id && before.internal === each.internal && Date.parse(each.createdAt) - Date.parse(before.createdAt) < RUN_GAP_MAX_MS;
+    if (joins && last?.kind === "run" && (each.index === null || each.index % RUN_BOUNDARY)) last.messages.push(each);
+    else found.push({ kind: "run", key: each.id, messages: [each] });
+    before = each;
+  }
+  for (const [key, { of, n }] of failing) found.push({ kind: "trouble", key: `${key} end`, of, n });
+  return found;
+}
+
+/** Split parts into chunks that stay the same when older ones are loaded. @param {Part[]} all @returns {Part[][]} */
+function chunks(all) {
+  /** @type {Part[][]} */
+  const found = [];
+  for (const each of all) {
+    const last = found.at(-1);
+    let hash = 0;
+    for (const letter of each.key) hash = (hash * 31 + letter.charCodeAt(0)) >>> 0;
+    if (!last || last.length > 60 || (last.length > 4 && hash % 24 === 0)) found.push([each]);
+    else last.push(each);
+  }
+  return found;
+}
+
+/** @param {Part} a @param {Part | undefined} b */
+const samePart = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ? b.kind === "run" && a.messages.length === b.messages.length && a.messages.every((each, i) => each === b.messages[i]) : a.kind !== "trouble" || (b.kind === "trouble" && a.n === b.n));
+
+/** A chunk of the thread; renders again only if its content changes. */
+class Chunk extends Component {
+  /** @override @param {any} next */
+  shouldComponentUpdate(next) {
+    const now = /** @type {any} */ (this).props;
+    return next.seenIndex !== now.seenIndex || next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => samePart(each, now.of[i]));
+  }
+  render() {
+    const { of, last, seenIndex } = /** @type {any} */ (this).props;
+    return html`<div class=${cx("chunk", last && "last")}>${of.map((/** @type {Part} */ each) =>
+      each.kind === "day" ? html`<div key=${each.key} class="day"><span>${dayOf(each.at)}</span></div>` : each.kind === "trouble" ? html`<${FailureLine} key=${each.key} of=${each.of} n=${each.n} />` : html`<${Run} key=${each.key} messages=${each.messages} seenIndex=${seenIndex} />`,
+    )}</div>`;
+  }
+}
+
+/** The header: subject, viewers and tools. @param {{id: string}} props */
+function Head({ id }) {
+  const one = row(id);
+  const others = viewers(id);
+  const name = one && (one.contact.name || one.contact.email || one.contact.userId);
+  const closed = one?.status === "CLOSED";
+  const writing = others.filter((each) => each.composing === id).map((each) => each.name);
+  const looking = others.filter((each) => each.composing !== id).map((each) => each.name);
+  const words = [writing.length && (writing.length > 1 ? t.thread.writeMany : t.thread.write)(writing.join(", ")), looking.length && (looking.length > 1 ? t.thread.viewMany : t.thread.view)(looking.join(", "))].filter(Boolean).join(" · ");
+  const tool = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ label, /** @type {string} */ keys, only = true) => html`<${Button} label=${label} icon=${icon} only=${only} kind="quiet" class=${what === "close" || what === "reopen" ? "" : "wide"} keys=${keys} press=${() => command(what)} />`;
+  const tools = may("conversations.manage") || may("conversations.reply");
+  return html`<header class="thread-head">
+    <${Button} label=${t.back} icon="left" only kind="quiet" class="only-narrow" press=${() => go("")} />
+    <div class="grow"><h1 class="ellipsis" title=${one?.title}><bdi>${one?.title ?? name ?? ""}</bdi></h1>
+      <div class="sub">${one && html`<span class=${cx("chip", one.status === "OPEN" && "good", one.status === "PENDING" && "waits")}>${/** @type {any} */ (t.thread.status)[one.status]}</span>
+        ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed(futureTime(one.snoozedUntil))}</span>`}
+        ${outgoing(id).some((each) => each.kind === "action" && (each.waitsFor || (each.state !== "stored" && !reachable.value))) && html`<span class="chip waits" title=${t.actions.notSavedHint}><${Icon} name="clock" />${t.actions.notSaved}</span>`}
+        ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
+        <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
+        ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Viewers} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
+      </div></div>
+    <div class="tools">
+      ${tools && one && html`${tool("assignMe", "person", t.actions.assignMe, "a")}${tool("snooze", "moon", t.actions.snooze, "z")}${closed ? tool("reopen", "reopen", t.actions.reopen, "o", false) : tool("close", "done", t.actions.close, "e", false)}`}
+      <${Menu} label=${t.actions.more} icon="more" only kind="quiet" entries=${() => moreActions(id)} />
+      <${Button} label=${t.actions.context} icon="info" only kind="quiet" keys="i" pressed=${Boolean(contextShown.value ?? innerWidth >= 1180)} press=${() => command("context")} />
+    </div>
+  </header>`;
+}
+
+/** Return whether a message is the stored form of an outgoing one: its event may arrive before the response. @param {AgentMessage} message @param {Outgoing} out */
+const isAnswerTo = (message, out) =>
+  message.id === out.answer?.id || message.clientKey === out.key || (out.state === "sending" && message.author.id === out.userId && message.internal === out.internal && message.text === out.text && Date.parse(message.createdAt) > (out.sentAt ?? Infinity) - 2000);
+
+/** The messages, pinned to the newest one. @param {{id: string}} props */
+function Log({ id }) {
+  const it = thread(id);
+  const one = row(id);
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const atEnd = useRef(signal(true)).current;
+  const seenUpTo = useRef(it.messages.at(-1)?.id);
+  const newestFew = it.messages.slice(-30);
+  const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "conflict" && each.answer?.status !== "held" && !newestFew.some((message) => isAnswerTo(message, each)));
+  const held = heldIn(id).filter((each) => each.status === "held" && !newestFew.some((message) => message.id === each.id));
+  const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer && each.answer.status !== "held");
+  useEffect(() => arrived.forEach((each) => rememberStoreTime(each.answer.id, each.tookMs)), [arrived.length]);
+  const all = chunks(parts(it.messages));
+  const newest = it.messages.at(-1);
+  if (atEnd.value) seenUpTo.current = newest?.id;
+  const below = atEnd.value ? 0 : it.messages.length - 1 - it.messages.findLastIndex((each) => each.id === seenUpTo.current);
+  const scrolled = () => {
+    const el = box.current;
+    if (!el) return;
+    atEnd.value = el.scrollTop > -60;
+    if (it.older && !it.loadingOlder && el.scrollHeight + el.scrollTop - el.clientHeight < 900) loadOlder(id).catch(() => {});
+  };
+  useEffect(scrolled, [it.messages.length, it.older, it.loadingOlder]);
+  const index = it.messages.findLast((each) => each.index !== null)?.index ?? null;
+  useEffect(() => {
+    const look = () => document.visibilityState === "visible" && atEnd.value && index !== null && reportSeen(id, index);
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [index, atEnd.value]);
+  const announced = useRef(newest?.id);
+  useEffect(() => {
+    if (announced.current && newest && newest.id !== announced.current && newest.author.type === "contact") announce(`${newest.author.name ?? ""}: ${newest.text.slice(0, 200)}`);
+    announced.current = newest?.id;
+  }, [newest?.id]);
+  const toEnd = () => box.current?.scrollTo({ top: 0 });
+  if (it.state === "failed" && !it.messages.length) return html`<${Failed} error=${it.error} title=${t.thread.failed} again=${() => reload(id)} />`;
+  return html`<div class="log-box">
+    <div ref=${box} class="log" role="log" aria-live="off" aria-label=${t.thread.label} aria-busy=${it.state === "loading"} tabindex="0" onScroll=${scrolled}>
+      <div class="log-in">
+        ${it.older ? html`<div class="older">${it.loadingOlder && html`<${Icon} name="spin" class="spin" /><span class="sr">${t.thread.older}</span>`}</div>` : it.state === "ready" && html`<div class="older">${it.messages.length ? t.thread.begin : !waiting.length && t.thread.empty}</div>`}
+        ${it.state === "loading" && !it.messages.length && html`<${Loading} />`}
+        ${all.map((each, i) => html`<${Chunk} key=${each[0]?.key} of=${each} last=${i === all.length - 1} seenIndex=${one?.contactSeenIndex ?? -1} />`)}
+        ${held.map((each) => html`<${Run} key=${each.id} held=${each} />`)}${waiting.map((each) => html`<${Run} key=${each.key} out=${each} />`)}
+      </div>
+    </div>
+    ${!atEnd.value && html`<div class="to-end"><${Button} label=${below > 0 ? t.thread.newBelow(below) : t.thread.toEnd} icon="end" only=${!below} kind=${below ? "primary" : ""} press=${toEnd} /></div>`}
+  </div>`;
+}
+
+const Loading = () => html`<div aria-hidden="true">${[52, 70, 38, 61].map((each, i) => html`<div key=${each} class=${cx("run ghost", i % 2 === 1 && "out")}><div class=${`bar w${each}`}></div></div>`)}</div>`;
+
+/** The user who is typing. @param {{id: string}} props */
+function TypingLine({ id }) {
+  const [one] = typing(id).sort((a, b) => (a.type === "agent" ? -1 : 1) - (b.type === "agent" ? -1 : 1));
+  const name = one?.name ?? row(id)?.contact.name ?? null;
+  const words = one && (one.type === "contact" ? t.thread.writes(name ?? "") : one.internal ? t.thread.writesNote(name ?? "") : t.thread.writesToo(name ?? ""));
+  return html`<div class=${cx("typing", one?.type === "agent" && "colleague")}>${one && html`<span class="dots" aria-hidden="true"><i></i><i></i><i></i></span><bdi>${words}</bdi>`}</div>`;
+}
+
+/** The reason why a conversation is gone, with its unsent drafts. @param {{id: string, reason: string}} props */
+function Gone({ id, reason }) {
+  const kept = [draft(id, "reply")?.text, draft(id, "note")?.text].filter(Boolean).join("\n\n");
+  const discard = () => (removeDraft(id, "reply"), removeDraft(id, "note"));
+  const copy = async () => {
+    await navigator.clipboard?.writeText(kept);
+    notify(t.copied);
+  };
+  const why = /** @type {Record<string, string>} */ (t.thread.gone)[reason] ?? t.thread.gone.manual;
+  return html`<div class="gone"><${Empty} icon="close" title=${t.thread.goneTitle} text=${why} />
+    ${kept.trim() && html`<p>${t.thread.goneDraft}</p><pre dir="auto" tabindex="0">${kept}</pre><div><${Button} label=${t.thread.copyDraft} icon="copy" kind="primary" press=${copy} /> <${Button} label=${t.thread.dropDraft} kind="quiet" press=${discard} /></div>`}
+    <div><${Button} label=${t.back} class="only-narrow" press=${() => go("")} /></div>
+  </div>`;
+}
+
+/** @param {{id: string}} props */
+export function Thread({ id }) {
+  const away = gone(id);
+  useLayoutEffect(() => handle({ back: () => (dialog.value ? false : (go(""), queueMicrotask(() => /** @type {HTMLElement | null} */ (document.querySelector(".rows"))?.focus()), true)) }), []);
+  if (away) return html`<${Gone} id=${id} reason=${away.reason} />`;
+  return html`<${Head} id=${id} /><${Log} id=${id} /><${TypingLine} id=${id} /><${Composer} id=${id} />`;
+}

@@ -1,0 +1,111 @@
+// @ts-check
+/** Texts of the insights pages. */
+import { t as shared, many } from "../ui/texts.js";
+
+export const t = {
+  save: shared.save, doing: shared.doing,
+  any: "Any", all: "All", search: "Search", filters: "Filters", period: "Period", since: "Since", at: "At", changed: "Changed", created: "Created", actions: "Actions",
+  yes: "Yes", no: "No", csv: "As CSV", nothingFound: "No results",
+  periods: /** @type {[string, string][]} */ ([["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "A year"]]),
+  downloadFailed: (/** @type {string} */ why) => `Couldn't download the file: ${why}`,
+  fieldNames: { name: "Name", trigger: "Trigger", status: "Status" },
+  pages: { surveys: "Surveys", reports: "Reports", workflows: "Workflows", translations: "Translations", memory: "Memory" },
+
+  editor: {
+    checking: "Checking…", sound: "No problems.", list: "Problems", back: "Discard changes",
+    problems: (/** @type {number} */ n) => many(n, "problem", "problems"),
+    line: (/** @type {number} */ n) => `Line ${n}`,
+    notJson: (/** @type {string} */ why) => `Invalid JSON: ${why}`,
+  },
+
+  surveys: {
+    add: "New survey", addText: "It starts with a score and a question for the reason. You can edit its definition next.", create: "Create and edit", name: "Name", status: "Status", version: "Version", responses: "Responses", language: "Language", contact: "Contact",
+    firstQuestion: "How likely are you to recommend us?", secondQuestion: "What is the reason for your score?", thanks: "Thank you!",
+    statuses: { OPEN: "Open", CLOSED: "Closed" }, none: "No surveys yet", noneText: "A survey asks customers for a rating and its reasons.",
+    more: "Manage", rename: "Rename", close: "Stop collecting responses", reopen: "Resume collecting responses", remove: "Delete the survey",
+    nowIs: (/** @type {"OPEN"|"CLOSED"} */ to) => (to === "OPEN" ? "The survey collects responses." : "The survey no longer collects responses."),
+    removed: (/** @type {string} */ name) => `${name} deleted.`,
+    loses: (/** @type {number} */ n, /** @type {number} */ versions) => [many(n, "response", "responses"), `${many(versions, "version", "versions")} of its definition`, "Its insights: themes, drivers, segments and alerts"],
+    contactsStay: "The contacts who answered, and their conversations.",
+    parts: "Parts of the survey", partNames: { figures: "Figures", responses: "Responses", definition: "Definition", versions: "Versions" },
+    definition: "Definition", published: "Published.", isPublished: "published", nothingChanged: "Nothing to publish.",
+    definitionText: (/** @type {number} */ n) => `Version ${n} is published. Your changes are checked at once, and go live when you publish them. Responses keep the version they answered.`,
+    definitionRead: (/** @type {number} */ n) => `Version ${n} is published. Your role is read-only.`,
+    publish: (/** @type {number} */ n) => `Publish version ${n}`, publishAgain: "Publish this definition again",
+    versionNumber: (/** @type {number} */ n) => `Version ${n}`,
+    answers: "Answers", answer: "Answer", anonymous: "anonymous", noAnswers: "No answers", response: "A response", csv: "As CSV", removeResponse: "Delete this response", responseRemoved: "Response deleted.",
+    losesResponse: ["All answers of this response", "The quotes from it in the insights"], noResponses: "No responses yet", noResponsesText: "Your backend stores responses through the API, or imports them.",
+    allVersions: "All comparable versions", questions: "Answers to each question", times: "Responses", share: "Share",
+    scoreNames: { nps: "NPS", csat: "CSAT, %", ces: "CES", rating: "Rating", number: "Mean" },
+    types: { nps: "NPS", csat: "CSAT", ces: "CES", rating: "Rating", single_choice: "One choice", multiple_choice: "Several choices", text: "Text", number: "Number", date: "Date", boolean: "Yes or no" },
+    ofAnswers: (/** @type {number} */ n) => many(n, "answer", "answers"),
+    scoreOver: (/** @type {string} */ name) => `${name} over time`, responsesOver: "Responses over time",
+    scoreSummary: (/** @type {string} */ from, /** @type {string} */ to) => `The score over time, from ${from} to ${to}.`,
+    responsesSummary: (/** @type {string} */ n) => `The number of responses over time, ${n} in total.`,
+    insights: "Insights", noInsights: "No insights yet. Refresh computes them from the newest responses.", refresh: "Refresh", refreshing: "Computing", computed: "Computed",
+    refreshFailed: (/** @type {string} */ why) => `The last refresh failed: ${why}`,
+    themes: "Themes", theme: "Theme", mentions: "Mentions", sentiment: "Sentiment", sentiments: { positive: "positive", neutral: "neutral", negative: "negative" },
+    drivers: "Drivers", impact: "Impact", segments: "Segments", size: "Size", score: "Score", severities: { info: "Note", warning: "Warning", critical: "Critical" },
+    quotes: (/** @type {number} */ n) => many(n, "quote", "quotes"),
+  },
+
+  reports: {
+    by: "By", groups: { day: "Day", agent: "Agent", team: "Team", tag: "Tag" }, nobody: "Unassigned", deleted: "Deleted", nothing: "No data for this period", minutes: "minutes",
+    names: { "first-response": "First response", "time-to-close": "Time to close", csat: "CSAT", volume: "Volume", backlog: "Backlog" },
+    texts: {
+      "first-response": "How long contacts waited for an agent's first reply. Bots do not count.", "time-to-close": "How long conversations were open, from creation or the last reopening until they were closed.",
+      csat: "The ratings of conversations. CSAT is the percentage of 7 to 10.", volume: "Conversations created, closed and reopened, and messages by author.", backlog: "Conversations that are open now; by day, those open at the end of each day.",
+    },
+    figures: {
+      median: "Median", mean: "Mean", p90: "90th percentile", count: "Count", csat: "CSAT", average: "Average rating", conversationsCreated: "Created", conversationsClosed: "Closed", conversationsReopened: "Reopened",
+      messages: "Messages", contactMessages: "from customers", agentMessages: "from agents", botMessages: "from bots", open: "Open", waiting: "Waiting",
+    },
+    omitted: (/** @type {number} */ n) => `${many(n, "group", "groups")} more; a report has at most 1,000 rows.`,
+    summary: (/** @type {string} */ title, /** @type {string} */ figure, /** @type {string} */ value) => `${title} over time. ${figure} of the whole period: ${value}.`,
+    s: (/** @type {number} */ n) => `${n} s`, min: (/** @type {number} */ n) => `${n.toFixed(n < 10 ? 1 : 0)} min`, h: (/** @type {number} */ n) => `${n.toFixed(1)} h`, d: (/** @type {number} */ n) => `${n.toFixed(1)} d`,
+  },
+
+  workflows: {
+    add: "New workflow", addText: "It starts with a message and hands over to an agent. You can edit its flows next.", create: "Create and edit", name: "Name", trigger: "Starts", version: "Version", none: "No workflows yet", noneText: "A workflow answers customers step by step, and hands over to an agent.",
+    triggers: { "conversation.created": "With each new conversation", manual: "Manually" }, firstText: "Hello! An agent will be with you soon.",
+    more: "Manage", edit: "Name and start", remove: "Delete the workflow", loses: ["The workflow with all its versions", "The history of its finished runs"], stays: ["Runs in progress: they continue to their end."],
+    removed: (/** @type {string} */ name) => `${name} deleted.`,
+    parts: "Parts of the workflow", partNames: { picture: "Diagram", definition: "Definition", try: "Try it", runs: "Runs", versions: "Versions" },
+    definition: "Flows", published: "Published.", isPublished: "published", nothingChanged: "Nothing to publish.", publishAgain: "Publish these flows again", versionsText: "The newest 100 versions are kept, and older ones while they have runs.",
+    definitionText: (/** @type {number} */ n) => `Version ${n} is published. Your changes are checked at once, and go live when you publish them. Runs in progress keep their version.`,
+    definitionRead: (/** @type {number} */ n) => `Version ${n} is published. Your role is read-only.`,
+    publish: (/** @type {number} */ n) => `Publish version ${n}`, versionNumber: (/** @type {number} */ n) => `Version ${n}`, flowsOf: (/** @type {number} */ n) => `Flows of version ${n}`,
+    waitNow: "Waiting now", stoppedRuns: "Stopped", showThem: "Show them", tryThese: "Try these flows",
+    times: (/** @type {number} */ n) => many(n, "run", "runs"), oldVersions: (/** @type {number} */ n) => `${many(n, "run", "runs")} of older versions are waiting, too.`,
+    outcomes: { completed: "Completed", handed_off: "Handed off" }, stopped: "Stopped",
+    whyStopped: { step_limit: "Stopped after 1,000 actions: probably a loop.", attributes_full: "The conversation would have had too many attributes.", assignee_gone: "The assigned team or user no longer exists." },
+    flow: (/** @type {string} */ id) => `Flow ${id}`, begins: "starts here", nextAction: "next action", theEnd: "end", otherwise: "otherwise", anyText: "any text", branchOn: "by", waitsHere: "waits here", since: "since",
+    wait: (/** @type {number} */ n) => `${n.toLocaleString()} waiting`,
+    seconds: (/** @type {number} */ n) => (n < 120 ? `${n} s` : n < 7200 ? `${Math.round(n / 60)} min` : `${Math.round(n / 360) / 10} h`),
+    to: { user: "To the user", team: "To the team" },
+    actions: { message: "Message", buttons: "Buttons", form: "Form", wait: "Wait", assign: "Assign", set_attributes: "Set attributes", branch: "Branch", close: "Close the conversation", hand_off: "Hand off to an agent" },
+    state: "State", states: { waiting: "Waiting", ended: "Ended", stopped: "Stopped" }, conversation: "Conversation", waitsAt: "Waits at", endedAt: "Ended at", waitsSince: "Since", ended: "Ended", goesOn: "Continues", withAnswer: "with an answer", how: "Outcome", unknownSince: "unknown",
+    noRuns: { waiting: "Not waiting anywhere", ended: "No finished runs yet", stopped: "No stopped runs" },
+    stepOf: (/** @type {string} */ flow, /** @type {number} */ action) => `${flow}, action ${action}`,
+    tryIt: "Try it", tryText: "Nothing is stored or sent. Timed waits end at once.", attributes: "Attributes of the conversation", attributesHint: "One per line, such as plan = pro. Values can be JSON.", attributesNow: "Attributes", course: "What happens",
+    options: "Options", answer: "Answer", orText: "Or type", fromStart: "Start over", stepBack: "Undo last answer", nothingFilledIn: "(nothing filled in)",
+    did: { message: "The bot: ", answer: "The contact: ", assigned: "Assigned to", attributes: "Attributes:", closed: "The conversation is closed.", waited: (/** @type {number} */ n) => `${n.toLocaleString()} s later.` },
+  },
+
+  translations: {
+    add: "New entry", create: "Create", type: "Type", key: "ID", keyHint: "A key of your choice; 24 hexadecimal digits for the other types.", fieldName: "Name of the field", entry: "Entry", there: "Languages", show: "Show", missingOnly: "Missing", all: "All", language: "Language", into: "Into", progress: "Missing per language", none: "No entries yet",
+    types: { statictranslation: "Interface text", article: "Article", collection: "Collection", emailtemplate: "Email template" },
+    more: "Manage", addField: "Add a field", remove: "Delete the entry", thenNext: "Then open the next missing entry", noSource: "(missing)", nowhere: "No text in this language or the primary one.", fields: "Fields",
+    textIn: (/** @type {string} */ language) => `Text, ${language}`, fieldIn: (/** @type {string} */ name, /** @type {string} */ language) => `${name}, ${language}`,
+    lacks: (/** @type {string} */ language, /** @type {number} */ n) => (n ? `${language}: ${n.toLocaleString()} missing` : `${language}: complete`),
+    complete: (/** @type {string} */ language) => `Nothing is missing in ${language}`, lacking: (/** @type {string} */ language) => `missing in ${language}`, saved: (/** @type {string} */ language) => `Saved in ${language}.`,
+    removeLanguage: (/** @type {string} */ language) => `Delete ${language}`, losesLanguage: (/** @type {string} */ language) => [`The texts of this entry in ${language}`], losesEntry: (/** @type {string[]} */ all) => [`The entry in all its languages: ${all.join(", ")}`],
+  },
+
+  memory: {
+    choose: "Select a contact to see its memory.", contact: "Contact", contacts: "Contacts", email: "Email", userId: "External ID", nobody: "No contacts yet", name: "Name", nameHint: "Such as “shoe size”. An entry with the same name is replaced.", content: "Content", description: "Source",
+    add: "Add", change: "Edit the entry", saved: "Saved.", forget: "Delete", clear: "Delete all", forgotten: "Deleted.", nothing: "No memory entries yet", nothingText: "Bots and agents save facts here for the next conversation.", off: "Memory is turned off", offText: "It is turned off in the project's settings. Existing entries are kept but not shown.",
+    losesOne: (/** @type {string} */ name) => `The entry “${name}”`, losesAll: (/** @type {string} */ name) => `All memory entries of ${name}`, stays: "The contact and the conversations.",
+  },
+
+};

@@ -1,0 +1,118 @@
+// @ts-check
+/** Dialogs for assignment, snooze and tags; others are fetched when they are opened. */
+import { html, useMemo, useState } from "../vendor/preact.js";
+import { t } from "../core/texts-lazy.js";
+import { Avatar, Button, Icon, cx, dialog, lazy } from "../ui/parts.js";
+import { Dialog } from "../ui/dialog.js";
+import { row } from "../core/store.js";
+import { tags } from "../inbox/conversation.js";
+import { assignable, people, user } from "../core/session.js";
+import { assign, snooze, tag } from "../inbox/actions.js";
+import { snoozeTimes } from "../ui/format.js";
+import { fold, foldName } from "../core/folding.js";
+
+const Palette = lazy(() => import("./palette.js"), "Palette");
+const NewConversation = lazy(() => import("../inbox/new-conversation.js"), "NewConversation");
+const Help = lazy(() => import("./settings.js"), "Help");
+const Settings = lazy(() => import("./settings.js"), "Settings");
+const RewriteMessage = lazy(() => import("../inbox/redaction.js"), "RewriteMessage");
+const UndecryptableTexts = lazy(() => import("./settings.js"), "UndecryptableTexts");
+const SignOut = lazy(() => import("./settings.js"), "SignOut");
+
+const close = () => void (dialog.value = null);
+
+/**
+ * A field that filters a list. Arrow keys move in it, Enter chooses.
+ * @param {{label: string, options: {key: string, label: string, face?: any, icon?: string, hint?: string, chosen?: boolean, pick: () => void}[], empty: string, q: string, type: (q: string) => void}} props
+ */
+function Chooser({ label, options, empty, q, type }) {
+  const [at, setAt] = useState(0);
+  const now = Math.min(at, options.length - 1);
+  const pressed = (/** @type {KeyboardEvent} */ event) => {
+    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && options.length) (event.preventDefault(), setAt((now + (event.key === "ArrowDown" ? 1 : options.length - 1)) % options.length));
+    if (event.key === "Enter") (event.preventDefault(), options[now]?.pick());
+  };
+  return html`<div class="chooser">
+    <input class="field" type="text" role="combobox" autofocus autocomplete="off" aria-label=${label} placeholder=${label} aria-expanded="true" aria-controls="choices" aria-activedescendant=${options.length ? `choice-${now}` : undefined}
+      value=${q} onInput=${(/** @type {any} */ event) => (type(event.target.value), setAt(0))} onKeyDown=${pressed} />
+    ${options.length === 0 && html`<p class="muted">${empty}</p>`}
+    <div class="choices" role="listbox" id="choices" aria-label=${label}>${options.map((each, i) => html`<div key=${each.key} id=${`choice-${i}`} class=${cx("menu-item", i === now && "active")} role="option" aria-selected=${Boolean(i === now)}
+      onMouseMove=${() => i !== now && setAt(i)} onClick=${each.pick}>${each.face ?? (each.icon && html`<${Icon} name=${each.icon} />`)}<bdi class="ellipsis">${each.label}</bdi>${each.hint && html`<span class="hint">${each.hint}</span>`}${each.chosen && html`<span class="hint"><${Icon} name="check" /></span>`}</div>`)}</div>
+  </div>`;
+}
+
+/** @param {{ids: string[]}} props */
+function Assign({ ids }) {
+  const [q, setQ] = useState("");
+  const [users, { teams }] = [assignable(), people()];
+  const now = row(ids[0] ?? "")?.assignee?.id;
+  const give = (/** @type {any} */ to) => () => (close(), assign(ids, to));
+  const all = [
+    ...[...users].sort((a, b) => Number(b.id === user.value?.id) - Number(a.id === user.value?.id)).map((each) => ({ key: each.id, label: each.name, hint: each.id === user.value?.id ? t.dialogs.me : "", chosen: each.id === now, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, pick: give({ type: "user", id: each.id, name: each.name }) })),
+    ...teams.map((each) => ({ key: each.id, label: each.name, icon: "people", chosen: each.id === now, pick: give({ type: "team", id: each.id, name: each.name }) })),
+    { key: "none", label: t.dialogs.nobody, icon: "nobody", chosen: !now, pick: give(null) },
+  ].filter((each) => fold(each.label).includes(fold(q)));
+  return html`<${Dialog} title=${t.dialogs.assign} close=${close}><div class="body"><${Chooser} label=${t.dialogs.filterPeople} options=${all} empty=${t.dialogs.noPeople} q=${q} type=${setQ} /></div><//>`;
+}
+
+/** @param {{ids: string[]}} props */
+function Snooze({ ids }) {
+  const [at, setAt] = useState("");
+  const [wrong, setWrong] = useState(false);
+  const until = (/** @type {Date} */ date) => (close(), snooze(ids, date));
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const date = new Date(at);
+    if (!(date.getTime() > Date.now())) return setWrong(true);
+    until(date);
+  };
+  const awake = row(ids[0] ?? "")?.snoozedUntil;
+  return html`<${Dialog} title=${t.dialogs.snooze} close=${close}><div class="body">
+    <div>${snoozeTimes().map((each, i) => html`<button type="button" key=${each.label} class="menu-item" autofocus=${i === 0} onClick=${() => until(each.at)}><${Icon} name=${i ? "sun" : "clock"} /><span>${each.label}</span><span class="hint num">${each.hint}</span></button>`)}
+    ${awake && html`<button type="button" class="menu-item" onClick=${() => (close(), snooze(ids, null))}><${Icon} name="sun" />${t.actions.wake}</button>`}</div>
+    <form class="inline" onSubmit=${submit}><label class="label grow">${t.dialogs.date}<input class="field" type="datetime-local" required value=${at} aria-invalid=${wrong} aria-describedby=${wrong ? "in-past" : undefined} onInput=${(/** @type {any} */ event) => (setAt(event.target.value), setWrong(false))} /></label><button type="submit" class="button primary">${t.dialogs.snoozeIt}</button></form>
+    ${wrong && html`<p class="wrong" id="in-past" role="alert">${t.dialogs.inPast}</p>`}
+  </div><//>`;
+}
+
+/** Return the tags that are not among others, by their folded names. @param {readonly string[]} tags @param {readonly string[]} others @returns {string[]} */
+function without(tags, others) {
+  const keys = new Set(others.map(foldName));
+  return tags.filter((each) => !keys.has(foldName(each)));
+}
+
+/** @param {{ids: string[]}} props */
+function Tags({ ids }) {
+  const [q, setQ] = useState("");
+  const first = useMemo(() => row(ids[0] ?? "")?.tags ?? [], [ids]);
+  const [chosen, setChosen] = useState(/** @type {string[]} */ (first));
+  const set = (/** @type {string[]} */ next) => {
+    setChosen(next);
+    setQ("");
+  };
+  const done = () => {
+    close();
+    const [removed, added] = [without(first, chosen), without(chosen, first)];
+    if (added.length || removed.length) tag(ids, (one) => [...without(one.tags, removed), ...without(added, one.tags)]);
+  };
+  const name = q.trim();
+  const known = tags().map((each) => each.name).filter((each) => fold(each).includes(fold(name)));
+  const options = [
+    ...known.map((each) => ({ key: each, label: each, icon: "tag", chosen: !without([each], chosen).length, pick: () => set(without([each], chosen).length ? [...chosen, each] : without(chosen, [each])) })),
+    .../** @type {any[]} */ (name && without([name], known).length ? [{ key: " new", label: t.dialogs.createTag(name), icon: "plus", pick: () => set([...chosen, ...without([name], chosen)]) }] : []),
+  ];
+  return html`<${Dialog} title=${t.dialogs.tags} close=${close}><div class="body">
+    ${chosen.length > 0 && html`<div class="chosen">${chosen.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi><button type="button" aria-label=${t.dialogs.removeTag(each)} onClick=${() => set(chosen.filter((one) => one !== each))}><${Icon} name="close" /></button></span>`)}</div>`}
+    <${Chooser} label=${t.dialogs.tagPlaceholder} options=${options} empty=${t.dialogs.noTags} q=${q} type=${setQ} />
+    <div class="actions"><${Button} label=${t.cancel} kind="quiet" press=${close} /><${Button} label=${t.save} kind="primary" press=${done} /></div>
+  </div><//>`;
+}
+
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, signOut: SignOut, unopened: UndecryptableTexts });
+
+/** The open dialog. */
+export function Dialogs() {
+  const open = dialog.value;
+  const Shown = open && ALL[open.name];
+  return Shown ? html`<${Shown} key=${open.name} ...${open} />` : null;
+}

@@ -1,0 +1,67 @@
+// @ts-check
+/** Formats text with links, days and times, and lists the times for snoozing. */
+import { html } from "../vendor/preact.js";
+import { t } from "../core/texts-lazy.js";
+import { clockTime, cx, fullTime, now } from "./parts.js";
+
+const dayName = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
+const dayYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long", year: "numeric" });
+
+/** Return a day in words: today, yesterday, or a weekday with its date. @param {string | number} at */
+export function dayOf(at) {
+  const day = new Date(at);
+  const today = new Date(now.value);
+  const between = Math.round((new Date(today).setHours(0, 0, 0, 0) - new Date(day).setHours(0, 0, 0, 0)) / 86_400_000);
+  if (between === 0) return t.today;
+  if (between === 1) return t.yesterday;
+  return (between < 200 && between > -200 ? dayName : dayYear).format(day);
+}
+
+/** The time of day. @param {{at: string}} props */
+export const Clock = ({ at }) => html`<time datetime=${at} title=${fullTime(at)}>${clockTime(at)}</time>`;
+
+/** Return tomorrow at nine. */
+export function tomorrow() {
+  const at = new Date();
+  at.setDate(at.getDate() + 1);
+  at.setHours(9, 0, 0, 0);
+  return at;
+}
+
+/** Return the times that a conversation can be snoozed until. @returns {{label: string, at: Date, hint: string}[]} */
+export function snoozeTimes() {
+  const later = new Date(Math.ceil(Date.now() / 3_600_000) * 3_600_000 + 2 * 3_600_000);
+  const week = tomorrow();
+  week.setDate(week.getDate() + ((8 - week.getDay()) % 7 || 7) % 7);
+  if (week.getTime() <= tomorrow().getTime()) week.setDate(week.getDate() + 7);
+  const day = (/** @type {Date} */ at) => at.toLocaleDateString(undefined, { weekday: "short" });
+  const all = [
+    { label: t.dialogs.laterToday, at: later, hint: clockTime(later.getTime()) },
+    { label: t.dialogs.tomorrow, at: tomorrow(), hint: `${day(tomorrow())} ${clockTime(tomorrow().getTime())}` },
+    { label: t.dialogs.nextWeek, at: week, hint: `${day(week)} ${clockTime(week.getTime())}` },
+  ];
+  return later.getDate() === new Date().getDate() ? all : all.slice(1);
+}
+
+const LINK = /https?:\/\/[^\s<>"'`\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]+/g;
+const TAIL = /[.,;:!?…'"»)\]}]+$/;
+
+/** Split a text into words and links. @param {string} text @returns {(string | {href: string})[]} */
+export function splitLinks(text) {
+  const found = [];
+  let end = 0;
+  for (const match of text.matchAll(LINK)) {
+    let href = match[0].replace(TAIL, "");
+    if (match[0][href.length] === ")" && href.includes("(")) href += ")";
+    if (!URL.canParse(href)) continue;
+    found.push(text.slice(end, match.index), { href });
+    end = match.index + href.length;
+  }
+  return [...found, text.slice(end)].filter((each) => each !== "");
+}
+
+/** Text of other people: text nodes in their own direction, and links that send no referrer. @param {{text: string, class?: string}} props */
+export const Text = (props) =>
+  html`<div class=${cx("text", props.class)} dir="auto">
+    ${splitLinks(props.text).map((each) => (typeof each === "string" ? each : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}
+  </div>`;

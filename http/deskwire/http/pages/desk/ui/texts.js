@@ -1,0 +1,37 @@
+// @ts-check
+/** Texts shared by all pages; each group of pages has its own texts. */
+import { many, t as desk } from "../core/texts.js";
+
+export { many };
+
+export const t = {
+  tryAgain: desk.tryAgain, cancel: desk.cancel, save: desk.save, close: desk.close, copy: desk.copy, copied: desk.copied,
+  groups: { work: "Work", insights: "Insights", console: "Console", settings: "Settings" },
+  endpointHealth: {
+    healthy: "healthy", disabled: "disabled", open: "failing, held back", halfOpen: "testing", paused: "rate-limited us", failing: "failing", dropped: "events lost", unhealthy: "not healthy",
+    pausedWhy: (/** @type {string} */ until) => `The receiver asked us to pause until ${until}.`, failingWhy: (/** @type {string} */ since) => `No attempt has succeeded since ${since}.`,
+    droppedWhy: (/** @type {number} */ n) => `${many(n, "delivery", "deliveries")} of the last 24 hours failed.`,
+  },
+  toInbox: "Go to the inbox", pages: "Pages",
+  unknown: "Page not found", unknownText: "The address may belong to another version of the desk.",
+  forbidden: "Your role can't open this page",
+  /** @param {string} permission */ forbiddenText: (permission) => `It requires the permission ${permission}. An administrator of your organisation can give you a role that includes it.`,
+  crashed: "Something went wrong", notFetched: "Couldn't load the page",
+  loading: "Loading", failed: "Couldn't load the data", gone: "Not found", goneText: "It was deleted, belongs to another project, or the address is wrong.",
+  noMore: "That is all.", showMore: "Show more", loadingMore: "Loading more",
+  /** @param {number} n */ shown: (n) => `Showing ${n.toLocaleString()}`,
+  /** @param {number} n */ fresh: (n) => `${n.toLocaleString()} new or moved`,
+  searching: "Searching older entries",
+  /** @param {string} when */ searchedTo: (when) => `Searched back to ${when}.`,
+  /** @param {string} at */ asOf: (at) => `As of ${at}: the service is not responding.`,
+  more: "More", calls: "API calls of this page", asJson: "As JSON", asCurl: "As curl",
+  asCurlText: "Set DESKWIRE_TOKEN to your access token or a machine credential.",
+  choose: "Select", chooseAll: "Select all shown", nothingChosen: "Nothing selected",
+  required: "Required.", problems: "Couldn't save:",
+  confirmWord: (/** @type {string} */ word) => `Type “${word}” to confirm`, wordWrong: (/** @type {string} */ word) => `This is not “${word}”.`,
+  willBeGone: "This permanently deletes:", effects: "Effects:", willStay: "This is kept:", doing: "Working…",
+  changedMeanwhile: "Someone else changed this", changedText: "Nothing was saved yet. Compare both versions, and choose which one to keep.",
+  field: "Field", theirs: "Theirs", mine: "Yours", keepTheirs: "Keep theirs", saveMine: "Save yours", empty: "–",
+  asTable: "As a table", asChart: "As a chart", time: "Time", noFigures: "No data for this period.",
+  secretOnce: "Copy it now: it is shown only once.", secretLost: "It was created, but the first response did not reach this page, and it is shown only once. Revoke it, or create another one.", secret: "Secret",
+};
