@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 def serving(bug: str) -> Sequence[str]:
-    """Return the command that starts a server's own with this bug; an empty one for no bug (`Server`, `wrapped`)."""
+    """Return a command prefix that starts the server with this bug, empty without a bug (`wrapped` of `Server`)."""
     return (sys.executable, "-m", "tests.plants.serving", bug) if bug else ()
 
 
