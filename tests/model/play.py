@@ -203,7 +203,7 @@ class Play:
         commands = (bound(first, self.world), bound(second, self.world))
         answers = await self.both(*(command.request(self.world) for command in commands))
         events, beyond = await self.events(), await self.events(extensions=True)
-        mixed = any(isinstance(command, Merge) for command in commands)  # it takes several commits
+        mixed = any(isinstance(command, Merge) for command in commands)  # a merge takes several commits
         looked = [(look, await self.call(look.request(self.world))) for look in looks(*commands)]
         wrong: list[AssertionError] = []
         for order in itertools.permutations(zip(commands, answers, strict=True)):

@@ -146,7 +146,7 @@ class Snooze(ChangeTicket):
 
     def request(self, world: World) -> Request:
         until = None
-        if self.ahead_s is not None:  # in another zone than the answers are in
+        if self.ahead_s is not None:  # in another time zone than the answers
             until = world.after(self.ahead_s).astimezone(timezone(timedelta(hours=2))).isoformat()
         return Request("PATCH", self.path(world), {"snoozedUntil": until}, agent=True)
 

@@ -295,7 +295,7 @@ class World:
             conversation.fields |= {"status": "OPEN", "closedBy": None, "closedAt": None}
         self.emit(conversation, "conversation.created")
         for message in conversation.messages:
-            if message["index"] in conversation.deleted:  # its place has a number like the others
+            if message["index"] in conversation.deleted:  # a deleted message also has a number
                 self.tell_of_rewriting(conversation, message, "deleted")
             else:
                 self.emit(conversation, "message.created", message=message)
@@ -464,7 +464,9 @@ class World:
         )
         for (kind, _, data), event, envelope in zip(told, due, events, strict=True):
             if kind == "message.created" and event.data["message"]["id"] is None:
-                event.data["message"]["id"] = data["message"]["id"]  # the service's own message: known now
+                event.data["message"]["id"] = data["message"][
+                    "id"
+                ]  # the id of a message that the service created
             assert exactly(seen(kind, shown(event.data)), seen(kind, data)), (kind, event.data, data)
             event.id = envelope["id"]
             event.moment.at = datetime.fromisoformat(envelope["createdAt"])

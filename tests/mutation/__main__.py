@@ -88,7 +88,7 @@ def main(chosen: Sequence[str]) -> int:
 
 
 def _run(row: Mutated) -> int:
-    """Print the result for each of the module's mutants; return 1 if its tests fail without one, or one is not explained."""
+    """Print the result of each mutant; return 1 if the module's tests fail without a mutant, or one is unexplained."""
     path = ROOT / row.path
     name = ".".join(Path(row.path).with_suffix("").parts[1:])
     _load_ahead(row, name)

@@ -37,7 +37,7 @@ class Figures(Struct, frozen=True):
     """One row of the page.
 
     Args:
-        code: the digest of the module that was run, `UNMEASURED` if it has changed since.
+        code: the digest of the module at its last run, `UNMEASURED` if it has changed since then.
     """
 
     code: str

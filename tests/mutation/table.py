@@ -44,7 +44,7 @@ class Mutated:
 
 
 def _off_by_one(within: str, number: int, why: str) -> tuple[Left, Left]:
-    """Return the mutants that make a number one more and one less."""
+    """Return the mutants that increase and decrease a number by one."""
     more, less = (Left(within, str(number), str(number + step), why) for step in (1, -1))
     return more, less
 

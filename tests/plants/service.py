@@ -100,7 +100,7 @@ def say_that_a_merge_is_over(patch: Patch) -> None:
 
 @plant("simulation", "nodes")
 def send_what_was_delivered_again(patch: Patch) -> None:
-    """Every tenth delivery that was taken is sent again, as if its answer had been lost."""
+    """Every tenth accepted delivery is sent again, as if its answer had been lost."""
     record = Result.record
     count = [0]
 

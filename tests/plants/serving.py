@@ -13,7 +13,7 @@ def serving(bug: str) -> Sequence[str]:
 
 
 def main() -> None:
-    """Plant the bug and become the command."""
+    """Plant the bug and run the command in this process."""
     from tests.plants.plants import planted  # here, so that tools can import `serving` without the service
 
     bug, _, option, module, *arguments = sys.argv[1:]

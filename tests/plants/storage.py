@@ -38,7 +38,7 @@ def answer_a_failed_commit(patch: Patch) -> None:
 
 @plant("simulation", "crash", "model", thorough=("crash",))
 def skip_a_sequence(patch: Patch) -> None:
-    """Every thirtieth event with a number takes the number after the next."""
+    """Every thirtieth event with a sequence number gets a number that is one too high."""
     append = LogWrites.append_event
     count = [0]
 
@@ -53,7 +53,7 @@ def skip_a_sequence(patch: Patch) -> None:
 
 @plant("simulation")
 def leave_erased_text(patch: Patch) -> None:
-    """Nothing is overwritten after an erasure."""
+    """Erased data are not overwritten."""
     pragmas = tuple(each.replace("secure_delete = ON", "secure_delete = OFF") for each in database._PRAGMAS)
     patch.setattr(database, "_PRAGMAS", pragmas)
     patch.setattr(scrub, "scrubbed", lambda page, *_: page)

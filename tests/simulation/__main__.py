@@ -1,4 +1,4 @@
-"""Many lives, on all cores: `python -m tests.simulation --seeds 1000 --first 0`."""
+"""Runs many lives on all cores: `python -m tests.simulation --seeds 1000 --first 0`."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ class Judge:
         chain.seatings += 1
         if (
             chain.seatings == 1 or chain.holder.resume == "live" or chain.forgotten
-        ):  # also if its answer gets lost
+        ):  # even if the subscription's answer gets lost
             self._begins_now(chain, chain.holder)
         chain.forgotten = False
 

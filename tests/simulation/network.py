@@ -143,7 +143,7 @@ class End(trio.abc.Stream):
         await trio.lowlevel.checkpoint_if_cancelled()
         if self.closed:
             raise trio.ClosedResourceError
-        self._tell(data)  # without a pause before it, as with a socket, which is tried first
+        self._tell(data)  # without a checkpoint before it, as with a socket, which tries to send first
         await self._out.send_all(data, delivered)
         await trio.lowlevel.cancel_shielded_checkpoint()
 

@@ -100,7 +100,7 @@ class World:
             self.internet.receivers.append(Receiver(f"receiver-{number}.test", dice, self._arrived))
         self.internet.receivers[0].healthy = True
         for receiver in self.internet.receivers[1:]:
-            receiver.delays = MARK.format(dice.randrange(_DELAYED))  # of one event, for good
+            receiver.delays = MARK.format(dice.randrange(_DELAYED))  # of one event, permanently
         self.client = Client(self)
         self.agent = Agent(self)
 

@@ -97,7 +97,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start, and return once the server accepts connections."""
         assert self._guard is None
-        (self.data / "postmaster.pid").unlink(missing_ok=True)  # may be that of one that was killed
+        (self.data / "postmaster.pid").unlink(missing_ok=True)  # may be left over from a killed server
         settings = {**_OF_ALL, "unix_socket_directories": str(self.directory), **self.settings}
         options = [f"--{name}={value}" for name, value in settings.items()]
         server = str(binaries() / "postgres")
@@ -139,7 +139,7 @@ class PostgresServer:
         return [each for each in Path("/proc").glob("[0-9]*") if _is_of(each, self.data)]
 
     def restart(self, how: signal.Signals = signal.SIGINT) -> None:
-        """Stop and start, on the same port."""
+        """Stop and start the server on the same port."""
         self.stop(how)
         self.start()
 

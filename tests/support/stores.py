@@ -98,7 +98,7 @@ def forget_directories() -> None:
 async def opened(
     directory: Path, on_commit: Callable[[Commit], None], batch: int = 64
 ) -> AsyncIterator[AnyStore]:
-    """Open the store of a directory; its writer runs."""
+    """Open the store of a directory, with its writer running."""
     opening: AbstractAsyncContextManager[AnyStore]
     if chosen() == "postgres":
         url = url_of(directory)

@@ -53,7 +53,7 @@ async def open_or_stopped() -> None:
 
 
 class _Current:
-    """The services of the process that one node is at present."""
+    """The services of one node's current process."""
 
     def __init__(self) -> None:
         self.services: Any = SimpleNamespace(limits=parts.limits(Config()))

@@ -157,8 +157,8 @@ class Way:
                 batch.append(self._jobs.popleft())
             try:
                 await self._settle(batch)
-            except BaseException:  # cancelled or broken: the jobs go back, and the exception goes on
-                self._jobs.extendleft(reversed(batch))  # the end of the process answers them
+            except BaseException:  # cancelled or broken: requeue the jobs and re-raise
+                self._jobs.extendleft(reversed(batch))  # they are answered when the process ends
                 raise
 
     async def _settle(self, batch: list[Job]) -> None:

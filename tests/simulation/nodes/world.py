@@ -78,7 +78,7 @@ class NodesWorld(World):
 
     @server.setter
     def server(self, _: object) -> None:
-        pass  # of the world with one process
+        pass  # used only by the world with one process
 
     @property
     def up(self) -> Sequence[Node]:

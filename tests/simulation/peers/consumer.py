@@ -143,7 +143,7 @@ class Consumer:
         if name == "pusher:connection_established":
             self._socket_id = orjson.loads(data)["socket_id"]
             for channel in self.channels:
-                await trio.sleep(self._dice.random() * 0.2)  # the call that authorizes it
+                await trio.sleep(self._dice.random() * 0.2)  # the time of the authorization call
                 await self._subscribe(channel)
         elif not name.startswith("pusher"):
             channel, event_id = message["channel"], orjson.loads(data)["id"]

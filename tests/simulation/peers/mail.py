@@ -271,14 +271,14 @@ class Mail:
             self._took[rowid] += 1
         elif receiver.manner == "busy" or receiver.asks_to_wait(
             body
-        ):  # it asks for a pause, which uses up no attempt
+        ):  # it requests a pause, which uses up no attempt
             self._repeatable.add(headers["service-delivery-id"])
             if receiver.manner != "busy":
                 self._alone.setdefault(headers["service-delivery-id"], self._took[rowid])
         endpoint = self._to[headers["service-delivery-id"]].id
         secret, since = self.secrets.get(endpoint), self.rotated.get(endpoint, -inf)
         if trio.current_time() < since + HEARD_S:
-            secret = None  # it may come from a node that has not heard of the rotation yet
+            secret = None  # the sender may be a node that does not know the rotation yet
         if secret is not None and not _signed(secret, headers["service-signature"], body):
             self._wrong(f"{headers['service-delivery-id']} is not signed with the secret of {receiver.host}")
 

@@ -44,7 +44,7 @@ _TABLE: Final = Table(ROUTES)
 
 @dataclass(frozen=True)
 class _Answer:
-    """An answer with a status to an operation."""
+    """The status of an answer to an operation."""
 
     method: str
     path: str

@@ -89,7 +89,9 @@ class Service:
                 answer = b""
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(_send_while_possible, stream, then)
-                    with suppress(trio.BrokenResourceError):  # closed while there was more to read
+                    with suppress(
+                        trio.BrokenResourceError
+                    ):  # the service closed before it had read everything
                         async for data in stream:
                             answer += data
                     nursery.cancel_scope.cancel()
@@ -113,7 +115,7 @@ async def _send_while_possible(stream: trio.SocketStream, parts: Iterable[bytes]
         for part in parts:
             await stream.send_all(part)
     except trio.BrokenResourceError:
-        return  # the service has closed
+        return  # the service has closed the connection
 
 
 def nameless(directory: Path, database_url: str | None) -> list[tuple[str, str]]:

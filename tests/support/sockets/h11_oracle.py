@@ -72,7 +72,7 @@ def judge(data: bytes) -> Judgement:
         requests.append(Request(head.method.decode(), head.target.decode("latin-1"), body))
         server.send(
             h11.Response(status_code=404, headers=[("Content-Length", "0")])
-        )  # 200 would grant CONNECT
+        )  # 200 would accept a CONNECT
         server.send(h11.EndOfMessage())
         if server.our_state is not h11.DONE or server.their_state is not h11.DONE:
             return Judgement(tuple(requests), "closed" if server.our_state is h11.MUST_CLOSE else "switched")

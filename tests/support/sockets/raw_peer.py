@@ -28,7 +28,7 @@ def upgrade(query: str = "?protocol=7", key: str = STREAM_KEY, *extra: str) -> b
 
 
 class RawPeer:
-    """A client on any stream, after `open`."""
+    """A websocket client on any stream; call `open` first."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream

@@ -125,7 +125,7 @@ class Server:
                 await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
     async def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
+        """Kill the process with SIGKILL, as in a crash."""
         assert self._process is not None
         self._process.kill()
         await self._process.wait()
