@@ -117,7 +117,7 @@ class Contact:
 
 @dataclass
 class Ticket:
-    """A ticket, by its fields; `snooze` is its end, `woken` whether it was seen awake before the event of its waking."""
+    """A ticket, by its fields. `snooze` is when its snooze ends, `woken` whether it was seen awake before its event."""
 
     id: str
     fields: JSON

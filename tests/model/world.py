@@ -507,7 +507,7 @@ def _by_subject(events: list[Event]) -> list[Event]:
 
 
 def _as_told(due: list[Event], events: list[JSON]) -> list[Event]:
-    """Return the due events in the feed's order where it is free: in an erasure and a merge of several conversations."""
+    """Return the due events, in the feed's order where any is allowed: erasures and merges of several conversations."""
     order = [about(each["data"]) for each in events]
     for named in ({"reason": "gdpr"}, {"changed": ["contact"]}):
         several = [each for each in due if named.items() <= each.data.items()]

@@ -168,7 +168,7 @@ async def _cut_delivery(world: World) -> None:
 
 
 async def _rush(world: World) -> None:
-    """Run many clients at once."""
+    """Run many clients concurrently."""
     for _ in range(world.dice.randrange(5, 30)):
         world.later(world.client.do_something)
 

@@ -48,7 +48,7 @@ def s3_server(directory: Path) -> Iterator[str]:
 _SIGNED: Final = (
     "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 )
-"""The server recognizes by it which of Amazon's services is meant; it checks no signature."""
+"""Tells the server which of Amazon's services is addressed; it checks no signature."""
 
 
 def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:

@@ -77,7 +77,7 @@ async def _restart(world: NodesWorld) -> None:
 
 
 async def _rush(world: NodesWorld) -> None:
-    """Run many clients at once."""
+    """Run many clients concurrently."""
     for _ in range(world.dice.randrange(5, 30)):
         world.later(world.client.do_something)
     await trio.lowlevel.checkpoint()

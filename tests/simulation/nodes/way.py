@@ -97,7 +97,7 @@ class Way:
             self._database.end(session)
 
     def kill(self) -> None:
-        """End the process: its locks are released at once, and it sends nothing more."""
+        """End the process: its locks are released immediately, and it stops sending."""
         self._over = True
         if self._session is not None:
             self._database.end(self._session)

@@ -49,7 +49,7 @@ async def ask(
     """Send one request with this unchanged target below `/v3`, with the project's server key.
 
     Args:
-        whole: whether the target is complete, without `/v3`.
+        whole: whether the target is complete and gets no `/v3` prefix.
         more: headers, in place of the usual ones.
     """
     target = target if whole else f"/v3{target}"

@@ -1,4 +1,4 @@
-"""Members besides the demo's owner: created through the API, signed in, and calling it."""
+"""Members other than the demo's owner: created, signed in and calling through the API."""
 
 from __future__ import annotations
 
