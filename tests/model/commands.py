@@ -1,6 +1,6 @@
-"""What a backend and an agent may ask for, and what the contract says comes of it.
+"""Calls of a backend and an agent, each with the consequences that the contract gives it.
 
-A command names things by their place, so that an example can be written down and played again.
+A command names objects by their index, so that an example can be written down and replayed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.model.world import World
 
 @dataclass(frozen=True)
 class Request:
-    """One call. `agent` has a token and the project's header, the backend a server key, a machine a `secret` of its own."""
+    """One call. An agent sends a token and the project's header, the backend a server key, a machine its `secret`."""
 
     method: str
     path: str
@@ -26,7 +26,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What it is answered with; when it was asked for, and when it was there."""
+    """The response to a call, with the times of the request and of the response."""
 
     status: int
     body: JSON
@@ -36,28 +36,28 @@ class Answer:
 
 
 class Command(Protocol):
-    """A call, and its consequences."""
+    """A call and its consequences."""
 
     def request(self, world: World) -> Request:
-        """The call as it is made in this world."""
+        """Return the call to make in this world."""
 
     def judge(self, world: World, answer: Answer) -> None:
         """Change the world as the contract says. Raises AssertionError for another answer."""
 
 
 def good(answer: Answer, wanted: JSON) -> None:
-    """The answer is 200 with just this, times left out."""
+    """Assert that the answer is 200 with exactly this body, except for times."""
     assert answer.status == 200, answer
     assert exactly(shown(wanted), shown(answer.body)), (wanted, answer.body)
 
 
 def refused(answer: Answer, status: int, code: str) -> None:
-    """The answer is this refusal."""
+    """Assert that the answer is this refusal."""
     assert (answer.status, answer.body.get("code")) == (status, code), answer
 
 
 def stopped(answer: Answer, *reasons: tuple[int, str]) -> bool:
-    """Whether anything speaks against the call. Then the answer is one of those refusals, whichever comes first."""
+    """Return whether the call must be refused; then the answer has to be one of these refusals."""
     if not reasons:
         return False
     assert (answer.status, answer.body.get("code")) in reasons, answer
@@ -69,21 +69,21 @@ NOWHERE = "cnv_01M3250V00PPPPPPPPPPPPPPPP"
 
 @dataclass(frozen=True)
 class OnConversation:
-    """A command on the conversation at this place; on an unknown one if there is none."""
+    """A command on the conversation at this index, or on an unknown one if the index is not in use."""
 
     at: int
 
     def target(self, world: World) -> Conversation | None:
-        """The conversation, if there has ever been one."""
+        """Return the conversation, also a deleted one; None if it never existed."""
         return world.conversations[self.at] if 0 <= self.at < len(world.conversations) else None
 
     def path(self, world: World, tail: str = "") -> str:
-        """Its path for the backend."""
+        """Return the conversation's path for the backend."""
         found = self.target(world)
         return f"/s2s/conversations/{NOWHERE if found is None else found.id}{tail}"
 
     def judge(self, world: World, answer: Answer) -> None:
-        """An unknown one and one that is gone are the same."""
+        """Judge the answer; deleted and unknown conversations are refused in the same way."""
         found = self.target(world)
         if found is None or found.gone:
             refused(answer, 404, "conversation_not_found")
@@ -91,7 +91,7 @@ class OnConversation:
             self.carry_out(world, found, answer)
 
     def carry_out(self, world: World, found: Conversation, answer: Answer) -> None:
-        """What it does to a conversation that is there; by itself nothing."""
+        """Apply the command to a conversation that exists; the default changes nothing."""
         good(answer, world.shown(found))
 
 
@@ -138,13 +138,13 @@ class Create:
 
 
 def merged(attributes: JSON, patch: JSON) -> JSON:
-    """Key by key; null takes one away."""
+    """Merge a patch into attributes key by key; null removes a key."""
     return {name: value for name, value in {**attributes, **patch}.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Fetch(OnConversation):
-    """Look at a conversation, with its tags."""
+    """Fetch a conversation with its tags."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world, "?include=tags"))
@@ -155,7 +155,7 @@ class Fetch(OnConversation):
 
 @dataclass(frozen=True)
 class Messages(OnConversation):
-    """List what its customer sees."""
+    """List the messages that the customer sees."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world, "/messages"))
@@ -164,7 +164,7 @@ class Messages(OnConversation):
         for message, told in zip(found.listed, answer.body["items"], strict=True):
             message["id"] = (
                 message["id"] or told["id"]
-            )  # of one that was posted along with a hidden conversation
+            )  # unknown if posted with the creation of a hidden conversation
         good(answer, {"items": found.listed, "nextCursor": None})
 
 
@@ -191,7 +191,7 @@ class Say(OnConversation):
 
 @dataclass(frozen=True)
 class Note(OnConversation):
-    """Write a note that only agents see: no event but for endpoints that name it, no number."""
+    """Write a note that only agents see. It has no sequence number, and only endpoints that name the type get its event."""
 
     text: str
 
@@ -207,7 +207,7 @@ class Note(OnConversation):
 
 @dataclass(frozen=True)
 class Label(OnConversation):
-    """Replace its tags, of which nobody outside is told."""
+    """Replace the conversation's tags; no event follows."""
 
     tags: tuple[str, ...]
 
@@ -221,7 +221,7 @@ class Label(OnConversation):
 
 @dataclass(frozen=True)
 class Close(OnConversation):
-    """Close it."""
+    """Close the conversation."""
 
     by: str
 
@@ -235,7 +235,7 @@ class Close(OnConversation):
 
 @dataclass(frozen=True)
 class Reopen(OnConversation):
-    """Open it again."""
+    """Reopen the conversation."""
 
     def request(self, world: World) -> Request:
         return Request("POST", self.path(world, "/reopen"), {})
@@ -247,7 +247,7 @@ class Reopen(OnConversation):
 
 @dataclass(frozen=True)
 class Assign(OnConversation):
-    """Give it to the agent, or to nobody."""
+    """Assign the conversation to the agent, or unassign it."""
 
     to_agent: bool
 
@@ -265,7 +265,7 @@ class Assign(OnConversation):
 
 @dataclass(frozen=True)
 class Read(OnConversation):
-    """The customer has read everything."""
+    """Mark everything as read by the customer."""
 
     def request(self, world: World) -> Request:
         return Request("POST", self.path(world, "/read"), {})
@@ -277,7 +277,7 @@ class Read(OnConversation):
 
 @dataclass(frozen=True)
 class Rate(OnConversation):
-    """The customer's rating; 0 to 10."""
+    """Store the customer's rating from 0 to 10."""
 
     rating: int
 
@@ -298,7 +298,7 @@ class Rate(OnConversation):
 
 @dataclass(frozen=True)
 class Patch(OnConversation):
-    """Change its fields; attributes are merged."""
+    """Change the conversation's fields; attributes are merged."""
 
     fields: JSON
 
@@ -344,7 +344,7 @@ class NetworkLogs(OnConversation):
 
 @dataclass(frozen=True)
 class Delete(OnConversation):
-    """Remove it for good."""
+    """Delete the conversation permanently."""
 
     def request(self, world: World) -> Request:
         return Request("DELETE", self.path(world))
@@ -395,7 +395,7 @@ class Reply(OnConversation):
 
 @dataclass(frozen=True)
 class Step(OnConversation):
-    """Ask which question waits."""
+    """Fetch the question that waits for an answer."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world, "/workflow"))

@@ -11,7 +11,7 @@ from tests.model.world import World
 
 @dataclass(frozen=True)
 class OfEntry:
-    """A command on an entry in a language; None for the project's primary one, English."""
+    """A command on an entry in a language; None stands for the project's primary language, English."""
 
     entry: str
     language: str | None
@@ -21,7 +21,7 @@ class OfEntry:
         return f"/translations/entries/{self.entry}"
 
     def view(self, world: World, language: str) -> JSON:
-        """The entry as it is shown in a language that it has."""
+        """Return the entry as shown in a language that it has."""
         kind, _, identifier = self.entry.partition(":")
         known = world.entries[self.entry]
         shape: JSON = {"entryId": self.entry, "type": kind, "id": identifier, "language": language}
@@ -30,7 +30,7 @@ class OfEntry:
 
 @dataclass(frozen=True)
 class Translate(OfEntry):
-    """Store an entry's content in a language; a new entry is made."""
+    """Store an entry's content in a language; the entry is created if it is new."""
 
     title: str
 

@@ -1,4 +1,4 @@
-"""A project's customers: who they are, their conversations, what is remembered of them; erasure."""
+"""A project's customers: identity, conversations, memories and erasure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.model.world import World
 
 @dataclass(frozen=True)
 class PutContact:
-    """Make a contact, or replace its identity."""
+    """Create a contact, or replace its identity."""
 
     user: str
     identity: JSON
@@ -28,7 +28,7 @@ class PutContact:
 
 @dataclass(frozen=True)
 class Mark:
-    """Note attributes, of which null removes one, and tags of a contact; no event of the contract tells of it."""
+    """Set a contact's attributes (null removes one) and tags; no event of the contract announces the change."""
 
     user: str
     attributes: JSON
@@ -50,7 +50,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Rename:
-    """Change those fields of a contact's identity that are named."""
+    """Change only the named fields of a contact's identity."""
 
     user: str
     identity: JSON
@@ -67,7 +67,7 @@ class Rename:
 
 @dataclass(frozen=True)
 class Merge:
-    """Merge a contact into another one; what was merged so before is not merged again."""
+    """Merge a contact into another one; a repeated merge changes nothing."""
 
     user: str
     source: str
@@ -89,7 +89,7 @@ class Merge:
 
 
 def known(world: World, user: str, answer: Answer) -> Contact | None:
-    """The contact, if it is there; if not, the answer must say so, and where it went."""
+    """Return the contact if it exists; otherwise the answer must be a refusal that names the merge target, if any."""
     contact, merged = world.contacts.get(user), world.went(user)
     if contact is None and merged is not None:
         refused(answer, 404, "contact_merged")
@@ -119,7 +119,7 @@ class Erase:
 
 @dataclass(frozen=True)
 class ListOf:
-    """List a contact's conversations: those that it sees."""
+    """List the conversations that a contact sees."""
 
     user: str
     status: str | None = None
@@ -147,7 +147,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class OfContact:
-    """A command on what is remembered of a contact."""
+    """A command on a contact's memories."""
 
     user: str
 
@@ -159,7 +159,7 @@ class OfContact:
 
 @dataclass(frozen=True)
 class Remember(OfContact):
-    """Remember something; what has the same name is replaced."""
+    """Store a memory; one with the same name is replaced."""
 
     name: str
     content: str
@@ -181,7 +181,7 @@ class Remember(OfContact):
 
 @dataclass(frozen=True)
 class Recall(OfContact):
-    """List what is remembered."""
+    """List a contact's memories."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world), agent=True)
@@ -198,7 +198,7 @@ class Recall(OfContact):
 
 @dataclass(frozen=True)
 class Forget(OfContact):
-    """Clear what is remembered."""
+    """Delete a contact's memories."""
 
     def request(self, world: World) -> Request:
         return Request("DELETE", self.path(world), agent=True)

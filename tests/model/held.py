@@ -1,4 +1,4 @@
-"""Messages that an agent holds: taken back, sent before their time, or sent at it."""
+"""Messages held by an agent: withdrawn, sent early, or sent when their time comes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.model.things import JSON, Conversation, HeldMessage
 from tests.model.world import World
 
 LONG_S = 60
-"""The longest hold, within which an example is over."""
+"""The longest hold; every example ends within it."""
 UNKNOWN = "msg_01M3250V00PPPPPPPPPPPPPPPP"
 
 
 @dataclass(frozen=True)
 class Hold(OnConversation):
-    """Hold a message for some seconds. Until it is sent, nothing outside shows it."""
+    """Hold a message for some seconds; until it is sent, customers and webhooks do not see it."""
 
     text: str
     seconds: int = LONG_S
@@ -35,21 +35,21 @@ class Hold(OnConversation):
 
 @dataclass(frozen=True)
 class OnHeld:
-    """A command on the message at this place among all that were ever held; on an unknown one if there is none."""
+    """A command on the held message at this index, counting all that ever existed; an unknown one if there is none."""
 
     at: int
 
     def target(self, world: World) -> HeldMessage | None:
-        """Return the message, if there has ever been one."""
+        """Return the message; None if it never existed."""
         return world.held[self.at] if 0 <= self.at < len(world.held) else None
 
     def path(self, world: World, tail: str = "") -> str:
-        """Return its path for the agent."""
+        """Return the message's path for the agent."""
         found = self.target(world)
         return f"/held-messages/{UNKNOWN if found is None else found.id}{tail}"
 
     def missing(self, world: World, answer: Answer) -> bool:
-        """Return whether there is no such message; the answer must be 404 then."""
+        """Return whether the message does not exist; then the answer must be 404."""
         found = self.target(world)
         there = found is not None and found.state != "draft" and not found.conversation.gone
         if not there:
@@ -59,7 +59,7 @@ class OnHeld:
 
 @dataclass(frozen=True)
 class TakeBack(OnHeld):
-    """Take it back: its words are in the draft again, and it is never sent."""
+    """Withdraw the message: its text returns to the draft, and it is never sent."""
 
     def request(self, world: World) -> Request:
         return Request("DELETE", self.path(world), agent=True)
@@ -78,7 +78,7 @@ class TakeBack(OnHeld):
 
 @dataclass(frozen=True)
 class SendHeld(OnHeld):
-    """Send it now. One that was sent already is answered as it is, and not sent again."""
+    """Send the message now. A message that was sent before is returned as it is, and not sent twice."""
 
     def request(self, world: World) -> Request:
         return Request("POST", self.path(world, "/send"), {}, agent=True)
@@ -94,14 +94,14 @@ class SendHeld(OnHeld):
 
 
 def send(world: World, held: HeldMessage) -> JSON:
-    """Send the message as if its agent posted it now; return it as it is shown."""
+    """Send the message as if its agent posted it now; return its JSON."""
     held.state = "sent"
     return world.say(held.conversation, {"type": "agent", **world.agent}, held.text, held.id)
 
 
 @dataclass(frozen=True)
 class ListHeld:
-    """List the messages that are held, the oldest first."""
+    """List the held messages, oldest first."""
 
     def request(self, world: World) -> Request:
         return Request("GET", "/held-messages", agent=True)

@@ -1,4 +1,4 @@
-"""Machine credentials: made, rotated, revoked, and used before and after (ADR 70)."""
+"""Machine credentials: create, rotate, revoke, and use before and after (ADR 70)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NO_MACHINE: Final = "mcr_01M3250V00PPPPPPPPPPPPPPPP"
 NO_SECRET: Final = f"mk_{'0' * 43}"
 
 Which = Literal["current", "former", "ended"]
-"""A secret of a credential: that of now, the one before, or one from before that."""
+"""A secret of a credential: the current one, the one before it, or an older one."""
 
 
 def good_machine(told: JSON, machine: Machine, secret: str | None = None) -> None:
-    """The credential is shown as just this: its secret masked, unless it is new."""
+    """Assert that the credential is shown with these fields, its secret masked unless it is new."""
     names = ("id", "permissions", "secret", "name")
     wanted = [machine.id, machine.permissions, secret or f"mk_…{machine.secret[-4:]}", "model"]
     assert exactly(wanted, [told[name] for name in names]), (machine, told)
@@ -29,7 +29,7 @@ def good_machine(told: JSON, machine: Machine, secret: str | None = None) -> Non
 
 @dataclass(frozen=True)
 class MakeMachine:
-    """Make a credential with these permissions."""
+    """Create a credential with these permissions."""
 
     permissions: tuple[str, ...] = ("tickets.manage",)
 
@@ -47,12 +47,12 @@ class MakeMachine:
 
 @dataclass(frozen=True)
 class OnMachine:
-    """A command on the credential at this place; on an unknown one if there is none."""
+    """A command on the credential at this index, or on an unknown one if the index is not in use."""
 
     at: int
 
     def target(self, world: World) -> Machine | None:
-        """The credential, if there has ever been one."""
+        """Return the credential; None if it never existed."""
         return world.machines[self.at] if 0 <= self.at < len(world.machines) else None
 
     def path(self, world: World, tail: str = "") -> str:
@@ -60,7 +60,7 @@ class OnMachine:
         return f"/projects/{world.project}/credentials/{NO_MACHINE if found is None else found.id}{tail}"
 
     def reasons(self, found: Machine | None) -> Iterator[tuple[int, str]]:
-        """What speaks against it."""
+        """Yield each refusal that the call may get."""
         if found is None:
             yield 404, "credential_not_found"
 
@@ -72,13 +72,13 @@ class OnMachine:
             self.carry_out(found, answer)
 
     def carry_out(self, found: Machine, answer: Answer) -> None:
-        """What it does to a credential that is there; by itself nothing."""
+        """Apply the command to a credential that exists; the default changes nothing."""
         good_machine(answer.body, found)
 
 
 @dataclass(frozen=True)
 class LookAtMachine(OnMachine):
-    """Look at a credential."""
+    """Fetch a credential."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world), agent=True)
@@ -86,7 +86,7 @@ class LookAtMachine(OnMachine):
 
 @dataclass(frozen=True)
 class Rotate(OnMachine):
-    """Give it a new secret; the former one is good as well for so long."""
+    """Rotate the secret; the former one stays valid for the overlap."""
 
     overlap_s: int
 
@@ -108,7 +108,7 @@ class Rotate(OnMachine):
 
 @dataclass(frozen=True)
 class Revoke(OnMachine):
-    """Revoke it; it stays listed."""
+    """Revoke the credential; it stays listed."""
 
     def request(self, world: World) -> Request:
         return Request("DELETE", self.path(world), agent=True)
@@ -120,12 +120,12 @@ class Revoke(OnMachine):
 
 @dataclass(frozen=True)
 class ActAs(OnMachine):
-    """Make a ticket with a secret of the credential."""
+    """Create a ticket with a secret of the credential."""
 
     which: Which = "current"
 
     def secret(self, found: Machine | None) -> str | None:
-        """The secret; None if there is none such."""
+        """Return the secret; None if the credential has no such secret."""
         if found is None:
             return None
         ended = found.ended[-1] if found.ended else None

@@ -1,4 +1,4 @@
-"""Plays an example on the real service, and holds every answer and every event against the model."""
+"""Plays an example on the real service and compares every answer and event with the model."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from tests.support.sockets.receivers import Receiver
 from tests.support.sockets.receivers import Request as Delivered
 
 HELD_FOR: Final = timedelta(seconds=LONG_S / 2)
-"""After this a message that is still held is taken back, before it is sent by itself."""
+"""A message held for longer is withdrawn before the service sends it."""
 KEPT_S: Final = 60.0
-"""Far longer than a delivery or a frame takes on a machine that does much else."""
+"""Far longer than a delivery or a frame takes on a busy machine."""
 
 
 @dataclass(frozen=True)
 class AtOnce:
-    """Two calls at the same time: what comes of them must be explained by one order of the two."""
+    """Two calls at the same time; one order of the two must explain their results."""
 
     first: Command
     second: Command
@@ -48,7 +48,7 @@ class AtOnce:
 
 @dataclass(frozen=True)
 class Again:
-    """A call under an `Idempotency-Key`, then once more, then another one under the same key."""
+    """A call with an `Idempotency-Key`, its repetition, then a different call with the same key."""
 
     command: Command
     at_once: bool
@@ -56,14 +56,14 @@ class Again:
 
 @dataclass(frozen=True)
 class Doze:
-    """Put the ticket at this place aside for a moment, and wait for it to wake by itself."""
+    """Snooze the ticket at this index for a moment, and wait until its time wakes it."""
 
     at: int
 
 
 @dataclass(frozen=True)
 class Elapse:
-    """Hold messages for a second, one after the other, and wait until they are sent by themselves, in their order."""
+    """Hold several messages for a second, and wait until the service sends them in order."""
 
     at: int
     texts: tuple[str, ...]
@@ -73,7 +73,7 @@ Step = Command | AtOnce | Again | Doze | Elapse
 
 
 def bound(command: Command, world: World) -> Command:
-    """The command, meant for nothing if it names a place where nothing is yet: the other one may fill it."""
+    """Return the command, with an unused index replaced by an unknown one: the concurrent call might fill it."""
     sizes = {"about": len(world.conversations), "at": len(_among(command, world))}
     places = {name: getattr(command, name, None) for name in sizes}
     unfilled = {name: -1 for name, at in places.items() if at is not None and at >= sizes[name]}
@@ -83,7 +83,7 @@ def bound(command: Command, world: World) -> Command:
 
 
 def _among(command: Command, world: World) -> Sequence[object]:
-    """What the command names one of by its place."""
+    """Return the list that the command's index refers to."""
     match command:
         case ChangeTicket():
             return world.tickets
@@ -99,7 +99,7 @@ def _among(command: Command, world: World) -> Sequence[object]:
 
 
 def looks(*commands: Command) -> list[Command]:
-    """What shows how the commands have left things: of most no event tells, nor of a hidden conversation."""
+    """Return calls that show the state after these commands, which events show only in part."""
     found: list[Command] = []
     for command in commands:
         match command:
@@ -122,7 +122,7 @@ def looks(*commands: Command) -> list[Command]:
 
 @dataclass
 class Play:
-    """One project of a running service, what it must be like, and what has come out of it."""
+    """One project of a running service, its model, and the results so far."""
 
     service: Service
     receiver: Receiver
@@ -154,13 +154,13 @@ class Play:
         return Answer(answer.status_code, said, "Idempotent-Replayed" in answer.headers, asked, now())
 
     async def settle(self, *, mixed: bool = False) -> None:
-        """Hold what has come to the feed against what is due; see `World.settle`."""
+        """Compare new events of the feed with the due ones; see `World.settle`."""
         events, beyond = await self.events(), await self.events(extensions=True)
         self.told += len(events) + len(beyond)
         self.world.settle(events, beyond, mixed=mixed)
 
     async def events(self, *, extensions: bool = False) -> list[JSON]:
-        """What the feed has behind what was read before: the contract's events, or those of the types beyond it."""
+        """Return the feed's new events: those of the contract, or with `extensions` those beyond it."""
         found: list[JSON] = []
         while True:
             params = {"limit": "200"} | ({"types": ",".join(sorted(EXTENSIONS))} if extensions else {})
@@ -177,14 +177,14 @@ class Play:
     # --- steps
 
     async def step(self, step: Step) -> None:
-        """Do one step. Raises AssertionError if what comes of it can't be explained."""
+        """Do one step. Raises AssertionError if its results can't be explained."""
         for number, each in enumerate(self.world.held):
             if each.state == "held" and not each.conversation.gone and now() - each.since > HELD_FOR:
-                await self.do(TakeBack(number))  # on a busy machine its time would come
+                await self.do(TakeBack(number))  # a busy machine might reach its send time
         await self.do(step)
 
     async def do(self, step: Step) -> None:
-        """Do as `step`, without a look at the held messages."""
+        """Do a step without withdrawing messages that were held for long."""
         match step:
             case AtOnce(first, second):
                 await self.at_once(first, second)
@@ -203,7 +203,7 @@ class Play:
         commands = (bound(first, self.world), bound(second, self.world))
         answers = await self.both(*(command.request(self.world) for command in commands))
         events, beyond = await self.events(), await self.events(extensions=True)
-        mixed = any(isinstance(command, Merge) for command in commands)  # it takes several commits
+        mixed = any(isinstance(command, Merge) for command in commands)  # a merge takes several commits
         looked = [(look, await self.call(look.request(self.world))) for look in looks(*commands)]
         wrong: list[AssertionError] = []
         for order in itertools.permutations(zip(commands, answers, strict=True)):
@@ -222,7 +222,7 @@ class Play:
         raise AssertionError(f"no order explains {answers} and {events}: {wrong}")
 
     async def both(self, *requests: Request, key: str | None = None) -> list[Answer]:
-        """The answers to calls that are made at the same time."""
+        """Make calls at the same time and return their answers."""
         answers: dict[int, Answer] = {}
 
         async def one(number: int, request: Request) -> None:
@@ -288,7 +288,7 @@ class Play:
     # --- the end
 
     async def conclude(self) -> None:
-        """All there is, the whole feed, the deliveries and the frames are what the model says."""
+        """Assert that all objects, the whole feed, the deliveries and the frames match the model."""
         for at in range(len(self.world.conversations)):
             await self.step(Fetch(at))
             await self.step(Messages(at))
@@ -314,7 +314,7 @@ class Play:
             self.check_endpoint(endpoint, [*feed, *beyond])
 
     def check_feed(self, feed: list[JSON], *, beyond: bool) -> None:
-        """The feed from its start is the log; what is beyond the contract in the order of each thing that it is about."""
+        """Assert that the whole feed is the log; events beyond the contract are only ordered within each subject."""
         feed = [event for event in feed if not self.world.fades(event)]
         log = [event for event in self.world.log if (event.type in EXTENSIONS) is beyond]
         if beyond:
@@ -329,22 +329,22 @@ class Play:
         assert exactly(wanted, told), (wanted, told)
 
     def deliveries(self, endpoint: Endpoint) -> list[Delivered]:
-        """What an endpoint was sent."""
+        """Return the deliveries that an endpoint got."""
         urls = set(endpoint.urls)
         return [each for each in self.receiver.requests if self.origin + each.path in urls]
 
     def notes(self, endpoint: Endpoint) -> list[JSON]:
-        """The notes that an endpoint was sent."""
+        """Return the notes that an endpoint got."""
         envelopes = [orjson.loads(each.body) for each in self.deliveries(endpoint)]
         return [each["data"]["message"] for each in envelopes if each["type"] == NOTES]
 
     @property
     def origin(self) -> str:
-        """What the receiver's URLs begin with."""
+        """The part that the receiver's URLs have in common."""
         return self.receiver.url.partition("/hook")[0]
 
     async def heard(self, ids: set[str]) -> None:
-        """Wait until all of these have come on the stream, and at each endpoint what is for it."""
+        """Wait until all of these events have arrived on the stream, and at each endpoint the ones it is owed."""
         while not ids <= {orjson.loads(frame)["id"] for frame in self.frames}:
             self.more = trio.Event()
             await self.more.wait()
@@ -354,9 +354,9 @@ class Play:
                 await self.receiver.arrived.wait()
 
     def check_channel(self, bodies: Sequence[bytes], feed: list[JSON], *, ordered: bool = False) -> None:
-        """Each envelope is, byte for byte, one that the feed has or had; with `ordered` in the feed's order.
+        """Assert that each envelope is, byte for byte, one that the feed has or had; with `ordered`, in the feed's order.
 
-        One that shows a message of which something was redacted since is so but for the text.
+        If a message was redacted later, its earlier envelopes may differ from the feed in their text.
         """
         known, wordless = b"".join(self.raw), {event["id"]: without_words(event) for event in feed}
         for body in bodies:
@@ -370,12 +370,12 @@ class Play:
             assert [each for each in order if each in ids] == [event["id"] for event in feed]
 
     def erased(self, envelope: JSON) -> bool:
-        """Whether an event is about what is gone."""
+        """Return whether an event is about an erased object."""
         subjects = {about(envelope["data"]), envelope["data"].get("ticket", {}).get("contactId")}
         return envelope["id"] in self.world.forgotten or bool(subjects & self.world.lost)
 
     def check_endpoint(self, endpoint: Endpoint, feed: list[JSON]) -> None:
-        """It was sent what it is for, while it was, where it was; each conversation in order (decisions 6)."""
+        """Assert that an endpoint got its events at the URL of that time, each conversation in order (decisions 6)."""
         noted, sent = self.notes(endpoint), self.deliveries(endpoint)
         assert {each["conversationId"] for each in noted} <= endpoint.noted
         sent = [each for each in sent if orjson.loads(each.body)["type"] != NOTES]
@@ -394,7 +394,7 @@ class Play:
     # --- the stream
 
     async def listen(self, websocket: WebSocketConnection) -> None:
-        """Keep every event that comes."""
+        """Keep every event that arrives."""
         try:
             while True:
                 message = orjson.loads(await websocket.get_message())
@@ -405,7 +405,7 @@ class Play:
             pass
 
     async def subscribe(self, websocket: WebSocketConnection) -> None:
-        """Subscribe to everything of the project."""
+        """Subscribe to all of the project's events."""
         hello = orjson.loads(orjson.loads(await websocket.get_message())["data"])
         channel = f"private-project-{self.world.project}"
         asked = {"socket_id": hello["socket_id"], "channel_name": channel, "consumerId": "model"}
@@ -417,7 +417,7 @@ class Play:
 
 
 def without_words(envelope: JSON) -> JSON:
-    """An event's envelope without what of a message a redaction takes away."""
+    """Return an event's envelope without the parts of a message that a redaction removes."""
     data = dict(envelope["data"])
     if "message" in data:
         kept = {name: value for name, value in data["message"].items() if name not in ("text", "redactedAt")}
@@ -427,7 +427,7 @@ def without_words(envelope: JSON) -> JSON:
 
 @asynccontextmanager
 async def playing(service: Service, receiver: Receiver) -> AsyncIterator[Play]:
-    """A new project with a workflow, an endpoint that gets everything, and a subscriber."""
+    """Create a project with a workflow, an endpoint for all events, and a subscriber."""
     play = await _prepared(service, receiver)
     url = f"{service.url.replace('http', 'ws', 1)}/app/{play.stream_key}?protocol=7"
     async with open_websocket_url(url) as websocket:

@@ -1,4 +1,4 @@
-"""Reports, computed once more from what the model knows: what was counted, and for how long, where that is known (ADR 74)."""
+"""Reports, recomputed from the model: the counts, and the durations where both times are known (ADR 74)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ By = Literal["agent", "tag"]
 BYS: Final[Sequence[By | None]] = (None, "agent", "tag")
 
 Thing = tuple[str | None, Any]
-"""Something that is counted, with the agent it belongs to."""
+"""An item that is counted, with the agent it belongs to."""
 
 
 @dataclass(frozen=True)
 class LookAtReport:
-    """Ask for a report of the last days, in which all of an example happens."""
+    """Fetch a report of the last days, a range that covers the whole example."""
 
     kind: Kind
     by: By | None = None
@@ -49,7 +49,7 @@ class LookAtReport:
             )
 
     def things(self, conversation: Conversation) -> Iterable[Thing]:
-        """What the report counts of a conversation."""
+        """Yield the items that the report counts in a conversation."""
         counted = conversation.milestones
         match self.kind:
             case "first-response":
@@ -70,7 +70,7 @@ class LookAtReport:
                     yield conversation.agent, counted.waits
 
     def same(self, things: list[Any], told: JSON) -> None:
-        """The figures are those of these things. Raises AssertionError."""
+        """Assert that the figures are those of these items."""
         match self.kind:
             case "first-response" | "time-to-close":
                 durations(things, told)
@@ -88,7 +88,7 @@ class LookAtReport:
 
 
 def durations(spans: list[tuple[Moment, Moment]], told: JSON) -> None:
-    """Raise AssertionError unless these are the figures of so many spans; how long they were is looked at if all are known."""
+    """Assert that these are the figures of the spans; durations are compared if all are known."""
     assert told["count"] == len(spans), (spans, told)
     known = [(since.at, until.at) for since, until in spans]
     lasting = sorted((until - since).total_seconds() for since, until in known if since and until)
@@ -102,7 +102,7 @@ def durations(spans: list[tuple[Moment, Moment]], told: JSON) -> None:
 
 
 def ratings(scores: list[int]) -> JSON:
-    """The figures of ratings."""
+    """Return the figures of ratings."""
     count, satisfied = len(scores), sum(score >= 7 for score in scores)
     return {
         "count": count,

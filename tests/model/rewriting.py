@@ -1,4 +1,4 @@
-"""One message that is redacted or deleted: with it go the events that showed it (ADR 21)."""
+"""Redaction and deletion of one message, together with the events that showed it (ADR 21)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NO_MESSAGE: Final = "msg_01M3250V00PPPPPPPPPPPPPPPP"
 
 @dataclass(frozen=True)
 class OnMessage(OnConversation):
-    """A command on the message at this place of a conversation; on an unknown one if there is none, or its id is not known."""
+    """A command on the message at this index of a conversation; on an unknown one if there is none, or its id is unknown."""
 
     message: int
 
     def said(self, world: World) -> JSON | None:
-        """The message, unless it was deleted."""
+        """Return the message; None if it was deleted."""
         found = self.target(world)
         there = found is not None and 0 <= self.message < len(found.messages)
         return found.messages[self.message] if found is not None and there else None
@@ -37,13 +37,13 @@ class OnMessage(OnConversation):
             self.rewrite(world, found, said, answer)
 
     def rewrite(self, world: World, found: Conversation, said: JSON, answer: Answer) -> None:
-        """What it does to a message that is there."""
+        """Apply the command to a message that exists."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Redact(OnMessage):
-    """Hide these ranges of its text, or with None take all of it away."""
+    """Redact these ranges of the text, or all of it for None."""
 
     ranges: tuple[tuple[int, int], ...] | None = None
 
@@ -67,7 +67,7 @@ class Redact(OnMessage):
 
 @dataclass(frozen=True)
 class DeleteMessage(OnMessage):
-    """Delete it: its place stays."""
+    """Delete the message; its index stays in use."""
 
     def request(self, world: World) -> Request:
         return Request("DELETE", self.its_path(world))

@@ -1,4 +1,4 @@
-"""Which steps an example is made of, and how often each of them."""
+"""The steps that examples consist of, with their shares."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ BEGINNING: Final[tuple[Step, ...]] = (
     MakeMachine(),
 )
 PLACES: Final = st.sampled_from([0, 0, 0, 0, 1, 1, 1, 2, 7])
-"""Mostly of what is there from the beginning."""
+"""Mostly objects that exist from the beginning."""
 USERS: Final = st.sampled_from(["ada", "ada", "bob", "böb ?"])
 TEXTS: Final = st.sampled_from(["Hello", "é\u202e\U0001f600", '"\\\n', "x" * 300])
 VALUES: Final[st.SearchStrategy[object]] = st.sampled_from(
@@ -162,7 +162,7 @@ OF_MACHINES: Final = st.one_of(
 )
 DAY_S: Final = 86_400
 AHEAD_S: Final = st.sampled_from([None, 3_600, 3_600, 90_000, 9 * 365 * DAY_S, 11 * 366 * DAY_S, -60])
-"""Until when a ticket is put aside: more than ten years and the past are refused."""
+"""Seconds until a snooze ends; times past ten years and in the past are refused."""
 DURATIONS_S: Final = st.sampled_from([None, None, 0, 0, 90, 90, 7_200.5, -1])
 TICKET_PLACES: Final = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 1, 7])
 TICKETS: Final = st.builds(
@@ -189,7 +189,7 @@ BULKS: Final = st.builds(
 )
 
 ENDPOINTS: Final = st.sampled_from([1, 1, 1, 1, 1, 1, 2, 2, 3, 9])
-"""All but the first, which is the test's own."""
+"""All but the first, which belongs to the test."""
 EVENTS: Final = st.sampled_from(
     [
         (),
@@ -341,7 +341,7 @@ FIRST_ENDS: Final[st.SearchStrategy[Step]] = st.one_of(
     st.builds(AtOnce, st.just(TakeBack(0)), st.just(SendHeld(0)) | HOLDS | st.builds(Delete, PLACES)),
     st.builds(AtOnce, st.just(SendHeld(0)), st.just(SendHeld(0)) | HOLDS | st.builds(Delete, PLACES)),
 )
-"""Ends of the message that each example holds first."""
+"""Steps that end the message held first in each example."""
 SHARES: Final[Mapping[st.SearchStrategy[Step], int]] = {
     ON_CONVERSATION: 6,
     CREATES: 1,
@@ -365,11 +365,11 @@ SHARES: Final[Mapping[st.SearchStrategy[Step], int]] = {
 STEPS: Final[st.SearchStrategy[Step]] = st.sampled_from(
     [steps for steps, share in SHARES.items() for _ in range(share)]
 ).flatmap(lambda steps: steps)
-"""Not one strategy of them all, which would give each kind of call the same share."""
+"""Not one strategy of all steps, which would give each kind of call the same share."""
 
 
 def _holding(text: str, steps: list[Step], end: Step, at: int) -> list[Step]:
-    """Return the steps with a message held before them, and its end among them."""
+    """Return the steps with a held message before them and its end among them."""
     return [Hold(0, text), *steps[:at], end, *steps[at:]]
 
 

@@ -1,4 +1,4 @@
-"""Surveys: made, changed, published in versions, answered, removed (contract 4.1; decisions 7)."""
+"""Surveys: create, change, publish in versions, answer, delete (contract 4.1; decisions 7)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ DEFINITIONS: Final[Mapping[str, JSON]] = {
     "nameless": {**DEFINITION, "title": ""},
     "backwards": {**DEFINITION, "logic": [{"from": "why", "to": "score"}]},
 }
-"""Definitions to be published, right and wrong ones. In the usual one a score of 9 leads past `why` to `plan`."""
+"""Definitions to publish, valid and invalid. In the usual one a score of 9 skips `why` and leads to `plan`."""
 WRONG: Final[Mapping[str, tuple[str, str]]] = {
     "nameless": ("/title", "empty"),
     "backwards": ("/logic/0/to", "jump_backwards"),
 }
-"""Where the wrong ones are wrong, and how."""
+"""The pointer and code of the error in each invalid definition."""
 INVALID: Final = (422, "invalid_input")
 
 
 @dataclass(frozen=True)
 class MakeSurvey:
-    """Make a survey."""
+    """Create a survey."""
 
     name: str
     definition: str = "usual"
@@ -74,25 +74,25 @@ class ListSurveys:
 
 @dataclass(frozen=True)
 class OnSurvey:
-    """A command on the survey at this place; on an unknown one if there is none."""
+    """A command on the survey at this index, or on an unknown one if the index is not in use."""
 
     at: int
 
     def target(self, world: World) -> Survey | None:
-        """The survey, if there has ever been one."""
+        """Return the survey, also a deleted one; None if it never existed."""
         return world.surveys[self.at] if 0 <= self.at < len(world.surveys) else None
 
     def name(self, world: World) -> str:
-        """Its id."""
+        """Return the survey's id."""
         found = self.target(world)
         return NO_SURVEY if found is None else found.id
 
     def path(self, world: World, tail: str = "") -> str:
-        """Its path for agents."""
+        """Return the survey's path for agents."""
         return f"/engagement/surveys/{self.name(world)}{tail}"
 
     def reasons(self, found: Survey | None) -> Iterator[tuple[int, str]]:
-        """What speaks against it."""
+        """Yield each refusal that the call may get."""
         if found is None or found.gone:
             yield 404, "survey_not_found"
 
@@ -103,13 +103,13 @@ class OnSurvey:
             self.carry_out(world, found, answer)
 
     def carry_out(self, world: World, found: Survey, answer: Answer) -> None:
-        """What it does to a survey that is there; by itself nothing."""
+        """Apply the command to a survey that exists; the default changes nothing."""
         good(answer, found.view)
 
 
 @dataclass(frozen=True)
 class LookAtSurvey(OnSurvey):
-    """Look at a survey, as an agent or to show it to a customer."""
+    """Fetch a survey, as an agent or to show it to a customer."""
 
     agent: bool = True
 
@@ -120,7 +120,7 @@ class LookAtSurvey(OnSurvey):
 
 @dataclass(frozen=True)
 class PatchSurvey(OnSurvey):
-    """Rename it, close it, open it again; its definition does not change so."""
+    """Rename, close or reopen a survey; its definition stays the same."""
 
     fields: JSON
 
@@ -145,7 +145,7 @@ class PatchSurvey(OnSurvey):
 
 @dataclass(frozen=True)
 class RemoveSurvey(OnSurvey):
-    """Delete it with all that belongs to it."""
+    """Delete the survey with all that belongs to it."""
 
     def request(self, world: World) -> Request:
         return Request("DELETE", self.path(world), agent=True)
@@ -162,7 +162,7 @@ class RemoveSurvey(OnSurvey):
 
 @dataclass(frozen=True)
 class Publish(OnSurvey):
-    """Publish another definition as the next version; the published one makes none."""
+    """Publish another definition as the next version; the published one creates no version."""
 
     definition: str
 
@@ -184,7 +184,7 @@ class Publish(OnSurvey):
 
 @dataclass(frozen=True)
 class Versions(OnSurvey):
-    """List its versions, newest first."""
+    """List the survey's versions, newest first."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world, "/versions"), agent=True)
@@ -196,7 +196,7 @@ class Versions(OnSurvey):
 
 @dataclass(frozen=True)
 class Version(OnSurvey):
-    """Look at one of its versions."""
+    """Fetch one of the survey's versions."""
 
     number: int
 
@@ -214,7 +214,7 @@ class Version(OnSurvey):
 
 @dataclass(frozen=True)
 class Validate(OnSurvey):
-    """Have a definition looked at: 200 whatever is wrong with it, and nothing changes."""
+    """Validate a definition: 200 even if it is invalid, and nothing changes."""
 
     definition: str
 
@@ -231,7 +231,7 @@ class Validate(OnSurvey):
 
 @dataclass(frozen=True)
 class Respond(OnSurvey):
-    """Answer a version of it, the published one for None; for a customer, for nobody if there is no such one."""
+    """Answer a version of the survey (None: the published one), for a customer if the user id is known."""
 
     user: str
     answers: JSON
@@ -270,7 +270,7 @@ class Respond(OnSurvey):
 
 
 def fits(definition: JSON, answers: Mapping[str, Any]) -> bool:
-    """Whether these are answers to the questions that are asked: in the usual one not `why` from a score of 9."""
+    """Return whether the answers fit the questions that are asked; in the usual definition a score of 9 skips `why`."""
     usual = definition == DEFINITIONS["usual"]
     known = {question["id"] for question in definition["questions"]}
     past = usual and answers.get("score", 0) >= 9 and "why" in answers
@@ -279,7 +279,7 @@ def fits(definition: JSON, answers: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Responses(OnSurvey):
-    """List the responses to it, or to one of its versions."""
+    """List the responses to the survey, or to one of its versions."""
 
     version: int | None = None
 

@@ -1,7 +1,7 @@
-"""Any calls in any order, two of them at once, against a plain model of the contract: answers and events.
+"""Random calls, some of them concurrent, compared with a plain model of the contract: answers and events.
 
-An example that fails is printed as a list of steps; give it to `replayed` to play it again. `MODEL_EXAMPLES=<n>` tries
-that many, others in each run.
+An example that fails is printed as a list of steps; pass it to `replayed` to play it again. `MODEL_EXAMPLES=<n>` tries
+that many examples, different ones in each run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def service(tmp_path: Path, receiver: Receiver) -> AsyncIterator[Service]:
 
 
 async def replayed(service: Service, receiver: Receiver, steps: Sequence[Step]) -> Play:
-    """Play one example, on a project of its own; return it as it was concluded."""
+    """Play one example on a project of its own, and return it concluded."""
     async with playing(service, receiver) as play:
         for step in (*BEGINNING, *steps):
             await play.step(step)
@@ -59,7 +59,7 @@ async def replayed(service: Service, receiver: Receiver, steps: Sequence[Step]) 
     return play
 
 
-async def test_whatever_is_called_the_answers_and_the_events_are_those_of_the_contract(
+async def test_random_calls_get_the_answers_and_events_of_the_contract(
     service: Service, receiver: Receiver
 ) -> None:
     usual = budget(14)
@@ -83,7 +83,7 @@ async def test_whatever_is_called_the_answers_and_the_events_are_those_of_the_co
 
 
 def floors_of(plays: Sequence[Play], examples: int) -> Sequence[Floor]:
-    """Return how much a run has judged. Each example has as much by its construction, so chance can't fall below a floor."""
+    """Return the amounts that a run has judged. Each example contributes its share by construction, not by chance."""
     count, held = len(plays), [each for play in plays for each in play.world.held]
     ended = sum(each.state != "held" or each.conversation.gone for each in held)
     return (
@@ -178,10 +178,8 @@ async def test_a_planted_bug_is_found_by_an_example(service: Service, receiver: 
         await play_all()
 
 
-async def test_what_wakes_a_snoozed_ticket_in_the_model_wakes_it_in_the_service(
-    service: Service, receiver: Receiver
-) -> None:
-    """Chance puts these steps together too seldom."""
+async def test_a_snoozed_ticket_wakes_as_in_the_model(service: Service, receiver: Receiver) -> None:
+    """Random examples rarely combine these steps."""
     snoozed, look = Snooze(0, ahead_s=3_600), LookAtTicket(0)
     steps: list[Step] = [
         Link(0, about=0),
@@ -197,15 +195,13 @@ async def test_what_wakes_a_snoozed_ticket_in_the_model_wakes_it_in_the_service(
     await replayed(service, receiver, steps)
 
 
-async def test_a_merge_a_redaction_and_a_deletion_leave_what_the_model_says(
-    service: Service, receiver: Receiver
-) -> None:
-    """Chance puts these steps together too seldom as well."""
+async def test_merge_redaction_and_deletion_match_the_model(service: Service, receiver: Receiver) -> None:
+    """Random examples rarely combine these steps."""
     await replayed(service, receiver, MERGED)
     await replayed(service, receiver, REWRITTEN)
 
 
-async def test_a_secret_is_good_for_as_long_as_the_model_says(service: Service, receiver: Receiver) -> None:
+async def test_a_former_secret_expires_as_in_the_model(service: Service, receiver: Receiver) -> None:
     used = [ActAs(0), ActAs(0, "former"), ActAs(0, "ended")]
     steps: list[Step] = [
         *used,
@@ -219,8 +215,6 @@ async def test_a_secret_is_good_for_as_long_as_the_model_says(service: Service, 
     await replayed(service, receiver, [*steps, Rotate(0, 0), MakeMachine(("tickets.read",)), ActAs(1)])
 
 
-async def test_the_answer_to_a_workflow_wakes_a_snoozed_ticket_as_in_the_model(
-    service: Service, receiver: Receiver
-) -> None:
+async def test_a_workflow_answer_wakes_a_snoozed_ticket(service: Service, receiver: Receiver) -> None:
     picked: list[Step] = [Link(0, about=0), Snooze(0, ahead_s=3_600), Reply(0, "yes"), LookAtTicket(0)]
     await replayed(service, receiver, picked)

@@ -1,4 +1,4 @@
-"""What there is in a project, and how the API shows it."""
+"""The objects in a project, and their JSON in the API."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ EXTENSIONS: Final = frozenset(
         *("contact.changed", "contact.merged"),
     }
 )
-"""Types beyond the contract that the feed lists for those who name them; those of notes are on webhooks alone."""
+"""Types beyond the contract that the feed lists on request; note events go to webhooks only."""
 
 Span = tuple[datetime, datetime]
-"""A moment that only the service knows: not before the one, not after the other."""
+"""A moment that only the service knows: between these two times."""
 
 Outcome = Literal["sent", "skipped", "either"]
-"""What becomes of a delivery; either, when its endpoint was disabled behind it."""
+"""The expected end of a delivery; either, if its endpoint was disabled while the delivery was pending."""
 
 
 def shown(value: Any) -> Any:
-    """A value without what only the service can know; of when a message was redacted, whether it was."""
+    """Return a value without fields that only the service can know; `redactedAt` only shows whether it is set."""
     if isinstance(value, Mapping):
         return {
             name: each and "then" if name == "redactedAt" else shown(each)
@@ -40,7 +40,7 @@ def shown(value: Any) -> Any:
 
 
 def exactly(wanted: Any, told: Any) -> bool:
-    """Whether both are the same JSON: to Python true and 1 are equal, and they are not."""
+    """Return whether both are the same JSON; Python considers true and 1 equal, JSON does not."""
     if isinstance(wanted, dict) and isinstance(told, dict):
         return wanted.keys() == told.keys() and all(exactly(wanted[name], told[name]) for name in wanted)
     if isinstance(wanted, list) and isinstance(told, list):
@@ -49,26 +49,26 @@ def exactly(wanted: Any, told: Any) -> bool:
 
 
 def now() -> datetime:
-    """This moment, to the millisecond."""
+    """Return the current time, to the millisecond."""
     at = datetime.now(UTC)
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 
 def iso(at: datetime) -> str:
-    """A time as the API shows it (decisions 1)."""
+    """Return a time in the API's format (decisions 1)."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass
 class Moment:
-    """When something happened, once that is known."""
+    """The time at which something happened, once it is known."""
 
     at: datetime | None = None
 
 
 @dataclass
 class Event:
-    """An event that is due. `data` is what it must show; the deletion of each of `kept` takes it away."""
+    """An event that is due. `data` must be shown; deleting any object in `kept` deletes the event."""
 
     type: str
     sequence: int | None
@@ -79,12 +79,12 @@ class Event:
 
     @property
     def subject(self) -> str:
-        """What it is about: events of one subject come in order."""
+        """The id of the event's subject; events of one subject come in order."""
         return about(self.data)
 
 
 def about(data: JSON) -> str:
-    """The id of what an event with this data is about."""
+    """Return the id of the subject of an event with this data."""
     for name in ("ticket", "response", "survey", "conversation", "contact"):
         if name in data:
             return str(data[name]["id"])
@@ -93,7 +93,7 @@ def about(data: JSON) -> str:
 
 @dataclass
 class Contact:
-    """A customer; `number` is its place among all that were made."""
+    """A customer; `number` is its position in the order of creation."""
 
     number: int
     id: str
@@ -106,18 +106,18 @@ class Contact:
 
     @property
     def view(self) -> JSON:
-        """As events show it."""
+        """The contact in the form that events have."""
         return {"id": self.id, "userId": self.user_id, **self.identity}
 
     @property
     def whole(self) -> JSON:
-        """As the API shows it."""
+        """The contact in the form that the API has."""
         return {**self.view, "attributes": self.attributes, "tags": self.tags}
 
 
 @dataclass
 class Ticket:
-    """A ticket, by its fields; `snooze` is until when it is put aside, `woken` whether it was seen to be awake before an event said so."""
+    """A ticket, by its fields. `snooze` is when its snooze ends, `woken` whether it was seen awake before its event."""
 
     id: str
     fields: JSON
@@ -126,12 +126,12 @@ class Ticket:
 
     @property
     def view(self) -> JSON:
-        """As the API shows it."""
+        """The ticket in the form that the API has."""
         until = None if self.snooze is None else iso(self.snooze[0])
         return {"id": self.id, **self.fields, "snoozedUntil": until}
 
     def learn(self, told: str | None, at: datetime) -> None:
-        """Take from an answer of this moment when its snooze ends, or has ended. Raises AssertionError if it can't."""
+        """Take the end of the snooze from an answer of this time. Raises AssertionError if it is impossible."""
         if told is None and self.snooze is not None:
             assert at >= self.snooze[0], "woken too early"
             self.snooze, self.woken = None, True
@@ -142,14 +142,14 @@ class Ticket:
             self.snooze = (until, until)
 
     def wake(self, at: datetime) -> None:
-        """Take from an event of this moment that its time has come. Raises AssertionError if it has not."""
+        """Note that an event of this time ended the snooze. Raises AssertionError if it came too early."""
         assert self.woken or (self.snooze is not None and at >= self.snooze[0]), "woken too early"
         self.snooze, self.woken = None, False
 
 
 @dataclass
 class Closing:
-    """A closing: since when the conversation was open, when it was closed, and which agent had it."""
+    """A closing: when the conversation was opened and closed, and its agent."""
 
     since: Moment
     at: Moment
@@ -158,7 +158,7 @@ class Closing:
 
 @dataclass
 class Milestones:
-    """What reports count of a conversation (the guide on reports)."""
+    """The facts of a conversation that reports count (see the guide on reports)."""
 
     created: Moment
     opened: Moment
@@ -176,7 +176,7 @@ class Milestones:
 
 @dataclass
 class HeldMessage:
-    """A message that an agent held since a time, and its state: its text is in a `draft` after it was taken back."""
+    """A message that an agent held, and its state; withdrawing it moves its text to `draft`."""
 
     id: str
     conversation: Conversation
@@ -187,7 +187,7 @@ class HeldMessage:
 
 @dataclass
 class Conversation:
-    """A conversation, by its fields, with the messages that its customer sees, or has seen before they were deleted."""
+    """A conversation, by its fields, with the messages that its customer sees or saw before their deletion."""
 
     id: str
     contact: Contact
@@ -203,18 +203,18 @@ class Conversation:
 
     @property
     def listed(self) -> list[JSON]:
-        """The messages that are there."""
+        """The messages that are not deleted."""
         return [each for each in self.messages if each["index"] not in self.deleted]
 
     @property
     def agent(self) -> str | None:
-        """The id of the agent who has it: to whom it is assigned, or who wrote last."""
+        """The id of the agent in charge: the assignee, or the agent who wrote last."""
         assignee = self.fields["assignee"]
         return self.milestones.writer if assignee is None else assignee["id"]
 
     @property
     def view(self) -> JSON:
-        """As the API shows it."""
+        """The conversation in the form that the API has."""
         contact = self.contact
         who = {"id": contact.id, "userId": contact.user_id}
         who |= {name: contact.identity[name] for name in ("name", "email")}
@@ -241,17 +241,17 @@ class Survey:
 
     @property
     def summary(self) -> JSON:
-        """As lists show it."""
+        """The survey in the form that lists have."""
         counts = {"version": len(self.versions), "responses": len(self.responses)}
         return {"id": self.id, "name": self.name, "status": self.status, **counts}
 
     @property
     def view(self) -> JSON:
-        """As the API shows it: with its published definition."""
+        """The survey in the form that the API has, with its published definition."""
         return {**self.summary, "definition": self.versions[-1]}
 
     def version(self, number: int) -> JSON:
-        """One of its versions, as lists show it."""
+        """Return one of the survey's versions in the form that lists have."""
         return {"surveyId": self.id, "version": number, "published": number == len(self.versions)}
 
 
@@ -260,8 +260,8 @@ class Machine:
     """A machine credential.
 
     Args:
-        former: its secret before the last rotation; `overlaps` if that is good as well.
-        ended: secrets from before that one.
+        former: its secret before the last rotation; `overlaps` if that is still valid.
+        ended: older secrets.
     """
 
     id: str
@@ -274,7 +274,7 @@ class Machine:
 
     @property
     def actor(self) -> JSON:
-        """As whoever did something."""
+        """The credential as an actor."""
         return {"type": "machine", "id": self.id, "name": "model"}
 
 
@@ -283,8 +283,8 @@ class Delivery:
     """An event for an endpoint.
 
     Args:
-        since: which of the endpoint's URLs was the present one then.
-        previous: the sequence of the conversation's event before that was for it; None for an event without one.
+        since: index of the endpoint's URL at the time of the event.
+        previous: sequence of the conversation's previous event for this endpoint; None if the event has no sequence.
     """
 
     outcome: Outcome
@@ -294,14 +294,14 @@ class Delivery:
 
 @dataclass
 class Endpoint:
-    """An endpoint of webhooks, by its fields.
+    """A webhook endpoint, by its fields.
 
     Args:
-        urls: those that it has had, the present one last.
-        deliveries: the events that were for it, by their ids.
-        last: of each conversation the sequence of the newest of them.
-        notes: the conversations of the notes that were for it, of which the feed tells nothing.
-        noted: all of these that there have ever been.
+        urls: all of its URLs, the current one last.
+        deliveries: the events for it, by their ids.
+        last: sequence of the newest such event of each conversation.
+        notes: the conversations of the notes for it, which the feed does not list.
+        noted: all conversations that such notes ever had.
     """
 
     id: str
@@ -316,7 +316,7 @@ class Endpoint:
 
     @property
     def view(self) -> JSON:
-        """As the API shows it, but for the delivery that ended last."""
+        """The endpoint in the form that the API has, without its last delivery."""
         secret = f"whsec_…{self.secret[-4:]}"
         circuit = {"circuit": "closed", "circuitOpenUntil": None, "circuitReason": None, "failingSince": None}
         outage = {"pausedUntil": None, "held": None, "missed": None}
@@ -333,7 +333,7 @@ class Endpoint:
 
     @property
     def health(self) -> JSON:
-        """Whether it gets everything: always while it is enabled, because the receiver takes every delivery."""
+        """The endpoint's health: good while it is enabled, because the receiver accepts every delivery."""
         if self.fields["status"] == "enabled":
             return {"healthy": True, "healthCode": None, "healthReason": None, "dropped": 0}
         reason = f"the endpoint is disabled: {self.fields['statusReason']}"
@@ -341,11 +341,11 @@ class Endpoint:
 
     @property
     def owed(self) -> set[str]:
-        """The events that must come to it."""
+        """The ids of events that the endpoint must receive."""
         return {event for event, each in self.deliveries.items() if each.outcome == "sent"}
 
     def take(self, event: Event) -> None:
-        """Note an event that has happened, if it is for this endpoint; none beyond the contract unless it is named."""
+        """Record an event if it is for this endpoint; types beyond the contract only if the endpoint names them."""
         rest = [] if event.type in EXTENSIONS else [event.type]
         if self.gone or event.type not in (self.fields["events"] or rest):
             return
@@ -358,18 +358,18 @@ class Endpoint:
         self.deliveries[event.id] = Delivery(outcome, len(self.urls) - 1, previous)
 
     def take_note(self, conversation: str) -> None:
-        """Note that agents have written something that they alone see, if this endpoint is told of such."""
+        """Record a note of an agent if this endpoint subscribes to notes."""
         if not self.gone and "note.created" in self.fields["events"]:
             self.notes.append(conversation)
             self.noted.add(conversation)
 
     def stop(self) -> None:
-        """What has not been sent yet is not sent any more."""
+        """Allow pending deliveries to be dropped."""
         for each in self.deliveries.values():
             each.outcome = "either" if each.outcome == "sent" else each.outcome
 
     def has_taken(self, event: str, path: str, previous: str | None) -> bool:
-        """Whether an event may have been sent to the URL with this path, as the one behind that sequence."""
+        """Return whether an event, with this previous sequence, may have been sent to the URL with this path."""
         found = self.deliveries.get(event)
         if found is None or found.outcome == "skipped":
             return False

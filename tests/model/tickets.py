@@ -1,4 +1,4 @@
-"""Tickets: made, changed, put aside, linked to conversations, many at once (contract 4.2; decisions 7)."""
+"""Tickets: create, change, snooze, link to conversations, change in bulk (contract 4.2; decisions 7)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.model.world import World
 
 NO_TICKET = "tkt_01M3250V00PPPPPPPPPPPPPPPP"
 TEN_YEARS_S = 10 * 366 * 86_400
-"""How far ahead a ticket may be put aside (ADR 16)."""
+"""The longest snooze (ADR 16)."""
 
 
 def good_ticket(answer: Answer, ticket: Ticket) -> None:
-    """The answer is 200 with just this ticket."""
+    """Assert that the answer is 200 with exactly this ticket."""
     assert answer.status == 200, answer
     ticket.learn(answer.body["snoozedUntil"], answer.came)
     good(answer, ticket.view)
@@ -23,7 +23,7 @@ def good_ticket(answer: Answer, ticket: Ticket) -> None:
 
 @dataclass(frozen=True)
 class MakeTicket:
-    """Make a ticket; `about` is the place of the conversation that it is linked to."""
+    """Create a ticket; `about` is the index of the conversation to link."""
 
     priority: str = "MEDIUM"
     tags: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class MakeTicket:
     ahead_s: int | None = None
 
     def body(self, world: World) -> JSON:
-        """The ticket as it is sent."""
+        """Return the request's body."""
         body: JSON = {"title": "A ticket", "priority": self.priority, "tags": list(self.tags)}
         body |= {} if self.about is None else {"conversationId": linked_to(world, self.about)}
         return body | ({} if self.ahead_s is None else {"snoozedUntil": iso(world.after(self.ahead_s))})
@@ -43,7 +43,7 @@ class MakeTicket:
         self.made(world, answer, world.user)
 
     def made(self, world: World, answer: Answer, by: JSON) -> None:
-        """A ticket is made by this one, unless it can't be linked."""
+        """Judge the creation by this actor: a ticket, or a refusal if it can't be linked."""
         if self.about is not None and not linkable(world, self.about, None, answer):
             return
         assert answer.status == 200, answer
@@ -73,12 +73,12 @@ class MakeTicket:
 
 
 def linked_to(world: World, about: int) -> str:
-    """The id of the conversation at this place, gone or not; of an unknown one if there is none."""
+    """Return the id of the conversation at this index, also of a deleted one; an unknown id if there is none."""
     return world.conversations[about].id if 0 <= about < len(world.conversations) else NOWHERE
 
 
 def linkable(world: World, about: int, ticket: Ticket | None, answer: Answer) -> bool:
-    """Whether the ticket can be linked; if not, the answer must be the refusal with its reason."""
+    """Return whether the ticket can be linked; if not, the answer must be the refusal with its reason."""
     conversation = world.conversation(linked_to(world, about))
     if conversation is None:
         refused(answer, 422, "invalid_input")
@@ -98,7 +98,7 @@ class ChangeTicket:
     claim: bool = False
 
     def target(self, world: World) -> Ticket | None:
-        """The ticket, if it is there."""
+        """Return the ticket; None if it does not exist."""
         return world.tickets[self.at] if 0 <= self.at < len(world.tickets) else None
 
     def path(self, world: World) -> str:
@@ -106,7 +106,7 @@ class ChangeTicket:
         return f"/tickets/{NO_TICKET if found is None else found.id}"
 
     def given(self, world: World) -> JSON:
-        """The fields, with who claims it."""
+        """Return the fields, with the claiming agent if there is one."""
         return {**self.fields, **({"processingUser": world.agent["id"]} if self.claim else {})}
 
     def request(self, world: World) -> Request:
@@ -125,7 +125,7 @@ class ChangeTicket:
 
 @dataclass(frozen=True)
 class LookAtTicket(ChangeTicket):
-    """Look at a ticket."""
+    """Fetch a ticket."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world), agent=True)
@@ -140,13 +140,13 @@ class LookAtTicket(ChangeTicket):
 
 @dataclass(frozen=True)
 class Snooze(ChangeTicket):
-    """Put a ticket aside until so many seconds after the example began, or take it up again."""
+    """Snooze a ticket until this many seconds after the example began, or end its snooze."""
 
     ahead_s: int | None = None
 
     def request(self, world: World) -> Request:
         until = None
-        if self.ahead_s is not None:  # in another zone than the answers are in
+        if self.ahead_s is not None:  # in another time zone than the answers
             until = world.after(self.ahead_s).astimezone(timezone(timedelta(hours=2))).isoformat()
         return Request("PATCH", self.path(world), {"snoozedUntil": until}, agent=True)
 
@@ -165,7 +165,7 @@ class Snooze(ChangeTicket):
 
 @dataclass(frozen=True)
 class ListTickets:
-    """List the tickets: all of them, those that are put aside, or the others."""
+    """List all tickets, the snoozed ones, or the others."""
 
     snoozed: bool | None
 
@@ -189,7 +189,7 @@ class ListTickets:
 
 @dataclass(frozen=True)
 class RemoveTicket(ChangeTicket):
-    """Delete a ticket; its conversation is free again."""
+    """Delete a ticket; its conversation can be linked to another one again."""
 
     def request(self, world: World) -> Request:
         return Request("DELETE", self.path(world), agent=True)
@@ -206,7 +206,7 @@ class RemoveTicket(ChangeTicket):
 
 @dataclass(frozen=True)
 class Link(ChangeTicket):
-    """Link a ticket to the conversation at this place, or to none."""
+    """Link a ticket to the conversation at this index, or unlink it."""
 
     about: int | None = None
 
@@ -228,7 +228,7 @@ class Link(ChangeTicket):
 
 @dataclass(frozen=True)
 class Bulk:
-    """Change the tickets at these places, and one that is not there; of all only the first `limit`."""
+    """Change the tickets at these indexes and an unknown one, only the first `limit` of them."""
 
     places: tuple[int, ...]
     limit: int | None
@@ -237,12 +237,12 @@ class Bulk:
     duration_s: float | None = None
 
     def ids(self, world: World) -> list[str]:
-        """The ids, each once."""
+        """Return the ids without duplicates."""
         known = {place: each.id for place, each in enumerate(world.tickets) if each is not None}
         return list(dict.fromkeys(known.get(place, NO_TICKET) for place in self.places))
 
     def payload(self, world: World) -> JSON:
-        """What to change."""
+        """Return the fields to change."""
         given: JSON = {} if self.priority is None else {"priority": self.priority}
         given |= {} if self.duration_s is None else {"duration": self.duration_s}
         return given | ({"processingUser": world.agent["id"]} if self.claim else {})
@@ -277,6 +277,6 @@ class Bulk:
         good(answer, wanted)
 
     def changes(self, ticket: Ticket, payload: JSON) -> bool:
-        """Whether it changes this ticket: a snooze begins anew each time."""
+        """Return whether the ticket changes; setting a snooze always counts as a change."""
         wakes = self.duration_s == 0 and ticket.snooze is not None
         return bool(self.duration_s) or wakes or any(ticket.fields[name] != payload[name] for name in payload)

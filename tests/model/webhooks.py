@@ -1,4 +1,4 @@
-"""Endpoints of webhooks: registered, changed, disabled, removed, and what they are sent (contract 4.5, 6.2; decisions 6)."""
+"""Webhook endpoints: register, change, disable, remove, and their deliveries (contract 4.5, 6.2; decisions 6)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tests.model.world import World
 NO_EVENT: Final = "conversation.exploded"
 NO_CATCH_UP: Final = "sometimes"
 NOTES: Final = "note.created"
-"""What an endpoint may name only if it may have what is internal."""
+"""A type that an endpoint may name only if it may receive internal events."""
 NO_WAY: Final = "#"
-"""As the way of a URL: it has a fragment, which none may have."""
+"""As the way of a URL: a fragment, which is refused."""
 
 
 def good_endpoint(told: JSON, wanted: JSON) -> None:
-    """The endpoint is shown as just this; what was delivered to it last is left out."""
+    """Assert that the endpoint is shown with these fields, except for its last delivery."""
     told = {name: value for name, value in told.items() if name != "lastDelivery"}
     assert exactly(shown(wanted), shown(told)), (wanted, told)
 
 
 @dataclass(frozen=True)
 class AddEndpoint:
-    """Register an endpoint; five is the most."""
+    """Register an endpoint; a sixth one is refused."""
 
     events: tuple[str, ...] = ()
     catch_up: str | None = None
@@ -64,12 +64,12 @@ class AddEndpoint:
 
 @dataclass(frozen=True)
 class OnEndpoint:
-    """A command on the endpoint at this place; on an unknown one if there is none. The first is the test's own."""
+    """A command on the endpoint at this index, or an unknown one if the index is not in use. The first is the test's own."""
 
     at: int
 
     def target(self, world: World) -> Endpoint | None:
-        """The endpoint, if there has ever been one."""
+        """Return the endpoint, also a removed one; None if it never existed."""
         return world.endpoints[self.at] if 0 <= self.at < len(world.endpoints) else None
 
     def path(self, world: World, tail: str = "") -> str:
@@ -77,7 +77,7 @@ class OnEndpoint:
         return f"/s2s/webhooks/{'whk_01M3250V00PPPPPPPPPPPPPPPP' if found is None else found.id}{tail}"
 
     def reasons(self, found: Endpoint | None) -> Iterator[tuple[int, str]]:
-        """What speaks against it."""
+        """Yield each refusal that the call may get."""
         if found is None or found.gone:
             yield 404, "webhook_not_found"
 
@@ -88,14 +88,14 @@ class OnEndpoint:
             self.carry_out(world, found, answer)
 
     def carry_out(self, world: World, found: Endpoint, answer: Answer) -> None:
-        """What it does to an endpoint that is there; by itself nothing."""
+        """Apply the command to an endpoint that exists; the default changes nothing."""
         assert answer.status == 200, answer
         good_endpoint(answer.body, found.view)
 
 
 @dataclass(frozen=True)
 class LookAtEndpoint(OnEndpoint):
-    """Look at an endpoint."""
+    """Fetch an endpoint."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world))
@@ -103,12 +103,12 @@ class LookAtEndpoint(OnEndpoint):
 
 @dataclass(frozen=True)
 class PatchEndpoint(OnEndpoint):
-    """Change its fields, enable or disable it; `url` is the way of its new URL."""
+    """Change the endpoint's fields, enable or disable it; `url` is the way of its new URL."""
 
     fields: JSON
 
     def given(self, world: World) -> JSON:
-        """The fields, with the URL."""
+        """Return the fields, with the URL."""
         way = self.fields.get("url")
         return self.fields | ({} if way is None else {"url": world.url(self.at, way)})
 
@@ -158,7 +158,7 @@ class DropEndpoint(OnEndpoint):
 
 @dataclass(frozen=True)
 class ListEndpoints:
-    """List the endpoints, oldest first; no secret is shown again."""
+    """List the endpoints, oldest first; secrets are masked."""
 
     def request(self, world: World) -> Request:
         return Request("GET", "/s2s/webhooks")
@@ -172,7 +172,7 @@ class ListEndpoints:
 
 @dataclass(frozen=True)
 class Deliveries(OnEndpoint):
-    """Look what becomes of the events that an endpoint is for: each has one delivery, and no other event has."""
+    """List an endpoint's deliveries: one for each event it subscribes to, and no others."""
 
     def request(self, world: World) -> Request:
         return Request("GET", self.path(world, "/deliveries?limit=200"))

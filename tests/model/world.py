@@ -1,7 +1,7 @@
-"""What the contract says is there, in plain memory, and the events that are due.
+"""The state that the contract defines, in plain memory, and the events that are due.
 
-Written from the contract and the decisions, not from the service's code. Times and new ids are the service's own;
-they are taken from its answers, or left out of the comparison.
+It is written from the contract and the decisions, not from the service's code. Times and new ids are chosen by the
+service; they are taken from its answers, or left out of the comparison.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ FLOWS: Final = [
         ],
     }
 ]
-"""The workflow that conversations are given: it says something, asks, and notes that it has asked."""
+"""The workflow of conversations: it says something, asks, and notes that it has asked."""
 SYSTEM: Final = {"type": "system", "id": None, "name": None}
-"""Who does what follows from something else."""
+"""The actor of consequences that no user caused directly."""
 
 
 @dataclass
@@ -73,18 +73,18 @@ class World:
     forgotten: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     fading: set[str] = field(default_factory=set)
-    """Responses to deleted surveys: the service removes what was told of them a moment later."""
+    """Responses to deleted surveys, whose events the service removes a moment later."""
     rewritten: set[str] = field(default_factory=set)
 
     @property
     def user(self) -> JSON:
-        """The agent, as whoever did something."""
+        """The agent as an actor."""
         return {"type": "user", **self.agent}
 
     # --- events
 
     def emit(self, conversation: Conversation, kind: str, **more: Any) -> Moment:
-        """An event about a conversation, with its next number, none while it is hidden; the moment at which it happens."""
+        """Add an event about a conversation unless it is hidden; return the moment at which it happens."""
         moment = Moment()
         if conversation.visible:
             conversation.sequence += 1
@@ -94,15 +94,15 @@ class World:
         return moment
 
     def extend(self, kind: str, data: JSON, *kept: str | None) -> None:
-        """An event beyond the contract, for those who name it."""
+        """Add an event of a type beyond the contract, which only named subscriptions receive."""
         self.due.append(Event(kind, None, data, tuple(each for each in kept if each is not None)))
 
     def shown(self, conversation: Conversation) -> JSON:
-        """The conversation as every answer and event shows it."""
+        """Return the conversation as every answer and event shows it."""
         return {"projectId": self.project, **conversation.view}
 
     def change(self, conversation: Conversation, **fields: Any) -> None:
-        """Set fields; those that had another value are in one `conversation.updated`."""
+        """Set fields; one `conversation.updated` names those that changed."""
         changed = sorted(
             name for name, value in fields.items() if not exactly(conversation.fields[name], value)
         )
@@ -115,7 +115,7 @@ class World:
     # --- contacts
 
     def identify(self, user_id: str, identity: JSON, contact_id: str) -> Contact:
-        """The contact, new or brought up to date; a change of one that was known is announced."""
+        """Return the contact, created or updated; an update of a known contact is announced."""
         contact = self.contacts.get(user_id)
         if contact is None:
             number = len(self.contacts) + len(self.merged) + self.erased
@@ -126,14 +126,14 @@ class World:
         return contact
 
     def rename(self, contact: Contact, identity: JSON) -> None:
-        """Change fields of a contact's identity, which is announced."""
+        """Change fields of a contact's identity and announce the change."""
         before = dict(contact.identity)
         contact.identity |= identity
         if contact.identity != before:
             self.due.append(Event("contact.updated", None, {"contact": contact.view}, (contact.id,)))
 
     def mark(self, contact: Contact, attributes: JSON, tags: list[str]) -> None:
-        """Set a contact's attributes and tags; those who name the type are told of a change."""
+        """Set a contact's attributes and tags; announce a change to subscriptions that name the type."""
         after = {"attributes": attributes, "tags": tags}
         changed = [name for name, value in after.items() if not exactly(getattr(contact, name), value)]
         contact.attributes, contact.tags = attributes, tags
@@ -142,7 +142,7 @@ class World:
             self.extend("contact.changed", data, contact.id)
 
     def merge(self, source: Contact, target: Contact) -> None:
-        """Give everything of a contact to another one; of two values the other's own stays."""
+        """Move everything of a contact to another one; where both have a value, the target's stays."""
         missing = [name for name, value in target.identity.items() if value is None]
         self.rename(target, {name: source.identity[name] for name in missing})
         tags = sorted({*source.tags, *target.tags})
@@ -170,12 +170,12 @@ class World:
         self.extend("contact.merged", data, target.id)
 
     def went(self, user_id: str) -> Contact | None:
-        """The contact of this id that was merged into another one; of several the last one."""
+        """Return the contact of this id that was last merged into another one."""
         found = (each for each in reversed(self.merged) if each.user_id == user_id)
         return next(found, None)
 
     def erase(self, contact: Contact) -> None:
-        """Everything of a contact goes, and with it those who were merged into it."""
+        """Erase a contact and all contacts that were merged into it."""
         for conversation in self.conversations:
             if conversation.contact is contact and not conversation.gone:
                 self.delete(conversation, "gdpr")
@@ -196,7 +196,7 @@ class World:
         del self.contacts[contact.user_id]
 
     def remove_response(self, survey: Survey, response: str) -> None:
-        """Remove a response to a survey, with what was told of it."""
+        """Remove a response to a survey, with its events."""
         del survey.responses[response]
         self.forget(response)
         data = {"survey": {"id": survey.id}, "response": {"id": response}}
@@ -205,7 +205,7 @@ class World:
     # --- conversations
 
     def say(self, conversation: Conversation, author: JSON, text: str, message_id: str | None) -> JSON:
-        """A message that the customer sees; one of the customer opens what is not open, and wakes its ticket."""
+        """Add a visible message; one of the customer reopens the conversation and wakes its ticket."""
         if author["type"] == "contact":
             if conversation.fields["status"] == "CLOSED":
                 self.reopen(conversation)
@@ -231,7 +231,7 @@ class World:
         return message
 
     def count(self, conversation: Conversation, author: JSON, said: Moment) -> None:
-        """What reports will count of a message."""
+        """Update the figures that reports take from a message."""
         counted, kind = conversation.milestones, author["type"]
         counted.written.append((kind, author["id"] if kind == "agent" else None))
         counted.waits = {"contact": True, "system": counted.waits}.get(kind, False)
@@ -243,12 +243,12 @@ class World:
                 counted.answered, counted.answerer = said, author["id"]
 
     def note(self, conversation: Conversation) -> None:
-        """What agents alone see was written: endpoints that name it are told, and nobody else."""
+        """Record that an agent wrote a note, for the endpoints that subscribe to notes."""
         for endpoint in self.endpoints:
             endpoint.take_note(conversation.id)
 
     def rewrite(self, conversation: Conversation, message: JSON, what: str, **fields: Any) -> None:
-        """Take something out of a message, also where earlier events show it."""
+        """Redact or delete a message, also in earlier events."""
         message |= {**fields, "redactedAt": "then"}
         self.rewritten.add(message["id"])
         if what == "deleted":
@@ -259,17 +259,17 @@ class World:
             self.extend(f"message.{what}", {**told, "at": "then"}, conversation.id)
 
     def tell_of_rewriting(self, conversation: Conversation, message: JSON, what: str) -> None:
-        """The event that tells everybody."""
+        """Announce a redaction or deletion in an event of the conversation."""
         ids = {f"{what}MessageIds": [message["id"]]}
         self.emit(conversation, "conversation.updated", changed=["messages"], **ids)
 
     def of_contact(self, conversation: Conversation) -> JSON:
-        """The customer as an author."""
+        """Return the customer as an author."""
         contact = conversation.contact
         return {"type": "contact", "id": contact.id, "name": contact.identity["name"]}
 
     def close(self, conversation: Conversation, by: str) -> None:
-        """Close it, if it is not."""
+        """Close the conversation unless it is closed."""
         if conversation.fields["status"] != "CLOSED":
             conversation.fields |= {"status": "CLOSED", "closedBy": by}
             closed, counted = (
@@ -281,21 +281,21 @@ class World:
             self.end(conversation, "handed_off")
 
     def reopen(self, conversation: Conversation) -> None:
-        """Open it, if it is closed."""
+        """Reopen the conversation if it is closed."""
         if conversation.fields["status"] == "CLOSED":
             conversation.fields |= {"status": "OPEN", "closedBy": None}
             conversation.milestones.opened = self.emit(conversation, "conversation.reopened")
             conversation.milestones.reopenings.append(conversation.agent)
 
     def reveal(self, conversation: Conversation) -> None:
-        """Let the customer see what has been hidden: its creation and its messages, open as it was, then its closing."""
+        """Reveal a hidden conversation: announce its creation, its messages, and then its closing if it was closed."""
         conversation.visible, ends = True, {}
         if conversation.fields["status"] == "CLOSED":
             ends = {name: conversation.fields[name] for name in ("status", "closedBy", "closedAt")}
             conversation.fields |= {"status": "OPEN", "closedBy": None, "closedAt": None}
         self.emit(conversation, "conversation.created")
         for message in conversation.messages:
-            if message["index"] in conversation.deleted:  # its place has a number like the others
+            if message["index"] in conversation.deleted:  # a deleted message also has a number
                 self.tell_of_rewriting(conversation, message, "deleted")
             else:
                 self.emit(conversation, "message.created", message=message)
@@ -304,7 +304,7 @@ class World:
             self.emit(conversation, "conversation.closed", closedBy=ends["closedBy"])
 
     def delete(self, conversation: Conversation, reason: str) -> None:
-        """Remove it with its events; the deletion carries nothing of anybody."""
+        """Delete the conversation with its events; the deletion event contains no personal data."""
         if conversation.visible:
             conversation.sequence += 1
             view = conversation.view
@@ -320,7 +320,7 @@ class World:
         conversation.gone = True
 
     def forget(self, kept: str) -> None:
-        """The events that a deletion takes away, with their deliveries."""
+        """Remove the events and deliveries that a deletion takes away."""
         gone = {event.id for event in self.log if kept in event.kept}
         self.forgotten |= gone
         self.lost.add(kept)
@@ -335,18 +335,18 @@ class World:
     # --- workflows
 
     def bot(self) -> JSON:
-        """The workflow as an author."""
+        """Return the workflow as an author."""
         return {"type": "bot", "id": self.workflow, "name": None}
 
     def start(self, conversation: Conversation) -> None:
-        """The workflow says hello and asks."""
+        """Start the workflow, which says hello and asks."""
         conversation.running = True
         self.say(conversation, self.bot(), "Hello", None)
         self.say(conversation, self.bot(), QUESTION["text"], None)  # type: ignore[arg-type]
         self.emit(conversation, "workflow.step.presented", step=self.step())
 
     def step(self) -> JSON:
-        """The question that waits for the customer."""
+        """Return the question that waits for the customer."""
         return {
             "workflowId": self.workflow,
             "stepType": "buttons",
@@ -356,14 +356,14 @@ class World:
         }
 
     def answer(self, conversation: Conversation, label: str) -> None:
-        """The customer picks an option; the workflow comes to its end."""
+        """Pick an option as the customer; the workflow ends."""
         self.say(conversation, self.of_contact(conversation), label, None)
         self.change(conversation, attributes={**conversation.fields["attributes"], "asked": True})
         self.say(conversation, self.bot(), "Bye", None)
         self.end(conversation, "completed")
 
     def end(self, conversation: Conversation, reason: str) -> None:
-        """The workflow's end, if one runs."""
+        """End the workflow, if one is running."""
         if conversation.running:
             conversation.running = False
             self.emit(conversation, "workflow.completed", workflowId=self.workflow, reason=reason)
@@ -371,7 +371,7 @@ class World:
     # --- tickets
 
     def wake(self, conversation: Conversation) -> None:
-        """What the customer writes wakes the ticket that is linked to the conversation."""
+        """Wake the ticket that is linked to the conversation, because its customer wrote."""
         for ticket in self.tickets:
             if ticket is not None and ticket.fields["conversationId"] == conversation.id:
                 self.change_ticket(ticket, SYSTEM, snooze=None)
@@ -379,7 +379,7 @@ class World:
     def change_ticket(
         self, ticket: Ticket, by: JSON, snooze: Span | Literal["as it is"] | None = "as it is", **fields: Any
     ) -> bool:
-        """Change a ticket, and tell those who name the type; whether it changes anything."""
+        """Change a ticket and announce it to subscriptions that name the type; return whether it changed."""
         changed = [name for name, value in fields.items() if not exactly(ticket.fields[name], value)]
         if snooze != "as it is":
             changed += [] if ticket.snooze is None and snooze is None else ["snoozedUntil"]
@@ -390,23 +390,23 @@ class World:
         return bool(changed)
 
     def tell_of_ticket(self, what: str, ticket: Ticket, by: JSON, changed: list[str]) -> None:
-        """An event of a ticket, for those who name it."""
+        """Add an event of a ticket, for subscriptions that name the type."""
         data = {"ticket": ticket.view, "changed": changed, "actor": by}
         self.extend(f"ticket.{what}", data, ticket.id, ticket.fields["contactId"])
 
     def remove_ticket(self, ticket: Ticket, by: JSON) -> None:
-        """Remove a ticket, with what was told of it."""
+        """Remove a ticket, with its events."""
         self.forget(ticket.id)
         ids = {"id": ticket.id, **{name: ticket.fields[name] for name in ("conversationId", "contactId")}}
         self.extend("ticket.deleted", {"ticket": ids, "changed": [], "actor": by})
         self.tickets[self.tickets.index(ticket)] = None
 
     def after(self, seconds: float) -> datetime:
-        """The time so long after the example began."""
+        """Return the time this long after the example began."""
         return self.began + timedelta(seconds=seconds)
 
     def link(self, ticket: Ticket, conversation: Conversation | None, by: JSON) -> None:
-        """Link a ticket to a conversation, or to none; both sides show it."""
+        """Link a ticket to a conversation, or unlink it; both sides show it."""
         self.let_go(ticket, conversation)
         contact: JSON = {} if conversation is None else {"contactId": conversation.contact.id}
         self.change_ticket(ticket, by, conversationId=conversation and conversation.id, **contact)
@@ -414,29 +414,29 @@ class World:
             self.change(conversation, ticketId=ticket.id)
 
     def let_go(self, ticket: Ticket, then: Conversation | None = None) -> None:
-        """The conversation that a ticket was linked to shows it no more, unless it is that one again."""
+        """Unlink a ticket from its conversation, unless that is the new one, too."""
         before = self.conversation(ticket.fields["conversationId"])
         if before is not None and before is not then:
             self.change(before, ticketId=None)
 
     def conversation(self, identifier: str | None) -> Conversation | None:
-        """The conversation of this id, if it is there."""
+        """Return the conversation of this id if it exists."""
         found = (each for each in self.conversations if each.id == identifier and not each.gone)
         return next(found, None)
 
     # --- webhooks
 
     def url(self, number: int, way: str) -> str:
-        """A URL of the endpoint that was made as this one of the project; no other one has it."""
+        """Return a URL of the project's endpoint with this number; no other endpoint has it."""
         return f"{self.receiver}&to={self.project}&nth={number}&way={way}"
 
-    # --- what came
+    # --- events that arrived
 
     def settle(self, events: list[JSON], extensions: list[JSON], *, mixed: bool = False) -> None:
-        """Hold what the feed has against what is due. Raises AssertionError if they differ.
+        """Compare the feed's new events with the due ones. Raises AssertionError if they differ.
 
         Args:
-            mixed: whether events about different things may have come in any order.
+            mixed: whether events about different subjects may have come in any order.
         """
         extensions = [each for each in extensions if not self.fades(each)]
         due = [each for each in self.due if each.type not in EXTENSIONS]
@@ -455,7 +455,7 @@ class World:
         self.due = []
 
     def take(self, due: list[Event], events: list[JSON]) -> None:
-        """Give what was due to those it is for, as it has come. Raises AssertionError if it has not."""
+        """Match events with the due ones and pass them to the endpoints. Raises AssertionError if they differ."""
         told = [(event["type"], event["sequence"], shown(event["data"])) for event in events]
         assert [each[:2] for each in told] == [(each.type, each.sequence) for each in due], (
             "other events",
@@ -464,7 +464,9 @@ class World:
         )
         for (kind, _, data), event, envelope in zip(told, due, events, strict=True):
             if kind == "message.created" and event.data["message"]["id"] is None:
-                event.data["message"]["id"] = data["message"]["id"]  # the service's own message: known now
+                event.data["message"]["id"] = data["message"][
+                    "id"
+                ]  # the id of a message that the service created
             assert exactly(seen(kind, shown(event.data)), seen(kind, data)), (kind, event.data, data)
             event.id = envelope["id"]
             event.moment.at = datetime.fromisoformat(envelope["createdAt"])
@@ -472,11 +474,11 @@ class World:
                 endpoint.take(event)
 
     def fades(self, event: JSON) -> bool:
-        """Whether an event may be there still though the survey is deleted that it was about."""
+        """Return whether an event may still be present although its survey was deleted."""
         return event["type"] == "survey.response.created" and about(event["data"]) in self.fading
 
     def woken(self, told: list[JSON], due: list[Event]) -> list[Event]:
-        """What is due beyond the contract, with the events of tickets whose time came: only the service knows when."""
+        """Return the due events beyond the contract, with those of tickets that woke at a time only the service knows."""
         for ticket in (each for each in self.tickets if each is not None):
             theirs = [each for each in due if each.subject == ticket.id]
             came = [each for each in told if about(each["data"]) == ticket.id]
@@ -493,7 +495,7 @@ class World:
 
 
 def seen(kind: str, data: JSON) -> JSON:
-    """What of an event's data can be foreseen: not until when a ticket sleeps, nor when a message was redacted."""
+    """Return the predictable part of an event's data: without the end of a snooze and the time of a redaction."""
     if kind.startswith("ticket."):
         ticket = {name: value for name, value in data["ticket"].items() if name != "snoozedUntil"}
         return {**data, "ticket": ticket, "changed": sorted(data["changed"])}
@@ -505,7 +507,7 @@ def _by_subject(events: list[Event]) -> list[Event]:
 
 
 def _as_told(due: list[Event], events: list[JSON]) -> list[Event]:
-    """What is due, with what may come in any order in that in which it came: what an erasure or a merge does to each conversation."""
+    """Return the due events, in the feed's order where any is allowed: erasures and merges of several conversations."""
     order = [about(each["data"]) for each in events]
     for named in ({"reason": "gdpr"}, {"changed": ["contact"]}):
         several = [each for each in due if named.items() <= each.data.items()]

@@ -1,9 +1,9 @@
 """Runs the tests of a module against each of its mutants, and lists those that no test noticed.
 
-A mutant that goes unnoticed and is not among those that `table.py` explains makes the run fail. Without one, the figures go
-to docs/mutation.md, with a digest of the module.
+An unnoticed mutant that `table.py` does not explain makes the run fail. Without one, the figures are written to
+docs/mutation.md, with a digest of the module.
 
-A mutant lives in a process of its own, forked from one that has most modules loaded; no file is changed.
+Each mutant runs in a process of its own, forked from one that has most modules loaded; no file is changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.mutation.table import TABLE, Mutated
 ROOT: Final = Path(__file__).parents[2]
 _MEMORY: Final = 4 << 30
 _EXAMPLES: Final = 60
-"""Of a property, each time: the same ones, and none is made smaller."""
+"""Examples of each property: the same ones each time, without shrinking."""
 _PYTEST: Final = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 _PLUGINS: Final = (
     "-p",
@@ -71,7 +71,7 @@ class _Instead(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def main(chosen: Sequence[str]) -> int:
-    """Run the modules whose path holds one of the words, all if there is none; return 0 if every mutant was noticed or is explained."""
+    """Run modules whose path contains a word, or all; return 0 if every mutant was noticed or is explained."""
     os.chdir(ROOT)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     settings.register_profile(
@@ -88,7 +88,7 @@ def main(chosen: Sequence[str]) -> int:
 
 
 def _run(row: Mutated) -> int:
-    """Print the result for each of the module's mutants; return 1 if its tests fail without one, or one is not explained."""
+    """Print the result of each mutant; return 1 if the module's tests fail without a mutant, or one is unexplained."""
     path = ROOT / row.path
     name = ".".join(Path(row.path).with_suffix("").parts[1:])
     _load_ahead(row, name)
@@ -119,7 +119,7 @@ def _run(row: Mutated) -> int:
 
 
 def _load_ahead(row: Mutated, name: str) -> None:
-    """Import what the tests need, but what needs the module `name`, so that no mutant has to."""
+    """Import the modules that the tests need, except those that import `name`, so that no mutant has to load them."""
     with tempfile.TemporaryFile("w+") as found:
         _in_a_fork(partial(_test, row, found=found))
         found.seek(0)
@@ -133,7 +133,7 @@ def _load_ahead(row: Mutated, name: str) -> None:
 
 
 def _in_a_fork(work: Callable[[], int], limit_s: float = 0) -> int:
-    """What `work` returns, in a process of its own; another number than 0 if it raised or did not end in time."""
+    """Return the result of `work` in a forked process; not 0 if it raised or exceeded the time limit."""
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -148,7 +148,7 @@ def _in_a_fork(work: Callable[[], int], limit_s: float = 0) -> int:
 
 
 def _test(row: Mutated, instead: _Instead | None = None, found: IO[str] | None = None) -> int:
-    """Run the tests of a row, in silence, and write the modules to `found` that they have loaded."""
+    """Run the tests of a row silently, and write the names of the modules they have loaded to `found`."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)

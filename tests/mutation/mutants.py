@@ -1,7 +1,8 @@
-"""The ways in which one module can be wrong by one small step: its mutants.
+"""The mutants of a module: every way in which it can be wrong by one small step.
 
-Not touched: docstrings, annotations, decorators and options of classes (`frozen`), assertions (they hold no rule, they name one), texts, and calls
-of a `log`, and imports under `TYPE_CHECKING`. A `|` outside functions joins types.
+Some code is never mutated: docstrings, annotations, decorators and options of classes (`frozen`), assertions (they
+state rules, and implement none), texts, calls of a `log`, and imports under `TYPE_CHECKING`. A `|` outside functions
+joins types.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ _DROPPED: Final = (ast.AugAssign, ast.Raise, ast.Delete, ast.Break, ast.Continue
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module with one thing changed.
+    """A module with one change.
 
     Args:
-        line: where, in the module.
+        line: its line in the module.
         was, became: the changed piece of code, before and after.
-        code: the module as it became.
+        code: the changed module.
     """
 
     line: int
@@ -57,10 +58,10 @@ class Mutant:
 
 
 def mutants(source: str, filename: str, only: tuple[str, ...] = ()) -> Iterator[Mutant]:
-    """Each mutant of a module, in the order of its lines.
+    """Yield each mutant of a module, in the order of its lines.
 
     Args:
-        only: names of what is defined at the module's top; what is not among them is left alone. All if empty.
+        only: names of the module's top-level definitions to mutate; all if empty.
     """
     module = ast.parse(source, filename)
     for top in module.body:
@@ -74,7 +75,7 @@ def mutants(source: str, filename: str, only: tuple[str, ...] = ()) -> Iterator[
 def _made(
     module: ast.Module, filename: str, place: tuple[ast.AST, str, int | None], node: ast.AST, changed: ast.AST
 ) -> Mutant:
-    """The mutant with `changed` in the place of `node`; the tree is left as it was."""
+    """Return the mutant with `changed` in the place of `node`; the tree is left as it was."""
     was, became = ast.unparse(node), ast.unparse(ast.fix_missing_locations(ast.copy_location(changed, node)))
     _put(place, changed)
     try:
@@ -94,7 +95,7 @@ def _put(place: tuple[ast.AST, str, int | None], node: ast.AST) -> None:
 def _places(
     holder: ast.AST, field: str, index: int | None, node: ast.AST
 ) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
-    """The node and all below it, each with where it hangs."""
+    """Yield the node and all nodes below it, each with its place in its parent."""
     if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)) or is_silent(node):
         return
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -112,7 +113,7 @@ def _places(
 
 
 def is_silent(node: ast.AST) -> bool:
-    """Return whether the statement is a docstring, writes to the log, or stands where nothing ever comes."""
+    """Return whether the statement is a docstring, writes to the log, or is unreachable."""
     if not isinstance(node, ast.Expr):
         return False
     return isinstance(node.value, ast.Constant) or ast.unparse(node.value).startswith(
@@ -121,7 +122,7 @@ def is_silent(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST, *, inside: bool) -> Iterator[ast.AST]:
-    """What the node becomes, one at a time; `inside` unless it is a statement at the module's top."""
+    """Yield replacements for the node; `inside` unless it is a statement at the module's top."""
     match node:
         case ast.Compare(left, ops, right):
             for at, op in enumerate(ops):

@@ -1,6 +1,6 @@
-"""The table of docs/mutation.md: figures of each mutated module, with a digest of the code that they are of.
+"""The table of docs/mutation.md: figures of each mutated module, with a digest of its code.
 
-`make mutate` writes it; a test fails when a module is not the one that its figures are of.
+`make mutate` writes it; a test fails if a module has changed since its figures were written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.root import ROOT
 
 PAGE: Final = ROOT / "docs/mutation.md"
 UNMEASURED: Final = "-"
-"""Stands for the digest of a module that was not run since it last changed."""
+"""Replaces the digest of a module that was not run since its last change."""
 _FIGURES: Final = (
     "| module | code | mutants | noticed | left, explained |\n| --- | --- | ---: | ---: | ---: |\n"
 )
@@ -37,7 +37,7 @@ class Figures(Struct, frozen=True):
     """One row of the page.
 
     Args:
-        code: the digest of the module that was run, `UNMEASURED` if it has changed since.
+        code: the digest of the module at its last run, `UNMEASURED` if it has changed since then.
     """
 
     code: str
@@ -47,7 +47,7 @@ class Figures(Struct, frozen=True):
 
 
 def digest(row: Mutated) -> str:
-    """Return a digest of the code that is mutated: without comments, texts that explain, types and lines for the log."""
+    """Return a digest of the mutated code, without comments, docstrings, types and log calls."""
     module = ast.parse((ROOT / row.path).read_text())
     body = [each for each in module.body if not row.only or getattr(each, "name", None) in row.only]
     return hashlib.sha256(repr([list(_flat(each)) for each in body]).encode()).hexdigest()[:8]
@@ -87,7 +87,7 @@ def figures(page: str) -> dict[str, Figures]:
 
 
 def written(known: dict[str, Figures], rows: Sequence[Mutated] = TABLE) -> tuple[str, str]:
-    """Return the page's two tables: the figures, and the mutants that are left with their reasons."""
+    """Return the page's two tables: the figures, and the mutants left with their reasons."""
     lines = []
     for row in rows:
         each = known.get(name_of(row), Figures(UNMEASURED, 0, 0, 0))
@@ -103,14 +103,14 @@ def written(known: dict[str, Figures], rows: Sequence[Mutated] = TABLE) -> tuple
 
 
 def note(row: Mutated, made: int, survived: int, page: Path = PAGE) -> None:
-    """Write the figures of a module that was just run, and the reasons of the table, to the page."""
+    """Write a module's new figures, and the reasons of the table, to the page."""
     text = page.read_text()
     known = figures(text) | {name_of(row): Figures(digest(row), made, made - survived, survived)}
     page.write_text(with_tables(text, *written(known)))
 
 
 def with_tables(page: str, *tables: str) -> str:
-    """Return the page with these tables in the place of those that have the same heads."""
+    """Return the page with its tables replaced by those with the same heads."""
     for table in tables:
         head = "".join(table.splitlines(keepends=True)[:2])
         if found := re.search(rf"{re.escape(head)}(?:\|.*\n)*", page):

@@ -1,4 +1,4 @@
-"""What is mutated, and which tests have to notice."""
+"""The mutated modules, with the tests that have to notice their mutants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A mutant that no test can notice, or need.
+    """A mutant that no test can notice, or that needs no test.
 
     Args:
         within: a piece of the line that is mutated.
@@ -24,12 +24,12 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Mutated:
-    """One module.
+    """A module to mutate.
 
     Args:
         path: the module, from the root of the repository.
-        tests: files of tests, or single ones, that hold what it does.
-        only: what of it is mutated, by the name at the module's top; all if empty.
+        tests: test files, or single tests, that cover its behaviour.
+        only: names of the top-level definitions to mutate; all if empty.
         left: the mutants that may go unnoticed.
     """
 
@@ -39,12 +39,12 @@ class Mutated:
     left: tuple[Left, ...] = ()
 
     def explains(self, line: str, was: str, became: str) -> bool:
-        """Return whether the mutant of this source line is one that may go unnoticed."""
+        """Return whether this mutant of a source line may go unnoticed."""
         return any(each.within in line and (each.was, each.became) == (was, became) for each in self.left)
 
 
 def _off_by_one(within: str, number: int, why: str) -> tuple[Left, Left]:
-    """Return the mutants that make a number one more and one less."""
+    """Return the mutants that increase and decrease a number by one."""
     more, less = (Left(within, str(number), str(number + step), why) for step in (1, -1))
     return more, less
 

@@ -17,14 +17,14 @@ from tests.plants.registry import Patch, plant
 
 @plant("simulation", "nodes", "crash", "model")
 def send_a_message_that_was_taken_back(patch: Patch) -> None:
-    """Taking a message back puts its words into a draft, and leaves it held."""
+    """Withdrawing a message copies its text to a draft, but leaves the message held."""
 
     def leaving(tx: Any, *values: Any) -> Any:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(HeldWrites, "delete_held", lambda *_: None)
             return take_back(tx, *values)
 
-    patch.setattr(held_messages, "take_back", leaving)  # where the route has it
+    patch.setattr(held_messages, "take_back", leaving)  # the name that the route uses
 
 
 @plant("simulation", "crash")
@@ -45,7 +45,7 @@ def forget_held_messages_at_a_restart(patch: Patch) -> None:
 
 @plant("simulation")
 def send_a_held_message_before_its_time(patch: Patch) -> None:
-    """The timer counts a hold from ten seconds before it began."""
+    """The timer treats a hold as begun ten seconds earlier."""
     due, following = HeldReads.due_held, HeldReads.next_held
 
     def due_early(self: HeldReads, until: int, limit: int) -> Any:
@@ -61,7 +61,7 @@ def send_a_held_message_before_its_time(patch: Patch) -> None:
 
 @plant("simulation")
 def lose_a_message_that_was_taken_back(patch: Patch) -> None:
-    """Every second message that is taken back goes, and its words do not come into the draft."""
+    """Every second withdrawn message is lost: its text does not reach the draft."""
     count = [0]
 
     def losing(tx: Any, place: Any, written: Any, at: int, *, bounded: bool) -> Any:
@@ -78,5 +78,5 @@ def lose_a_message_that_was_taken_back(patch: Patch) -> None:
 
 @plant("simulation", "nodes", "model")
 def keep_a_message_held_that_was_sent(patch: Patch) -> None:
-    """The commit that sends a held message does not remove it as held."""
+    """The commit that sends a held message leaves it held."""
     patch.setattr(HeldSent, "after", lambda *_: None)

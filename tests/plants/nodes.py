@@ -1,4 +1,4 @@
-"""Bugs to plant in an installation with several nodes: each is one that somebody might make, and the simulation has to see it."""
+"""Bugs of an installation with several nodes, each a likely mistake that the simulation has to find."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.simulation.nodes.way import Way
 
 @plant("nodes")
 def write_whatever_the_revision(patch: Patch) -> None:
-    """The row is locked, and its revision is not compared."""
+    """A write locks the row, but does not compare its revision."""
     claim = ConversationWrites.claim
 
     def claimed(self: Any, state: Any) -> Any:
@@ -39,7 +39,7 @@ def write_whatever_the_revision(patch: Patch) -> None:
 
 @plant("nodes")
 def take_a_lost_answer_for_success(patch: Patch) -> None:
-    """A COMMIT whose answer did not come is taken for one that was carried out."""
+    """A COMMIT without an answer is treated as successful."""
 
     async def stored(self: Way, number: int) -> bool:
         return True
@@ -49,7 +49,7 @@ def take_a_lost_answer_for_success(patch: Patch) -> None:
 
 @plant("nodes")
 def go_by_hints_alone(patch: Patch) -> None:
-    """Nobody looks at the heads, though hints get lost."""
+    """Followers never poll the heads, although hints get lost."""
 
     async def never(self: Follower) -> None:
         await trio.sleep_forever()
@@ -59,7 +59,7 @@ def go_by_hints_alone(patch: Patch) -> None:
 
 @plant("nodes")
 def show_own_commits_out_of_line(patch: Patch) -> None:
-    """An own commit goes into memory though another node's before it is not there yet."""
+    """A node's own commit is added to memory before an earlier commit of another node."""
 
     def commit_nowait(self: Any, commit: Any) -> None:
         self._log.erase(commit.erased)
@@ -72,7 +72,7 @@ def show_own_commits_out_of_line(patch: Patch) -> None:
 
 @plant("nodes")
 def give_positions_before_the_lock(patch: Patch) -> None:
-    """Positions are given before the head is locked, so that a larger one can be visible before a smaller one is."""
+    """Positions are assigned before the head is locked, so a larger one can become visible before a smaller one."""
     commit = Database.commit
 
     def reordered(self: Any, session: Any, jobs: Any, lane: str, number: int) -> Any:
@@ -88,7 +88,7 @@ def give_positions_before_the_lock(patch: Patch) -> None:
 
 @plant("processes")
 def barrier_that_does_not_wait(patch: Patch) -> None:
-    """A change that all nodes have to hear of is answered before they have."""
+    """A change is answered before all nodes know about it, although it has to wait for them."""
 
     async def reached(self: Barrier, epoch: int) -> None:
         await trio.lowlevel.checkpoint()

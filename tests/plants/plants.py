@@ -1,4 +1,4 @@
-"""All planted bugs, from wherever they are defined."""
+"""All planted bugs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PLANTS", "held", "nodes", "planted", "plants_for", "service", "stora
 
 
 def plants_for(tool: Tool, *, thorough: bool = True) -> Sequence[str]:
-    """Return the names of the bugs that a tool has to find; without `thorough`, of those that it finds within seconds."""
+    """Return the bugs that a tool has to find; without `thorough`, only those that it finds within seconds."""
     return [
         name
         for name, plant in PLANTS.items()

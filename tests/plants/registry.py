@@ -1,6 +1,6 @@
-"""The planted bugs of all tools: each breaks one promise of the service, in a way that a developer might.
+"""The planted bugs of all tools: each breaks one promise of the service by a likely mistake.
 
-A bug patches one or two functions for as long as its context lasts. It names the tools that have to find it; a test of
+A bug patches one or two functions until its context ends. It names the tools that have to find it; a test of
 each tool plants them one by one and fails if the tool passes (docs/testing.md). A patch must take the arguments of the
 function that it replaces: a call that fails with a TypeError is a problem that every tool finds, and proves nothing.
 """

@@ -22,13 +22,13 @@ from tests.plants.registry import Patch, plant
 
 @plant("simulation", "nodes", "crash", thorough=("simulation", "crash"))
 def forget_what_is_pending_at_a_restart(patch: Patch) -> None:
-    """A worker that does not read the rows that an earlier process has left."""
+    """A worker does not read the pending rows of an earlier process."""
     patch.setattr(DeliveryReads, "pending_deliveries", lambda *_, **__: [])
 
 
 @plant("simulation", "crash", thorough=("crash",))
 def forget_a_row(patch: Patch) -> None:
-    """Every twentieth delivery is given to the dispatcher, and not stored."""
+    """Every twentieth delivery reaches the dispatcher, but is not stored."""
     insert = LogWrites.add_delivery
     count = [0]
 
@@ -74,7 +74,7 @@ def send_what_is_erased(patch: Patch) -> None:
 
 @plant("simulation")
 def hold_up_all_for_one(patch: Patch) -> None:
-    """All workers share one place for an attempt."""
+    """All workers share a single slot for attempts."""
     places = trio.Semaphore(1)
     post = EndpointWorker._post
 
@@ -87,7 +87,7 @@ def hold_up_all_for_one(patch: Patch) -> None:
 
 @plant("simulation", thorough=("simulation",))
 def hold_everything_in_memory(patch: Patch) -> None:
-    """An outbox without a bound."""
+    """An outbox has no bound."""
     begin = Outbox.__init__
     patch.setattr(Outbox, "__init__", lambda self, _, *parts, **named: begin(self, 1 << 30, *parts, **named))
 
@@ -100,7 +100,7 @@ def say_that_a_merge_is_over(patch: Patch) -> None:
 
 @plant("simulation", "nodes")
 def send_what_was_delivered_again(patch: Patch) -> None:
-    """Every tenth delivery that was taken is sent again, as if its answer had been lost."""
+    """Every tenth accepted delivery is sent again, as if its answer had been lost."""
     record = AttemptResult.record
     count = [0]
 
@@ -115,13 +115,13 @@ def send_what_was_delivered_again(patch: Patch) -> None:
 
 @plant("simulation")
 def never_probe_a_quiet_endpoint(patch: Patch) -> None:
-    """An endpoint that has missed events waits for its next one before they are sent."""
+    """An endpoint's missed events wait until a new event is sent to it."""
     patch.setattr(Outage, "quiet_probe_at", lambda *_: None)
 
 
 @plant("simulation", thorough=("simulation",))
 def wait_without_end_for_one_event(patch: Patch) -> None:
-    """A `Retry-After` never counts, also if it is for one event alone."""
+    """A `Retry-After` never counts as an attempt, even if it is for one event only."""
     patch.setattr(
         verdict,
         "_refused",

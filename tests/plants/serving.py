@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 
 def serving(bug: str) -> Sequence[str]:
-    """Return the command that starts a server's own with this bug; an empty one for no bug (`Server`, `wrapped`)."""
+    """Return a command prefix that starts the server with this bug, empty without a bug (`wrapped` of `Server`)."""
     return (sys.executable, "-m", "tests.plants.serving", bug) if bug else ()
 
 
 def main() -> None:
-    """Plant the bug and become the command."""
+    """Plant the bug and run the command in this process."""
     from tests.plants.plants import planted  # here, so that tools can import `serving` without the service
 
     bug, _, option, module, *arguments = sys.argv[1:]

@@ -24,7 +24,7 @@ def answer_before_the_disk_has_it(patch: Patch) -> None:
 
 @plant("simulation", thorough=("simulation",))
 def answer_a_failed_commit(patch: Patch) -> None:
-    """A commit that failed is answered as if it had not."""
+    """A failed commit is answered as a success."""
     refuse = Writer._refuse
 
     def answering(self: Writer, batch: Any, error: Any) -> None:
@@ -38,7 +38,7 @@ def answer_a_failed_commit(patch: Patch) -> None:
 
 @plant("simulation", "crash", "model", thorough=("crash",))
 def skip_a_sequence(patch: Patch) -> None:
-    """Every thirtieth event with a number takes the number after the next."""
+    """Every thirtieth event with a sequence number gets a number that is one too high."""
     append = LogWrites.append_event
     count = [0]
 
@@ -53,7 +53,7 @@ def skip_a_sequence(patch: Patch) -> None:
 
 @plant("simulation")
 def leave_erased_text(patch: Patch) -> None:
-    """Nothing is overwritten after an erasure."""
+    """Erased data are not overwritten."""
     pragmas = tuple(each.replace("secure_delete = ON", "secure_delete = OFF") for each in database._PRAGMAS)
     patch.setattr(database, "_PRAGMAS", pragmas)
     patch.setattr(scrub, "scrubbed", lambda page, *_: page)
@@ -61,13 +61,13 @@ def leave_erased_text(patch: Patch) -> None:
 
 @plant("simulation", "nodes", "crash", thorough=("crash",))
 def answer_a_key_twice(patch: Patch) -> None:
-    """A key is looked up before the commit alone, so two at once, or one after a crash, are both carried out."""
+    """A key is checked only before the commit, so a concurrent request, or one after a crash, is carried out again."""
     patch.setattr(StoredResponses, "replay_or_refuse", lambda *_: None)
 
 
 @plant("crash", "powerloss")
 def answer_before_the_commit(patch: Patch) -> None:
-    """Jobs are answered when their statements have run, twenty milliseconds before their COMMIT."""
+    """Jobs are answered after their statements, twenty milliseconds before their COMMIT."""
     carry_out, end = writer._carry_out, Writer._end
 
     def answering(tx: Any, batch: Any) -> Any:
@@ -89,11 +89,11 @@ def answer_before_the_commit(patch: Patch) -> None:
 
 @plant("powerloss")
 def keep_a_file_without_a_sync(patch: Patch) -> None:
-    """The name of an upload's file is not on the disk when the upload is answered."""
+    """The directory entry of an upload's file is not synced when the upload is answered."""
     patch.setattr(files, "sync", lambda _: None)
 
 
 @plant("simulation")
 def leave_kept_answers(patch: Patch) -> None:
-    """The kept answers that show a redacted text are not erased."""
+    """Stored answers that show a redacted text are not erased."""
     patch.setattr(StoredResponses, "erase_mentions", lambda *_: None)

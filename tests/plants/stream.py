@@ -12,13 +12,13 @@ from tests.plants.registry import Patch, plant
 
 @plant("simulation")
 def drop_the_fence(patch: Patch) -> None:
-    """One that was superseded may come back at once."""
+    """A superseded consumer may return immediately."""
     patch.setattr(ChannelLease, "fenced", lambda *_: False)
 
 
 @plant("simulation", "crash", thorough=("crash",))
 def lose_an_event_of_the_stream(patch: Patch) -> None:
-    """Every tenth look at the log that finds something passes over its first event."""
+    """Every tenth batch of a subscription skips its first event."""
     take = Subscription._take
     count = [0]
 
@@ -31,7 +31,7 @@ def lose_an_event_of_the_stream(patch: Patch) -> None:
 
 @plant("simulation")
 def write_to_who_lost_the_channel(patch: Patch) -> None:
-    """One that is superseded stays current, and is not told to go."""
+    """A superseded consumer stays current, and does not learn that it lost the channel."""
     take = ChannelLease.take
 
     def taken(self: Any, *values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Many lives, on all cores: `python -m tests.simulation --seeds 1000 --first 0`."""
+"""Runs many lives on all cores: `python -m tests.simulation --seeds 1000 --first 0`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.floors import judged, shortfalls
 
 
 def main() -> int:
-    """Live them; the exit status is 1 if one has shown a problem, or all of them have judged too little."""
+    """Run the lives; exit with status 1 if one has a problem, or if all together have judged too little."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200, help="how many lives")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="print all that happens in each life")
     options = parser.parse_args()
     began, lives, failed = time.monotonic(), list[Verdict](), list[int]()
-    # ProcessPoolExecutor hangs when its processes have had their tasks: github.com/python/cpython/issues/115634
+    # ProcessPoolExecutor hangs once its processes have reached their task limit: github.com/python/cpython/issues/115634
     with get_context("spawn").Pool(options.jobs, maxtasksperchild=200) as pool:
         for verdict in pool.imap(live_alone, range(options.first, options.first + options.seeds)):
             lives.append(verdict)

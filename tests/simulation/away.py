@@ -1,4 +1,4 @@
-"""A world with one webhook endpoint, whose receiver is away for a while, and what it gets of a steady traffic."""
+"""A world with one webhook endpoint under steady traffic, whose receiver is away for a while."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONVERSATIONS = 20
 
 @dataclass
 class Away:
-    """What a receiver got of the events that were committed, by event id; times are Trio's seconds."""
+    """The committed events and those that a receiver got, by event id; times are Trio's seconds."""
 
     world: World
     receiver: Receiver
@@ -56,19 +56,19 @@ class Away:
         return orjson.loads(asked.body)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """What a query finds in the database."""
+        """Return the rows that a query finds in the database."""
         with closing(connect_reader(self.world._path)) as connection:
             return connection.execute(sql).fetchall()
 
     def leave(self, manner: Manner) -> None:
-        """Be away, and end the connections that are there."""
+        """Make the receiver unavailable, and end its connections."""
         self.receiver.manner = manner
         for receiver, link in self.world.internet._links:
             if receiver is self.receiver:
                 link.cut()
 
     async def all_arrived(self) -> None:
-        """Return when there is nothing that has not arrived. Raises TooSlowError if that takes too long."""
+        """Return once every event has arrived. Raises TooSlowError if that takes too long."""
         with trio.fail_after(300):
             while self.committed.keys() - self.arrived.keys():
                 self.news = trio.Event()
@@ -76,7 +76,7 @@ class Away:
 
 
 def live(directory: Path, script: Callable[[Away], Awaitable[None]], **settings: Any) -> None:
-    """Run a script in a world of default settings with one endpoint, whose receiver is well at first."""
+    """Run a script in a world of default settings with one endpoint, whose receiver is healthy at first."""
 
     async def life() -> None:
         async with trio.open_nursery() as nursery:
@@ -104,7 +104,7 @@ async def conversations(away: Away) -> list[str]:
 
 
 async def traffic(away: Away, ids: list[str], rate: float, until: float) -> None:
-    """Post messages at this rate, to one conversation after the other."""
+    """Post messages at this rate, to the conversations in turn."""
     number, next_at = 0, trio.current_time()
     async with trio.open_nursery() as posts:
         while next_at < until:
@@ -122,7 +122,7 @@ async def post(away: Away, conversation_id: str, text: str = "x") -> None:
 
 
 def heard(away: Away) -> None:
-    """Note every message event as it is committed."""
+    """Record every message event when it is committed."""
     world = away.world
     publish = world.published
 

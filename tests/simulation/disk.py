@@ -1,10 +1,9 @@
-"""The real store on a real SQLite file, in the hands of a seed: it is slow, fails, fills up, and is killed.
+"""The real store on a real SQLite file, controlled by a seed: it is slow, fails, fills up, and is killed.
 
-Nothing of the storage layer is replaced but its threads: what they do is done on this side, with time passing before and
-after, so that there is one order of things for each seed, and an answer may be old when it comes.
-
-A crash leaves an image of the files, which the next process opens. When a process is killed, what it wrote is in
-them. When the machine loses its power, what was not synced is there in parts: any of its sectors, or none.
+Only the threads of the storage layer are replaced: their work runs on Trio's thread, with time passing before and after
+it, so that each seed has one order of steps, and an answer may be outdated when it comes.
+A crash leaves an image of the files, which the next process opens. When a process is killed, the image has everything
+it wrote. When the machine loses its power, the image has any part of the sectors that were not synced, or none.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Ts = TypeVarTuple("Ts")
 End = Literal[
     "killed", "killed in a commit", "power lost", "power lost in a commit", "power lost in a checkpoint"
 ]
-"""How a process ends that does not stop in good order."""
+"""A way for a process to end without an orderly stop."""
 ENDS: Final[tuple[End, ...]] = (
     "killed",
     "killed in a commit",
@@ -49,7 +48,7 @@ _SECTOR: Final = 512
 _FULL: Final = 2
 _UNLIMITED: Final = 1 << 30
 _STATEMENTS: Final = 40
-"""A commit is killed, and fails, somewhere within so many statements."""
+"""The number of statements among which a failing one is chosen."""
 
 
 @cache
@@ -62,28 +61,28 @@ def _migrated() -> bytes:
 
 
 def new_disk(directory: Path) -> Path:
-    """A database that is migrated and empty."""
+    """Return the path of a new database, migrated and empty."""
     path = directory / FILE_NAME
     path.write_bytes(_migrated())
     return path
 
 
 class _Killed(BaseException):
-    """The process has ended here."""
+    """Raised in the writer of a process that was killed."""
 
 
 class _Writer(Writer):
-    """The writer, whose thread is this one: its work takes time, and a killed process does none."""
+    """The writer on Trio's thread: its work takes time, and stops once the process is killed."""
 
     dice: random.Random
     committed: Callable[[Commit], None]
     killed = False
     batch: Sequence[_Job[Any]] = ()
-    """What is being committed."""
+    """The batch that is being committed."""
 
     @property
     def asked(self) -> list[_Job[Any]]:
-        """Jobs that nobody has been answered yet."""
+        """Jobs that have no answer yet."""
         return [*self.batch, *self._jobs]
 
     async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
@@ -110,7 +109,7 @@ class _Writer(Writer):
 
 
 class _Connection:
-    """The writer's connection. `fail_in` statements from now `failure` is raised; or `at_commit`, at the next one."""
+    """The writer's connection. It raises `failure` after `fail_in` statements, or at the next commit if `at_commit`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.fail_in: int | None = None
@@ -133,11 +132,11 @@ class _Connection:
 
 
 class Disk(SqliteStore):
-    """`ports.Store` as one process has it.
+    """`ports.Store` for one process.
 
     Args:
         path: the database file.
-        committed: called in the moment of each commit, before anybody else knows of it.
+        committed: called at the moment of each commit, before any other code learns about it.
         published: called some time later, just before the commit's jobs are answered.
     """
 
@@ -152,15 +151,13 @@ class Disk(SqliteStore):
         self.reads_fail = False
         self.full = False
         self.asked = trio.Event()
-        """Set with each write that is asked for."""
+        """Set with each write that is requested."""
         self.end: End | None = None
         self._dice = dice
         self._dead = False
         self._lost: list[_Job[Any]] = []
         self._synced = self._connection.execute("PRAGMA synchronous").fetchone()[0] >= _FULL
-        self._connection.execute(
-            "PRAGMA synchronous = OFF"
-        )  # the machine that runs this does not lose its power
+        self._connection.execute("PRAGMA synchronous = OFF")  # power losses are simulated, not real
         self._connection.execute(f"PRAGMA wal_autocheckpoint = {dice.choice((30, 1000))}")
         self._first = self._files()
         self._wire = _Connection(self._connection)
@@ -171,7 +168,7 @@ class Disk(SqliteStore):
         self._inline.committed = lambda commit: committed(commit, self._connection)
 
     def at_once(self, job: Callable[[Transaction], T]) -> T:
-        """Write before anything runs."""
+        """Run a write immediately, before the store runs."""
         with self._connection:
             return job(SqliteTransaction(self._connection))
 
@@ -199,7 +196,7 @@ class Disk(SqliteStore):
         return result
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit what is written until cancelled; what waits by then is still committed, unless killed."""
+        """Commit writes until cancelled; jobs still queued then are committed, too, unless the process was killed."""
         try:
             await self._inline.run(task_status=task_status)
         except _Killed:
@@ -208,10 +205,10 @@ class Disk(SqliteStore):
             if not self._dead:
                 self.close()
 
-    # What can happen to it
+    # Faults
 
     def fail_soon(self) -> None:
-        """Have one of the next statements fail, or the next commit."""
+        """Make one of the next statements or the next commit fail."""
         self._wire.failure = sqlite3.OperationalError
         if self._dice.random() < 0.5:
             self._wire.at_commit = True
@@ -219,14 +216,14 @@ class Disk(SqliteStore):
             self._wire.fail_in = self._dice.randrange(_STATEMENTS)
 
     def fill(self, *, full: bool) -> None:
-        """Let the file grow no more, or grow again."""
+        """Stop the file from growing, or allow it to grow again."""
         self.full = full
         if not self._dead:
             pages = self._connection.execute("PRAGMA page_count").fetchone()[0] if full else _UNLIMITED
             self._connection.execute(f"PRAGMA max_page_count = {pages}")
 
     def crash(self, how: End, path: Path) -> None:
-        """End the process; what is on the disk then is what `path` gets."""
+        """End the process; `path` receives an image of the disk at that moment."""
         database, wal = self._remains(how)
         self._dead = self._inline.killed = True
         self._lost = self._inline.asked
@@ -237,7 +234,7 @@ class Disk(SqliteStore):
             path.with_name(f"{path.name}-wal").write_bytes(wal)
 
     def let_go(self) -> None:
-        """Answer what the killed process will never have: here whoever waits within a shield would wait for ever."""
+        """Fail the killed process's pending jobs, so that tasks that wait for them within a shield can end."""
         for job in self._lost:
             job.ended(Unavailable("The process was killed.", code="shutting_down"))
 
@@ -245,7 +242,7 @@ class Disk(SqliteStore):
         before = self._files()
         if self._connection.in_transaction:
             if "commit" in how:
-                self._connection.execute("COMMIT")  # of which nobody hears any more
+                self._connection.execute("COMMIT")  # the writer is gone before it learns of this commit
         elif "checkpoint" in how:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         after = self._files()
@@ -257,10 +254,10 @@ class Disk(SqliteStore):
             return after[0], self._torn(before[1], after[1])
         if before[1] == after[1]:  # a checkpoint: the WAL is synced before it
             return self._torn(before[0], after[0]), after[1]
-        return after  # a commit with a checkpoint behind it: each has been synced
+        return after  # a commit followed by a checkpoint: both were synced
 
     def _torn(self, before: bytes, after: bytes) -> bytes:
-        """What was there before, with any of the sectors that were written since."""
+        """Return the earlier content with any of the sectors that were written since then."""
         share = self._dice.choice((0.0, 0.5, 0.9, 1.0))
         made = bytearray(before.ljust(len(after), b"\0"))
         for start in range(0, len(after), _SECTOR):

@@ -1,4 +1,4 @@
-"""What can happen to a world; each is picked by chance, more likely ones stand here more than once."""
+"""The faults of a world, picked at random; the more likely ones are listed more than once."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def _links(world: World) -> Sequence[Link]:
 
 
 async def _launch(world: World) -> None:
-    """A process with an id of its own: a takeover."""
+    """Start a process with an id of its own: a takeover."""
     world.launch()
 
 
 async def _twin(world: World) -> None:
-    """A second process with the same id."""
+    """Start a second process with the same id."""
     world.launch(_process(world).consumer_id)
 
 
 async def _restart(world: World) -> None:
-    """A process that ends, and comes back with its old id."""
+    """End a process, and start it again with its old id."""
     process = _process(world)
     process.kill()
     await trio.sleep(world.dice.random() * 20)  # virtual time: the mock clock jumps
@@ -44,7 +44,7 @@ async def _kill(world: World) -> None:
 
 
 async def _vanish(world: World) -> None:
-    """A machine that loses its power: its connection stays half open."""
+    """Turn off a machine: its connection stays half open."""
     process = _process(world)
     if process.link is not None:
         process.link.freeze()
@@ -62,7 +62,7 @@ async def _freeze(world: World) -> None:
 
 
 async def _pause(world: World) -> None:
-    """A network that delivers late what it has."""
+    """Freeze the network for a while; it delivers the data late."""
     for link in _links(world):
         link.freeze()
         await trio.sleep(world.dice.random() * 60)  # virtual time: the mock clock jumps
@@ -75,7 +75,7 @@ async def _trickle(world: World) -> None:
 
 
 async def _stall(world: World) -> None:
-    """A process that is stopped for a while."""
+    """Stop a process for a while."""
     process = _process(world)
     process.stall()
     await trio.sleep(world.dice.random() * 100)  # virtual time: the mock clock jumps
@@ -93,7 +93,7 @@ async def _disconnect(world: World) -> None:
 
 
 async def _restart_both(world: World) -> None:
-    """A client that disconnects while the server stops."""
+    """Disconnect a client while the server stops."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_disconnect, world)
         nursery.start_soon(world.stop)
@@ -107,7 +107,7 @@ async def _kill_server(world: World) -> None:
 
 
 async def _lose_server(world: World) -> None:
-    """A machine that is gone, of which nobody is told."""
+    """Turn off the server's machine without notice to any client."""
     await world.crash(world.dice.choice(ENDS), silently=True)
 
 
@@ -116,7 +116,7 @@ async def _stop_server(world: World) -> None:
 
 
 async def _fill_disk(world: World) -> None:
-    """A disk that takes nothing more for a while."""
+    """Fill the disk for a while."""
     server = world.server
     if server is not None:
         server.disk.fill(full=True)
@@ -126,7 +126,7 @@ async def _fill_disk(world: World) -> None:
 
 
 async def _fail_disk(world: World) -> None:
-    """Statements that fail, wherever they stand."""
+    """Make some statements fail, anywhere."""
     for _ in range(world.dice.randrange(1, 4)):
         if world.server is not None:
             world.server.disk.fail_soon()
@@ -153,7 +153,7 @@ async def _change_receivers(world: World) -> None:
 
 
 async def _retire_receiver(world: World) -> None:
-    """One that wants nothing more, for a while."""
+    """Let a receiver answer 410 for a while."""
     receiver = world.dice.choice(world.internet.receivers)
     if not receiver.healthy:
         receiver.manner = "gone"
@@ -168,7 +168,7 @@ async def _cut_delivery(world: World) -> None:
 
 
 async def _rush(world: World) -> None:
-    """Many clients at once."""
+    """Run many clients concurrently."""
     for _ in range(world.dice.randrange(5, 30)):
         world.later(world.client.do_something)
 

@@ -1,7 +1,7 @@
-"""The judge of held messages, by all commits and answers: each is either sent once, when it is due, or taken back.
+"""The judge of held messages: by all commits and answers, each is sent once, when it is due, or withdrawn.
 
-It hears each commit when it is made, with the rows of held messages and drafts that are there after it, and each answer
-when the agent has it; after every restart, and at the end, it looks into the database itself.
+It receives each commit when it is made, with the rows of held messages and drafts that exist after it, and each answer
+when the agent gets it. After every restart, and at the end, it reads the database itself.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import orjson
 from deskwire.engine.ports import Commit
 
 HELD: Final = "held-{:06d}-"
-"""Begins the text of a held message; no such text begins another one."""
+"""Beginning of the text of a held message; no such text begins another one."""
 PROMPT_S: Final = 8.0
-"""A message is sent this much after its time at the latest, but for crashes and disks."""
+"""The most that a message is sent after its time, unless the server crashes or its disk fails."""
 
 _TEXTS: Final = re.compile(r"held-\d{6}-")
 _WAITING: Final = (
@@ -37,7 +37,7 @@ class Held:
     """A message that was stored as held.
 
     Args:
-        send_at: when it is to be sent (ms).
+        send_at: time to send it (ms).
     """
 
     text: str
@@ -47,7 +47,7 @@ class Held:
 
 @dataclass(slots=True)
 class _Stored:
-    """The held messages, the sent ones and the words of drafts in a database."""
+    """The held messages, the sent ones and the texts of drafts in a database."""
 
     waiting: dict[str, Held] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class _Stored:
 
 
 class HeldMessages:
-    """Hears of commits and answers.
+    """Receives commits and answers.
 
     Args:
         wrong: called with each broken promise.
@@ -79,17 +79,17 @@ class HeldMessages:
     # Responses to the agent
 
     def held(self, message_id: str) -> None:
-        """A message was acknowledged as held."""
+        """Record that a message was acknowledged as held."""
         self._acknowledged.add(message_id)
         if message_id not in self._known:
             self._wrong(f"{message_id} was acknowledged as held, and is not stored")
 
     def hurried(self, message_id: str) -> None:
-        """A request is about to ask for it to be sent at once."""
+        """Record that the agent is about to ask for the message to be sent immediately."""
         self._hurried.add(message_id)
 
     def taken_back(self, message_id: str, draft: str) -> None:
-        """It was acknowledged as taken back, with the words of the draft that it is in."""
+        """Record that the message was acknowledged as withdrawn, with the text of its draft."""
         self._taken_back.add(message_id)
         if self._sent[message_id]:
             self._wrong(f"{message_id} was acknowledged as taken back, and was sent")
@@ -97,14 +97,14 @@ class HeldMessages:
             self._wrong(f"{message_id} was acknowledged as taken back, and its draft lacks it")
 
     def said_sent(self, message_id: str) -> None:
-        """An answer says that it was sent."""
+        """Check an answer that shows the message as sent."""
         if not self._sent[message_id]:
             self._wrong(f"{message_id} is said to be sent, and was not")
 
     # Commits
 
     def committed(self, commit: Commit, connection: sqlite3.Connection) -> None:
-        """A commit is on the disk."""
+        """Judge a commit that is on the disk."""
         before, self._stored = self._stored, _stored(connection)
         for message_id, held in self._stored.waiting.items():
             self._known.setdefault(message_id, held)
@@ -113,7 +113,7 @@ class HeldMessages:
             self._ended(message_id, sent=message_id in sent)
 
     def _hear(self, commit: Commit) -> set[str]:
-        """Take note of the held messages that a commit has sent; return their ids."""
+        """Record the held messages that a commit has sent; return their ids."""
         found = set[str]()
         for event in commit.events:
             if event.type != "message.created":
@@ -146,14 +146,14 @@ class HeldMessages:
         drafted = stored.drafts[known.text]
         self.back += bool(drafted)
         if known.conversation not in stored.conversations:
-            return  # it goes with its conversation
+            return  # deleted with its conversation
         if sent + drafted != 1:
             self._wrong(f"{message_id} is held no longer: sent {int(sent)} times, in {drafted} drafts")
 
     # Due times
 
     def forgive(self) -> None:
-        """Promptness can't be asked of messages that are due: the server restarts, or its disk fails."""
+        """Restart the clock for due messages, because the server restarts or its disk fails."""
         self._well_since_ms = self._clock()
 
     def overdue(self) -> list[str]:
@@ -168,7 +168,7 @@ class HeldMessages:
     # Rows of the database
 
     def audit(self, connection: sqlite3.Connection, *, settled: bool) -> None:
-        """Look where each message is; once all is `settled`, none is held."""
+        """Check where each message is stored; once `settled`, none is held."""
         stored = _stored(connection)
         messages = Counter(message_id for message_id, _ in connection.execute(_SENT))
         for message_id, held in self._known.items():

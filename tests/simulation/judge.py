@@ -1,8 +1,8 @@
-"""Who may receive what: everything that happens is told to the judge, which knows the rules by itself.
+"""The rules of who may receive which events; the judge knows them without the program.
 
-Nothing here asks the program: events are known from their commits, a channel's holder from the return of
-`Hub.subscribe`, what was said from the bytes that the server writes, what was received from the clients.
-A broken rule is written down, not raised: it may be seen within a task of the server, which logs what is raised.
+The program is not asked: events are known from their commits, a channel's holder from the return of
+`Hub.subscribe`, the server's messages from the bytes it writes, received events from the clients.
+A broken rule is recorded, not raised: it may be detected within a task of the server, which logs exceptions.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from tests.simulation.network import Link
 
 LEASE_S: Final = 60.0
 PROMPT_S: Final = 5.0
-"""A consumer that is well has an event after this at the latest, whatever others do."""
+"""The most that an event takes to a healthy consumer, regardless of other consumers."""
 
 SAVED_S: Final = 3.0
-"""After this a confirmed position is on the disk, whatever else the disk has to do (`Hub`, `save_s`)."""
+"""The time after which a confirmed position is on the disk, regardless of other writes (`Hub`, `save_s`)."""
 
 
 @dataclass(eq=False)
 class Hold:
-    """A connection's hold on a channel: where it began, and what its client has.
+    """A connection's hold on a channel: its start, and the events that its client has.
 
     Args:
-        proven: the newest position that was confirmed when its subscription was asked for.
-        last: position of its newest event, or what it began behind at least.
-        begun: position it began behind at most; None if that can't be told from outside.
+        proven: the newest position that was confirmed when its subscription was requested.
+        last: position of its newest event; at first the lowest position after which it may have begun.
+        begun: the position after which it began at the latest; None if that can't be determined from outside.
     """
 
     link: Link
@@ -49,13 +49,13 @@ class Hold:
 
 @dataclass(eq=False)
 class Chain:
-    """A channel and its holders, one after the other.
+    """A channel and its successive holders.
 
     Args:
         positions: the channel's events.
         covered: those that a client has received.
-        forgotten: whether the server may know nothing more of who held it.
-        excused: position up to which consumers did not want what they lacked, or were told of the gap.
+        forgotten: whether the server may have forgotten who held it.
+        excused: position up to which consumers declined the events they lacked, or were notified of a gap.
     """
 
     channel: Channel
@@ -72,7 +72,7 @@ class Chain:
     pongs: list[tuple[float, int]] = field(default_factory=list)
 
     def between(self, low: int, high: int) -> Iterator[int]:
-        """Positions behind `low` and before `high`."""
+        """Yield the positions after `low` and before `high`."""
         for position in self.positions[bisect_right(self.positions, low) :]:
             if position >= high:
                 return
@@ -84,7 +84,7 @@ class Chain:
 
 
 class Judge:
-    """Hears what happens; `problems` is the verdict."""
+    """Receives everything that happens; `problems` is the verdict."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -107,40 +107,40 @@ class Judge:
         self._asked: dict[tuple[Link, str], tuple[str, int]] = {}
 
     def note(self, text: str) -> None:
-        """Write down what happens, for whoever reads a failure."""
+        """Add to the trace that explains a failure."""
         self.trace.append((round(trio.current_time(), 6), text))
 
     def wrong(self, text: str) -> None:
-        """Write down a broken rule."""
+        """Record a broken rule."""
         self.note(f"WRONG: {text}")
         self.problems.append(f"at {trio.current_time():.3f}: {text}")
         self.stop()
 
     def open(self, channel: Channel) -> None:
-        """A channel that consumers will ask for, before there is an event."""
+        """Add a channel that consumers will request before it has an event."""
         self._chains[channel.name] = Chain(channel)
 
     def watch(self, channel: str) -> None:
-        """Nobody but a consumer that is always well holds this channel; it must not wait for others."""
+        """Expect prompt delivery on this channel, which only a healthy consumer holds."""
         self._steady = channel
 
     def forgive(self) -> None:
-        """Promptness can't be asked of what is under way: the server restarts, or its disk fails."""
+        """Expect no promptness for events in flight, because the server restarts or its disk fails."""
         self._due.clear()
 
     def overdue(self) -> list[str]:
-        """Events that a consumer which is well waits for too long."""
+        """Return the events that a healthy consumer has waited for too long."""
         late = trio.current_time() - PROMPT_S
         return [f"event {position} on {self._steady}" for position, at in self._due.items() if at < late]
 
-    # What is there to receive
+    # Events to receive
 
     def committed(self, commit: Commit) -> None:
-        """Events are on the disk, and others are not any more. What agents alone are told of is nobody's here."""
+        """Add a commit's events and drop those it erased; events for agents only do not count here."""
         for event in commit.events:
             self._made_at[event.position] = trio.current_time()
             if event.internal:
-                continue  # once it is pruned, the server can't tell that it was for agents alone: that may be a gap
+                continue  # once it is pruned, the server can't know that it was for agents only: this may be a gap
             self._positions[event.id] = event.position
             if event.conversation is not None:
                 self._of[event.conversation].add(event.position)
@@ -154,7 +154,7 @@ class Judge:
             self.note(f"committed up to {commit.events[-1].position}, erased {len(commit.erased)}")
 
     def published(self, commit: Commit) -> None:
-        """The readers of the log know of events."""
+        """Note that the readers of the log know these events."""
         if commit.events:
             self._published = commit.events[-1].position
         chain = self._chains.get(self._steady)
@@ -168,7 +168,7 @@ class Judge:
         self._due = {position: at for position, at in self._due.items() if position not in self._erased}
 
     def crashed(self, restarted_at: float) -> None:
-        """The server is back after a kill: what was confirmed just before may be forgotten."""
+        """Note that the server is back after a kill: positions confirmed just before may be lost."""
         self._published = max(self._made_at, default=0)
         for chain in self._chains.values():
             chain.holder = None
@@ -176,35 +176,35 @@ class Judge:
             chain.pongs = [pong for pong in chain.pongs if pong[0] < self._killed_at - SAVED_S]
 
     def killed(self) -> None:
-        """The server's process has ended."""
+        """Note that the server's process has ended."""
         self._killed_at = trio.current_time()
         self.note("server killed")
 
     def stopped(self, restarted_at: float) -> None:
-        """The server is back after a stop in good order."""
+        """Note that the server is back after an orderly stop."""
         for chain in self._chains.values():
             if chain.holder is not None:
                 self.wrong(f"{chain.channel.name} is still held after the stop")
             chain.dropped_at = restarted_at
 
     def disk_refused(self) -> None:
-        """Positions could not be saved."""
+        """Note that positions could not be saved."""
         for chain in self._chains.values():
             chain.pongs.clear()
 
     def forgotten(self, channel: str) -> None:
-        """The row of who held a channel is gone (ADR 8): with its contact, or because it was long unused."""
+        """Note that a channel's row is gone (ADR 8): with its contact, or because it was unused for long."""
         self.note(f"{channel} is forgotten")
         self._chains[channel].forgotten = True
 
-    # Who holds a channel
+    # Holders of channels
 
     def asked(self, link: Link, channel: str, resume: str) -> None:
-        """The server has read a subscription."""
+        """Note that the server has read a subscription."""
         self._asked[link, channel] = (resume, self._chains[channel].proven())
 
     def seated(self, link: Link, channel: str, consumer_id: str) -> None:
-        """The hub says that this connection holds the channel from now on."""
+        """Judge the hub's decision that this connection holds the channel from now on."""
         chain = self._chains[channel]
         free = chain.holder is None and trio.current_time() >= chain.dropped_at + LEASE_S
         self.note(f"{consumer_id} on {link.number} takes {channel} from {chain.last_id}")
@@ -225,12 +225,12 @@ class Judge:
         chain.seatings += 1
         if (
             chain.seatings == 1 or chain.holder.resume == "live" or chain.forgotten
-        ):  # also if its answer gets lost
+        ):  # even if the subscription's answer gets lost
             self._begins_now(chain, chain.holder)
         chain.forgotten = False
 
     def left(self, link: Link, channel: str, *, for_good: bool) -> None:
-        """A hold has ended."""
+        """Note that a hold has ended."""
         chain = self._chains[channel]
         if chain.holder is None or chain.holder.link is not link:
             return
@@ -241,10 +241,10 @@ class Judge:
         if for_good:
             chain.superseded.clear()
 
-    # What the server says
+    # Messages of the server
 
     def writing(self, link: Link, data: bytes) -> None:
-        """The server begins to write these bytes, of which nothing is on its way yet."""
+        """Judge bytes that the server begins to write; none of them is on its way yet."""
         if data.startswith(b"HTTP/"):
             return
         for message in _messages(data):
@@ -291,10 +291,10 @@ class Judge:
                 f"{hold.consumer_id} starts {chain.channel.name} after {start}; proven is {hold.proven}"
             )
 
-    # What clients receive
+    # Events received by clients
 
     def received(self, link: Link, channel: str, event_id: str) -> int:
-        """A client has read an event; its position."""
+        """Judge an event that a client has read; return its position."""
         chain, hold = self._chains[channel], self._holds[link, channel]
         position = self._positions.get(event_id)
         if position is None:
@@ -315,7 +315,7 @@ class Judge:
         return position
 
     def confirmed(self, link: Link, upto: dict[str, int]) -> None:
-        """The server has read a pong of a client that had received so much of each channel."""
+        """Note a pong that the server has read, by which its client had received each channel up to these positions."""
         for channel, position in upto.items():
             chain = self._chains[channel]
             if chain.holder is not None and chain.holder.link is link:
@@ -325,15 +325,15 @@ class Judge:
     # The end
 
     def seatings(self) -> int:
-        """How often any channel changed hands so far."""
+        """Return how often channels have changed hands so far."""
         return sum(chain.seatings for chain in self._chains.values())
 
     def lingering(self) -> list[int]:
-        """Connections that lost a channel to another one and were not closed."""
+        """Return connections that lost a channel to another one and were not closed."""
         return [link.number for link in self._dismissed if not link.server.closed]
 
     def missing(self) -> list[tuple[str, int]]:
-        """What is still to be received, of all channels that somebody ever held."""
+        """Return the events still to be received, on all channels that ever had a holder."""
         return [
             (name, position)
             for name, chain in self._chains.items()
@@ -343,8 +343,10 @@ class Judge:
         ]
 
     def _owed(self, chain: Chain, hold: Hold, position: int) -> bool:
-        """Whether the hold must have been sent this before anything later."""
-        if hold.begun is None:  # behind an event that was erased since: what is covered, it need not repeat
+        """Return whether this event had to be sent on the hold before anything later."""
+        if (
+            hold.begun is None
+        ):  # it began after an event that is now erased: covered events need not be repeated
             return position > chain.excused and self._lacking(chain, position)
         return position > hold.begun and position not in self._erased
 
@@ -353,7 +355,7 @@ class Judge:
 
 
 def _messages(data: bytes) -> Iterator[dict[str, Any]]:
-    """The text messages among a server's whole, unmasked frames (RFC 6455 5.2)."""
+    """Yield the text messages among a server's whole, unmasked frames (RFC 6455 5.2)."""
     while data:
         size, head = data[1], 2
         if size == 126:
@@ -366,7 +368,7 @@ def _messages(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _subjects(envelope: dict[str, Any]) -> set[str]:
-    """The conversation's id and the contact's `userId`."""
+    """Return the conversation's id and the contact's `userId`."""
     data = envelope["data"]
     conversation = data.get("conversation", {})
     contact = data.get("contact") or conversation.get("contact") or {}

@@ -1,7 +1,7 @@
-"""What the API has promised, held against what the database has: nothing acknowledged is lost, nothing happens twice.
+"""The API's promises, compared with the database: nothing acknowledged is lost, nothing happens twice.
 
-It hears each commit when it is made, and each answer when a client has it; after every restart, and at the end,
-it looks into the database itself.
+It receives each commit when it is made, and each answer when a client has it. After every restart, and at the end,
+it reads the database itself.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.ports import Commit
 
 MARK: Final = "mark-{:06d}-"
-"""Begins the text that a request leaves behind, so that its effect can be counted; no mark begins another one."""
+"""Beginning of the text that a request stores, to count its effects; no mark begins another one."""
 
 _MARKED: Final = re.compile(rb"mark-\d{6}-")
 UNDER_WAY_S: Final = 10.0
-"""For so long after a redaction was answered what had begun before may still show it."""
+"""The time after a redaction's answer in which an operation that began before it may still show the text."""
 
 HELD_S: Final = 170.0
-"""For so long, too, may a frame that was sent before lie at a process that stands still, behind a network that does."""
+"""An extra time for a frame that was sent earlier, and is held by a stopped process or network."""
 
 PATIENCE_S: Final = 300.0
-"""A request with a key is not sent again so shortly before the key may be forgotten."""
+"""A request is not repeated within this time before its key may expire."""
 
 _CONTACTS: Final = (
     "SELECT c.id, k.user_id, k.erasing = 3 AND t.erasing = 0 FROM conversations c JOIN contacts k ON k.rowid = c.contact "
     "LEFT JOIN contacts t ON t.rowid = k.merged_into"
 )
-"""Each conversation with its contact, and whether that was merged into one who is not being erased."""
+"""Each conversation with its contact, and whether that was merged into one that is not being erased."""
 _RECOVERED: Final = (
     "SELECT position, id, type, project, conversation, sequence, body FROM events "
     "WHERE internal = 0 AND position > ?"
@@ -45,15 +45,15 @@ _RECOVERED: Final = (
 
 @dataclass(eq=False)
 class Wish:
-    """Something a client wants, over all its requests.
+    """An operation that a client wants, over all its requests.
 
     Args:
-        mark: text that its effect carries, "" for one whose effect can't be counted.
-        conversation: whose it is; None for one that makes a conversation, until it has an answer.
-        takes_away: the mark of another one's effect, which this one redacts or deletes.
-        answers: bodies of those with status 200.
-        made_at: when the client began with it (s).
-        carried_out: whether one of them was no replay.
+        mark: text that its effect carries, "" if its effect can't be counted.
+        conversation: its conversation; None for one that creates a conversation, until it has an answer.
+        takes_away: the mark of another wish's effect, which this one redacts or deletes.
+        answers: bodies of the answers with status 200.
+        made_at: the client's start time (s).
+        carried_out: whether one of the answers was no replay.
     """
 
     method: str
@@ -69,12 +69,12 @@ class Wish:
 
 
 def _again(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer as it is given under its key again: a webhook's secret is shown whole only once."""
+    """Return an answer as its replay shows it: a webhook's secret is shown in full only once."""
     return {**answer, "secret": answer["secret"][-4:]} if "secret" in answer else answer
 
 
 class Ledger:
-    """Hears of wishes, answers and commits. `wrong` is told what is broken, `now` says the time (s)."""
+    """Receives wishes, answers and commits. `wrong` is called with each broken promise, `now` returns the time (s)."""
 
     def __init__(
         self, wrong: Callable[[str], None], now: Callable[[], float], event_window_s: float, kept_s: float
@@ -100,17 +100,17 @@ class Ledger:
         self._promised_merged: set[tuple[str, str]] = set()
         self._heard: dict[int, tuple[float, str | None]] = {}
 
-    # What clients hear
+    # Answers to clients
 
     def made(self, wish: Wish) -> None:
-        """A client begins with it."""
+        """Note that a client begins with a wish."""
         wish.made_at = self._now()
         self._fading |= {wish.takes_away} - {""}
         if wish.mark:
             self._wishes[wish.mark] = wish
 
     def answered(self, wish: Wish, body: bytes, *, replayed: bool) -> None:
-        """A client has an answer with status 200."""
+        """Judge an answer with status 200 that a client has."""
         if wish.key is not None:
             self._check_answer(wish, body, replayed)
         wish.answers.append(body)
@@ -128,9 +128,9 @@ class Ledger:
             wish.conversation = shown["id"]
 
     def still_kept(self, wish: Wish) -> bool:
-        """Whether its key still stands for it; after that the same request may be carried out anew.
+        """Return whether the wish's key is still valid; after that the same request may be carried out again.
 
-        Counted from when the client began with it: it may have been carried out without an answer.
+        The time counts from the client's start, because the request may have been carried out without an answer.
         """
         return self._now() < wish.made_at + self._kept_s - PATIENCE_S
 
@@ -149,27 +149,27 @@ class Ledger:
         if _again(orjson.loads(body)) != _again(orjson.loads(wish.answers[0])):
             self._wrong(f"{wish.method} {wish.path} has another answer under its key {wish.key}")
 
-    # What is committed
+    # Commits
 
     def committed(self, commit: Commit) -> None:
-        """A commit is on the disk."""
+        """Judge a commit that is on the disk."""
         for event in commit.events:
             self._hear(event)
         for event in commit.rewritten:
             self._rewrite(event.id, event.body)
 
     def _rewrite(self, event_id: str, body: bytes) -> None:
-        """An event shows less than it did; what is under way may show it as it was."""
+        """Note an event that now shows less; operations in progress may still show its former body."""
         known = self.bodies.get(event_id, body)
         if known != body:
             self._former[event_id].add(known)
             self.bodies[event_id] = body
 
     def check_body(self, event_id: str, body: bytes, what: str, held_s: float = 0.0) -> None:
-        """Look at what has arrived: the event as it is, or a moment after it was rewritten, as it was.
+        """Judge a body that has arrived: the event's own, or shortly after a rewrite its former one.
 
         Args:
-            held_s: how long it may have been on its way since it was sent.
+            held_s: the time it may have been on its way since it was sent.
         """
         if body != self.bodies.get(event_id) and body not in self._former[event_id]:
             self._wrong(f"{what} has a body that is not that of {event_id}")
@@ -204,21 +204,21 @@ class Ledger:
             self._wrong(f"{conversation} has {event.type} with sequence {event.sequence} after {last}")
         self._sequences[conversation] = event.sequence
 
-    # What the database says
+    # Rows of the database
 
     def recovered(self, connection: sqlite3.Connection) -> Commit:
-        """What a crashed process has committed without telling anybody."""
+        """Return the commits that a crashed process made without publishing them."""
         newest = max(self._heard, default=0)
         events = [
             StoredEvent(*row) for row in connection.execute(f"{_RECOVERED} ORDER BY position", (newest,))
         ]
         self._lanes |= {event.conversation for event in events if event.conversation is not None}
         for event_id, body in connection.execute("SELECT id, body FROM events WHERE internal = 0").fetchall():
-            self._rewrite(event_id, body)  # that was committed as well, and nobody was told
+            self._rewrite(event_id, body)  # a rewrite that was committed, but not published
         return Commit(events, (), frozenset(gone(connection, self._lanes)))
 
     def audit(self, connection: sqlite3.Connection, *, settled: bool) -> None:
-        """Look whether everything is there that must be, and nothing twice; once all is `settled`, whether all that began has ended."""
+        """Check that nothing is missing and nothing stored twice; once `settled`, that everything has ended."""
         if (verdict := connection.execute("PRAGMA quick_check(3)").fetchall()) != [("ok",)]:
             self._wrong(f"the database is damaged: {verdict}")
         there = dict(connection.execute("SELECT id, sequence FROM conversations").fetchall())
@@ -283,7 +283,7 @@ class Ledger:
             self._wrong(f"{wish.conversation} was acknowledged, is not there, and was never deleted")
 
     def leftovers(self, files: bytes) -> list[str]:
-        """Marks of deleted conversations, and of redacted messages, that stand in the database's files still."""
+        """Return marks of deleted conversations and redacted messages that the database's files still contain."""
         gone = [
             wish
             for wish in self._wishes.values()
@@ -293,7 +293,7 @@ class Ledger:
 
 
 def gone(connection: sqlite3.Connection, lanes: Iterable[int]) -> list[int]:
-    """Those of `lanes` (conversations, and contacts as negative numbers) that are not there any more."""
+    """Return those of `lanes` (conversations, and contacts as negative numbers) that no longer exist."""
     there = {rowid for (rowid,) in connection.execute("SELECT rowid FROM conversations")}
     there |= {-rowid for (rowid,) in connection.execute("SELECT rowid FROM contacts WHERE erasing != 1")}
     return [lane for lane in lanes if lane not in there]

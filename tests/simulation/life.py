@@ -26,25 +26,25 @@ from tests.simulation.world import World
 from tests.support.floors import Floor
 
 _EXPECTED: Final = frozenset({"storage.commit_failed"})
-"""What the server logs as an error when its disk fails; every other error is a bug."""
+"""Errors that the server logs when its disk fails; every other error is a bug."""
 
 _ENOUGH: Final = 8
-"""This number of lives has something of everything."""
+"""This number of lives contains every kind of judged event."""
 _SETTLED_S: Final = 150.0
-"""Long enough for leases, standbys and reconnects; nothing is left to happen then."""
+"""Long enough for leases, standbys and reconnects; no change is left to happen then."""
 _RETURNED_S: Final = 90.0
-"""Long enough for those who have not noticed yet that their connection is gone."""
+"""Long enough for clients that have not noticed yet that their connection is gone."""
 _DELIVERED_S: Final = 3_700.0
 """Longer than the window of deliveries: nothing is pending then."""
 _DAY_S: Final = 86_400.0
 _IDLE_S: Final = (600.0, 2 * 3600.0, _DAY_S, 8 * _DAY_S, 35 * _DAY_S, 60 * _DAY_S)
 _WITH_CONSUMERS_S: Final = 600.0
-"""Through a longer idle stretch consumers are away: each is a ping every 25 s, and twins fight without end."""
+"""Through a longer idle stretch consumers are away: each costs a ping every 25 s, and twins fight without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a life has shown, and how much there was of it."""
+    """The result of a life, and how much of everything it had."""
 
     seed: int
     problems: list[str]
@@ -68,11 +68,11 @@ class Verdict:
 
 _NAMES: Final = {"sent": "held messages sent", "back": "messages taken back"}
 _LEAST: Final = {"requests": 10, "events": 10, "posts": 5, "frames": 1, "faults": 2, "sent": 1}
-"""The least number of each that lives have on average; a single life may have less."""
+"""Lower limits of the average of each figure over lives; a single life may have less."""
 
 
 def floors(lives: Sequence[Verdict]) -> Sequence[Floor]:
-    """Return how much some lives have judged; of a few lives the least is 0, because a single seed may have none of something."""
+    """Return how much some lives have judged; for a few lives the floor is 0, because a single seed may lack a kind."""
     enough = len(lives) if len(lives) >= _ENOUGH else 0
     made = {
         name: sum(getattr(life, name) for life in lives) for name in (*_LEAST, "replays", "crashes", "back")
@@ -87,7 +87,7 @@ def floors(lives: Sequence[Verdict]) -> Sequence[Floor]:
 
 @contextmanager
 def decided(seed: int) -> Iterator[None]:
-    """Within it everything that is left to chance is left to the seed: scheduling, ids, nonces."""
+    """Let the seed decide everything random: scheduling, ids, nonces."""
     ids, secret, nonces = (random.Random(f"{seed} {name}") for name in ("ids", "secrets", "nonces"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", True)  # as Trio's own plugin does
@@ -100,7 +100,7 @@ def decided(seed: int) -> Iterator[None]:
         patch.setattr(secrets, "token_bytes", lambda size=32: secret.randbytes(size))
         patch.setattr(
             os, "urandom", nonces.randbytes
-        )  # also of what is made once in a process; it shows nowhere
+        )  # also for values made once in a process; no output shows them
         yield
 
 
@@ -109,7 +109,7 @@ def _characters(dice: random.Random, count: int) -> str:
 
 
 def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
-    """One life, the same for the same seed; it may end `to_the_end` or with the first problem."""
+    """Run one life, the same for the same seed; it stops at the first problem unless it goes `to_the_end`."""
     dice = random.Random(seed)
     worlds: list[World] = []
     faults = [0]
@@ -135,7 +135,7 @@ def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
 
 
 def live_alone(seed: int) -> Verdict:
-    """One life in a directory of its own."""
+    """Run one life in a directory of its own."""
     with TemporaryDirectory() as directory:
         return simulate(seed, Path(directory))
 
@@ -160,7 +160,7 @@ def _verdict(seed: int, world: World, faults: int, lived_s: float) -> Verdict:
 
 
 async def _live(world: World, faults: list[int]) -> None:
-    """Turmoil and quiet, one after the other; counts the faults."""
+    """Run phases of faults and of quiet; count the faults."""
     await world.start()
     dice = world.dice
     receivers = world.internet.receivers
@@ -202,7 +202,7 @@ async def _writing(world: World) -> None:
 
 
 async def _idle(world: World) -> None:
-    """Let hours or weeks pass, in which nothing happens but what is due; and at most one crash."""
+    """Let hours or weeks pass with nothing but due work, and at most one crash."""
     idle_s = world.dice.choice(_IDLE_S)
     world.judge.note(f"{idle_s / 3600:g} idle hours")
     world.flaky = False
@@ -221,7 +221,7 @@ async def _idle(world: World) -> None:
 
 
 async def _settle(world: World) -> None:
-    """Heal what can be healed, and see that everything has reached somebody who then is left alone."""
+    """Heal the faults, and check that every event has reached a consumer that then keeps its channel."""
     world.heal()
     world.attend()
     await trio.sleep(_RETURNED_S)  # virtual time: the mock clock jumps

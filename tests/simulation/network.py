@@ -1,4 +1,4 @@
-"""A network in memory, on Trio's clock: bytes take their time, stop, trickle, or are lost with their connection."""
+"""A network in memory, on Trio's clock: bytes are delayed, stop, trickle, or are lost with their connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 import trio
 
 _PIECE_S: Final = 0.5
-"""How often a trickling pipe lets something through."""
+"""The interval at which a trickling pipe lets bytes through."""
 
 
 def nothing() -> None:
@@ -29,8 +29,8 @@ class Pipe:
     """One direction of a connection.
 
     Args:
-        capacity: bytes on their way at most; a writer waits for room, as with a socket's buffers.
-        latency_s: how long they are on their way.
+        capacity: maximum of bytes on their way; a writer waits for room, as with a socket's buffers.
+        latency_s: the time they are on their way.
     """
 
     def __init__(self, capacity: int, latency_s: float) -> None:
@@ -45,7 +45,7 @@ class Pipe:
         self._news = trio.Event()
 
     async def send_all(self, data: bytes, delivered: Callable[[], None] = nothing) -> None:
-        """Send; `delivered` is called when the last byte has been read. A cancelled call may leave a part."""
+        """Send; `delivered` is called when the last byte has been read. A cancelled call may send a part."""
         rest = memoryview(data)
         while rest:
             if self._broken or self._ended:
@@ -60,7 +60,7 @@ class Pipe:
             self.tell()
 
     def send_now(self, data: bytes) -> int:
-        """Send what there is room for; how many bytes that is."""
+        """Send as much as there is room for; return the number of bytes sent."""
         if self._broken or self._ended:
             raise trio.BrokenResourceError("the connection is gone")
         piece = data[: max(0, self._capacity - self._held)]
@@ -71,7 +71,7 @@ class Pipe:
         return len(piece)
 
     async def receive_some(self, limit: int) -> bytes:
-        """What has arrived, b"" at the end."""
+        """Return bytes that have arrived, b"" at the end."""
         while True:
             if self._broken:
                 raise trio.BrokenResourceError("the connection was reset")
@@ -85,28 +85,28 @@ class Pipe:
 
     @property
     def unread(self) -> bool:
-        """Whether something was sent that nobody has read."""
+        """Whether bytes were sent that have not been read."""
         return bool(self._chunks)
 
     @property
     def readable(self) -> bool:
-        """Whether reading would not wait."""
+        """Whether a read would return immediately."""
         if self.frozen or not self._chunks:
             return self._broken or (self._ended and not self.frozen)
         return self._broken or self._chunks[0].arrives_at <= trio.current_time()
 
     def end(self) -> None:
-        """Let what is on its way arrive, then the end."""
+        """Deliver the bytes on their way, then the end."""
         self._ended = True
         self.tell()
 
     def break_off(self) -> None:
-        """Lose what is on its way, and fail at both ends."""
+        """Lose the bytes on their way, and fail at both ends."""
         self._broken = True
         self.tell()
 
     def tell(self) -> None:
-        """Have both ends look again."""
+        """Make both ends check again."""
         self._news.set()
         self._news = trio.Event()
 
@@ -126,7 +126,7 @@ class Pipe:
 
 
 class End(trio.abc.Stream):
-    """One end of a link. `sending` is told of the bytes of each write, before the first is on its way."""
+    """One end of a link. `sending` is called with the bytes of each write, before the first is on its way."""
 
     def __init__(self, outward: Pipe, inward: Pipe) -> None:
         self.sending: Callable[[bytes], None] = lambda _: None
@@ -139,16 +139,16 @@ class End(trio.abc.Stream):
         await self.send(bytes(data))
 
     async def send(self, data: bytes, delivered: Callable[[], None] = nothing) -> None:
-        """As `send_all`; `delivered` is called when the other end has read all of it."""
+        """Send as `send_all` does; `delivered` is called when the other end has read all of it."""
         await trio.lowlevel.checkpoint_if_cancelled()
         if self.closed:
             raise trio.ClosedResourceError
-        self._tell(data)  # without a pause before it, as with a socket, which is tried first
+        self._tell(data)  # without a checkpoint before it, as with a socket, which tries to send first
         await self._out.send_all(data, delivered)
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def send_now(self, data: bytes) -> bytes:
-        """Send what there is room for at once; the rest."""
+        """Send as much as there is room for; return the rest."""
         if self.closed:
             raise trio.BrokenResourceError
         self._tell(data)
@@ -157,14 +157,14 @@ class End(trio.abc.Stream):
         return rest
 
     def _tell(self, data: bytes) -> None:
-        """Tell of what is new in this write: it may begin with what the last one left over."""
+        """Report the new bytes of this write, which may begin with the rest of the last one."""
         if len(data) > self._told:
             self.sending(data[self._told :])
         self._told = 0
 
     @property
     def readable(self) -> bool:
-        """Whether something has come, or the end has."""
+        """Whether bytes or the end have arrived."""
         return self._in.readable
 
     async def wait_send_all_might_not_block(self) -> None:
@@ -181,7 +181,7 @@ class End(trio.abc.Stream):
         await trio.lowlevel.checkpoint()
 
     def close(self) -> None:
-        """End the connection; as with TCP, input that nobody has read resets it."""
+        """End the connection; as with TCP, unread input resets it."""
         if self.closed:
             return
         self.closed = True
@@ -206,12 +206,12 @@ class Link:
             pipe.break_off()
 
     def freeze(self, *, frozen: bool = True) -> None:
-        """Let nothing arrive any more, neither bytes nor the news of an end."""
+        """Stop all delivery, of bytes and of the end."""
         for pipe in (self._up, self._down):
             pipe.frozen = frozen
             pipe.tell()
 
     def trickle(self, bytes_per_s: float) -> None:
-        """Let so little through to the client."""
+        """Limit the rate towards the client."""
         self._down.bytes_per_s = bytes_per_s
         self._down.tell()

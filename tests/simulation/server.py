@@ -1,4 +1,4 @@
-"""One process of the service: its parts as `program.serve` puts them together, from the store to the API's answers."""
+"""One process of the service: its parts as `program.serve` assembles them, from the store to the API's answers."""
 
 from __future__ import annotations
 
@@ -79,16 +79,16 @@ if TYPE_CHECKING:
 SECRET: Final = "the secret of this installation, 32 bytes"
 _CONNECTION: Final[ContextVar[Link]] = ContextVar("connection")
 _STOP_S: Final = 5.1
-"""Within this the streams have ended after a stop."""
+"""The time within which the streams end after a stop."""
 _END_S: Final = 60.0
-"""Within this everything has."""
+"""The time within which all tasks end."""
 _PASSWORDS: Final = Passwords(1024)
 _PROCESS: Final = SimpleNamespace(services=SimpleNamespace(limits=parts.limits(Config())))
-"""Whose services the app works with: there is one process at a time."""
+"""The holder of the services that the app uses: there is one process at a time."""
 
 
 class _Current:
-    """The services of the process that is up, so that the app's routes are put together only once."""
+    """The services of the process that is up, so that the app's routes are assembled only once."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_PROCESS.services, name)
@@ -100,7 +100,7 @@ _tls: Final = cache(partial(ssl.SSLContext, ssl.PROTOCOL_TLS_CLIENT))
 
 @dataclass(eq=False)
 class Asked:
-    """A request on its way, and what comes of it; `body` is None if no whole answer came."""
+    """A request in progress and its answer; `body` is None if no complete answer came."""
 
     status: int = 0
     body: bytes | None = None
@@ -110,7 +110,7 @@ class Asked:
 
 
 class TellingHub(Hub):
-    """The hub, with the moments told in which holders change."""
+    """The hub, which reports changes of holders to the judge."""
 
     judge: Judge
 
@@ -160,7 +160,7 @@ class Server:
         return TellingHub(self.disk, self.log, trio_ms, resume_window_s=window_s)
 
     async def run(self, task_status: trio.TaskStatus[None]) -> None:
-        """Serve until stopped or killed; started once it is ready."""
+        """Serve until stopped or killed; reports `started` once it is ready."""
         with self._scope:
             async with trio.open_nursery() as storage:
                 await storage.start(self.disk.run)
@@ -207,24 +207,24 @@ class Server:
         _PROCESS.services = services
         self._app = APP
 
-    # What reaches it
+    # Connections and requests
 
     def connect(self, link: Link) -> None:
-        """Take a stream's connection."""
+        """Accept a stream's connection."""
         assert self._nursery is not None
         self._nursery.start_soon(self._serve, link)
 
     def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
-        """Take a request of the API."""
+        """Start a request of the API."""
         assert self._nursery is not None
         asked = Asked()
         self._nursery.start_soon(self._answer, asked, method, path, headers, body)
         return asked
 
-    # How it ends
+    # Stop and kill
 
     async def stop(self) -> None:
-        """End all streams in good order, then the process."""
+        """End all streams in an orderly way, then the process."""
         self.up = False
         self.stream.close_all()
         await trio.sleep(_STOP_S)  # virtual time: the mock clock jumps
@@ -235,7 +235,7 @@ class Server:
         await self._end()
 
     async def kill(self) -> None:
-        """End what is left of the process, whose disk has crashed."""
+        """End the remaining tasks of the process, whose disk has crashed."""
         self.up = False
         self._scope.cancel()
         self.disk.let_go()
@@ -247,7 +247,7 @@ class Server:
             await self._ended.wait()
 
     def over_bounds(self) -> list[str]:
-        """What has outgrown its bound."""
+        """Return the sizes that exceed their bounds."""
         config, live = self.config, 0 if self.directory is None else len(self.directory)
         held = max((supervised.worker.held for supervised in self.dispatcher._workers.values()), default=0)
         sizes = {
@@ -316,7 +316,7 @@ class Server:
         self._wake(commit)
 
     def _wake(self, commit: Commit) -> None:
-        """Wake the timers for which a commit has made something due."""
+        """Wake the timers for which a commit created due work."""
         if self._waits is not None and commit.runs_due:
             self._waits.wake()
         if self._held is not None and commit.held_due:
@@ -347,7 +347,7 @@ class Server:
         )
 
     def _cluster(self) -> Any:
-        """The other nodes; None without any."""
+        """Return the other nodes; None for a single one."""
         return None
 
     def _webhooks(self) -> Webhooks:

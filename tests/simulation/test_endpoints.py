@@ -1,4 +1,4 @@
-"""Deliveries follow what is stored of their endpoints, whoever changes it, and whoever stays to hear so."""
+"""Deliveries follow the stored endpoints, regardless of who changes them and whether the caller waits for the answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADERS = {"Authorization": f"Bearer {SERVER_KEY}", "Content-Type": "applicatio
 def _with_an_endpoint(
     directory: Path, script: Callable[[World, str], Awaitable[None]], rounds: int = 1
 ) -> list[str]:
-    """What is served otherwise than it is stored after a round of the script, which is given the endpoint's path."""
+    """Return endpoints served differently than stored after a round of the script, which gets the endpoint's path."""
     found: list[str] = []
 
     async def life() -> None:
@@ -48,7 +48,7 @@ def _ask(world: World, method: str, path: str, body: dict[str, str]) -> Asked:
 
 
 async def _leave(world: World, method: str, path: str, body: dict[str, str]) -> None:
-    """Ask for a change, and leave while it waits for the disk."""
+    """Request a change, and disconnect while it waits for the disk."""
     assert world.server is not None
     world.server.disk.asked = trio.Event()
     asked = _ask(world, method, path, body)
@@ -56,21 +56,21 @@ async def _leave(world: World, method: str, path: str, body: dict[str, str]) -> 
     asked.gone.set()
 
 
-def test_a_change_is_followed_though_its_caller_has_left(tmp_path: Path) -> None:
+def test_a_change_takes_effect_after_its_caller_disconnected(tmp_path: Path) -> None:
     async def script(world: World, path: str) -> None:
         await _leave(world, "PATCH", path, {"status": "disabled"})
 
     assert _with_an_endpoint(tmp_path, script) == []
 
 
-def test_a_removal_is_followed_though_its_caller_has_left(tmp_path: Path) -> None:
+def test_a_removal_takes_effect_after_its_caller_disconnected(tmp_path: Path) -> None:
     async def script(world: World, path: str) -> None:
         await _leave(world, "DELETE", path, {})
 
     assert _with_an_endpoint(tmp_path, script) == []
 
 
-def test_of_changes_at_once_the_last_one_stored_is_followed(tmp_path: Path) -> None:
+def test_the_last_stored_of_concurrent_changes_takes_effect(tmp_path: Path) -> None:
     async def script(world: World, path: str) -> None:
         for number in (1, 2, 3, 4):
             _ask(world, "PATCH", path, {"url": world.internet.receivers[number].url})

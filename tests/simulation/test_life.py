@@ -1,7 +1,7 @@
-"""The whole service under a seeded schedule of everything that can go wrong; `docs/testing.md` lists all of it.
+"""The whole service under a seeded schedule of faults; `docs/testing.md` lists them.
 
-One seed is one life of a project. `SIMULATION_SEEDS=500` runs more of them, `SIMULATION_FIRST=1234` from another one;
-`make simulate` is for many. A seed that failed is kept in `corpus.txt`, with the reason.
+One seed is one life of a project. `SIMULATION_SEEDS=500` runs that many, `SIMULATION_FIRST=1234` sets the first one;
+`make simulate` runs many. A seed that failed is kept in `corpus.txt`, with the reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AGAIN: Final = "from tests.simulation.life import live_alone; print(live_alone(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_happens_every_promise_is_kept(tmp_path: Path, seed: int) -> None:
+def test_a_life_with_random_faults_keeps_every_promise(tmp_path: Path, seed: int) -> None:
     """Contract 6.4, decisions 1, 4, 5 and 6: see the judges."""
     verdict = simulate(seed, tmp_path)
     if verdict.problems:
@@ -41,7 +41,7 @@ def test_whatever_happens_every_promise_is_kept(tmp_path: Path, seed: int) -> No
         pytest.fail("\n".join([f"seed {seed}:", *verdict.problems[:20]]), pytrace=False)
 
 
-def test_lives_have_something_of_everything_that_is_judged(tmp_path: Path) -> None:
+def test_lives_reach_the_floor_of_every_judged_figure(tmp_path: Path) -> None:
     lives = []
     for seed in range(8):
         (directory := tmp_path / str(seed)).mkdir()
@@ -49,7 +49,7 @@ def test_lives_have_something_of_everything_that_is_judged(tmp_path: Path) -> No
     assert shortfalls(floors(lives)) == []
 
 
-def test_a_seed_is_the_same_life_each_time_and_in_every_process(tmp_path: Path) -> None:
+def test_a_seed_gives_the_same_life_in_every_process(tmp_path: Path) -> None:
     verdict = simulate(3, tmp_path)
     again = subprocess.run(
         [sys.executable, "-c", _AGAIN.format(3)],

@@ -1,4 +1,4 @@
-"""The simulation sees the bugs that it is there for: each is planted, and found within a few lives."""
+"""The simulation finds planted bugs: each one within a few lives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 
 LIVES: Final = 30
 THOROUGH: Final = os.environ.get("SIMULATION_PLANTS") == "all"
-"""Whether those bugs are planted as well that take more than a second or two to find."""
+"""Whether to plant also the bugs that take more than a second or two to find."""
 
 
 @pytest.mark.parametrize("bug", plants_for("simulation", thorough=THOROUGH))

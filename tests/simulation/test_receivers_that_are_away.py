@@ -1,4 +1,4 @@
-"""A receiver that is away for a while gets every event, without anybody's help, and soon (contract 6.4, ADR 10)."""
+"""A receiver that was away for a while gets every event automatically and soon (contract 6.4, ADR 10)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ AWAY = [
 def test_every_event_arrives_soon_after_the_return(
     tmp_path: Path, away_s: float, rate: float, manner: Manner
 ) -> None:
-    """The first within 2 s of the return, or within 12 s if the circuit was open; live ones are a second late at most.
+    """The first event arrives within 2 s, or within 12 s if the circuit was open; later ones are a second late at most.
 
-    Behind an attempt that hangs its conversation waits for the end of that, as always.
+    If an attempt hangs, the later events of its conversation wait until it ends, as always.
     """
 
     async def script(away: Away) -> None:
@@ -48,7 +48,7 @@ def test_every_event_arrives_soon_after_the_return(
     live(tmp_path, script)
 
 
-def test_what_was_held_arrives_in_order_in_each_conversation(tmp_path: Path) -> None:
+def test_held_events_arrive_in_order_in_each_conversation(tmp_path: Path) -> None:
     async def script(away: Away) -> None:
         heard(away)
         ids = await conversations(away)
@@ -72,8 +72,8 @@ def test_what_was_held_arrives_in_order_in_each_conversation(tmp_path: Path) -> 
     live(tmp_path, script)
 
 
-def test_a_receiver_that_asks_for_pauses_gets_everything_at_its_own_rate(tmp_path: Path) -> None:
-    """429 with `Retry-After: 1` for what is more than ten in a second uses up no attempt, and drops nothing."""
+def test_a_receiver_that_asks_for_pauses_gets_every_event(tmp_path: Path) -> None:
+    """A 429 with `Retry-After: 1` for more than ten requests a second uses up no attempt, and drops no event."""
 
     async def script(away: Away) -> None:
         heard(away)
@@ -92,7 +92,7 @@ def test_a_receiver_that_asks_for_pauses_gets_everything_at_its_own_rate(tmp_pat
     live(tmp_path, script)
 
 
-def test_an_endpoint_with_nothing_else_to_send_is_probed_with_what_it_missed(
+def test_an_idle_endpoint_is_probed_with_a_missed_event(
     tmp_path: Path,
 ) -> None:
     async def script(away: Away) -> None:
@@ -114,7 +114,7 @@ def test_an_endpoint_with_nothing_else_to_send_is_probed_with_what_it_missed(
     live(tmp_path, script)
 
 
-def test_an_event_that_alone_is_told_to_wait_fails_by_itself_and_holds_up_no_other(tmp_path: Path) -> None:
+def test_an_event_that_alone_is_delayed_fails_without_delaying_others(tmp_path: Path) -> None:
     async def script(away: Away) -> None:
         heard(away)
         ids = await conversations(away)

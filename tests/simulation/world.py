@@ -1,4 +1,4 @@
-"""Everything there is in a life: the server and its crashes, its clients, consumers and receivers; all from one seed."""
+"""The parts of a life: the server and its crashes, its clients, consumers and receivers, all from one seed."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from tests.support.seeing import seen
 from tests.support.streaming import found_project, trio_ms
 
 CONTACTS: Final = ("ada", "bob", "carol")
-"""For the last one's channel there is a consumer that is always well."""
+"""The last contact's channel has a consumer that is always healthy."""
 _RECEIVERS: Final = 5
 _DELAYED: Final = 60
-"""Among so many of the first marks each receiver has one that it always asks to come later."""
+"""The number of first marks among which each receiver has one that it always delays."""
 _HOUR_S: Final = 3600.0
 _DAY_S: Final = 24 * _HOUR_S
 
 
 def settings(dice: random.Random) -> Config:
-    """Settings of a world: the defaults, and bounds so narrow that they are met."""
+    """Return a world's settings: the defaults, with bounds so narrow that they are reached."""
     return replace(
         Config(),
         mailbox_commands=dice.choice((2, 100)),
@@ -60,7 +60,7 @@ def settings(dice: random.Random) -> Config:
 
 
 class World:
-    """What there is; `start` brings the server up."""
+    """All parts of a life; `start` starts the server."""
 
     def __init__(self, directory: Path, dice: random.Random, nursery: trio.Nursery) -> None:
         self.dice = dice
@@ -100,7 +100,7 @@ class World:
             self.internet.receivers.append(Receiver(f"receiver-{number}.test", dice, self._arrived))
         self.internet.receivers[0].healthy = True
         for receiver in self.internet.receivers[1:]:
-            receiver.delays = MARK.format(dice.randrange(_DELAYED))  # of one event, for good
+            receiver.delays = MARK.format(dice.randrange(_DELAYED))  # of one event, permanently
         self.client = Client(self)
         self.agent = Agent(self)
 
@@ -113,10 +113,10 @@ class World:
         with closing(Disk(self._path, self.dice, lambda *_: None, lambda _: None)) as disk:
             return disk.at_once(found)
 
-    # What the judges hear
+    # Reports to the judges
 
     def committed(self, commit: Commit, connection: sqlite3.Connection) -> None:
-        """A commit is on the disk; nobody else knows of it yet."""
+        """Pass a commit to the judges before any other code learns about it."""
         self.judge.committed(commit)
         self.ledger.committed(commit)
         self.mail.committed(commit, connection)
@@ -127,7 +127,7 @@ class World:
         self._seated = seated
 
     def published(self, commit: Commit) -> None:
-        """The server's parts are about to be told of a commit."""
+        """Pass a commit to the judges before the server's parts receive it."""
         self.judge.published(commit)
         self.mail.published(commit, {each.url for each in self.internet.receivers if each.healthy})
 
@@ -140,7 +140,7 @@ class World:
         self.server = server
 
     async def crash(self, how: End, *, silently: bool = False) -> None:
-        """End the server's process, or its machine; `silently` so that no client is told."""
+        """End the server's process or its machine, with `silently` without notice to any client."""
         server, self.server = self.server, None
         if server is None:
             return
@@ -161,7 +161,7 @@ class World:
         await self._restart()
 
     async def stop(self) -> None:
-        """Stop the server in good order, and start it again."""
+        """Stop the server in an orderly way, and start it again."""
         server, self.server = self.server, None
         if server is None:
             return
@@ -176,13 +176,13 @@ class World:
         await trio.sleep(self.dice.random() * 5)  # virtual time: the mock clock jumps
         self.audit(
             recover=True
-        )  # first: the server knows from its start of what it had stored and told nobody
+        )  # first: the server knows from its start the commits that it stored but never published
         (self.judge.stopped if stopped else self.judge.crashed)(trio.current_time())
         await self.start()
         self.held.forgive()
 
     def audit(self, *, recover: bool = False, settled: bool = False) -> None:
-        """Look into the database."""
+        """Check the database."""
         with closing(connect_reader(self._path)) as connection:
             if recover:
                 self.committed(self.ledger.recovered(connection), connection)
@@ -191,9 +191,9 @@ class World:
             self.held.audit(connection, settled=settled)
 
     def check(self) -> None:
-        """Look whether anything is too big, or too late."""
+        """Check that no size exceeds its bound, and no event is late."""
         if self.server is not None and self.server.disk.full:
-            self.disk_failed()  # while what came of deliveries can't be stored, no others take their place in memory
+            self.disk_failed()  # unrecorded deliveries keep their place in memory, so no others are loaded
         if self.server is not None and self.server.up:
             for finding in (
                 *self.server.over_bounds(),
@@ -204,18 +204,18 @@ class World:
                 self.judge.wrong(finding)
 
     def disk_failed(self) -> None:
-        """The disk did not do what it should: what waited for it need not be prompt, or saved."""
+        """Expect no promptness and no saved positions for work that waited for the failing disk."""
         self.judge.disk_refused()
         self.judge.forgive()
         self.mail.forgive()
         self.held.forgive()
 
     def end(self) -> None:
-        """End the life: acts of its tasks while they are cancelled are not judged."""
+        """End the life: actions of its tasks during their cancellation are not judged."""
         self._dying = True
 
     def heal(self) -> None:
-        """Let everything be well from now on, and everybody patient."""
+        """Stop all faults, and make every consumer and receiver behave well."""
         self.flaky = False
         for link in self.links:
             link.cut()
@@ -226,7 +226,7 @@ class World:
             receiver.manner = "well"
 
     def disagreements(self) -> list[str]:
-        """Endpoints that are delivered to in another way than the database says."""
+        """Return a difference between the stored endpoints and those that are served."""
         server = self.server
         assert server is not None
         stored = seen(server.disk, lambda reader: reader.endpoints())
@@ -236,12 +236,12 @@ class World:
         return [] if wanted == served else [f"endpoints {wanted} are stored, {served} are served"]
 
     def leftovers(self) -> list[str]:
-        """What is left in the database's files of what was deleted."""
+        """Return deleted texts that the database's files still contain."""
         wal = self._path.with_name(f"{FILE_NAME}-wal")
         return self.ledger.leftovers(self._path.read_bytes() + (wal.read_bytes() if wal.exists() else b""))
 
     async def dial(self, *, steady: bool = False) -> Link | None:
-        """A connection to the server, None if it refuses; to a `steady` one nothing happens."""
+        """Return a connection to the server, None if it refuses; a `steady` one never fails."""
         await trio.sleep(self.dice.random() * 0.1)  # virtual time: the mock clock jumps
         if self.server is None or not self.server.up:
             return None
@@ -284,11 +284,11 @@ class World:
     # The users
 
     def later(self, task: Callable[..., Awaitable[Any]], *values: object) -> None:
-        """Begin something that goes on by itself."""
+        """Start a background task."""
         self._nursery.start_soon(task, *values)
 
     def launch(self, consumer_id: str | None = None) -> Consumer:
-        """Start a consumer's process of random manners, with an id of its own if none is given."""
+        """Start a consumer's process with random behaviour, and an id of its own if none is given."""
         dice, one = self.dice, self.dice.choice(self.channels).name
         channels = [one] if dice.random() < 0.7 else [one, *(c.name for c in self.channels if c.name != one)]
         kinds: tuple[Kind, ...] = ("js", "net")
@@ -297,11 +297,11 @@ class World:
         return self._run(consumer_id, channels, dice.choice(kinds), dice.choice(manners), resume)
 
     def launch_healthy(self, channel: Channel) -> Consumer:
-        """Start a consumer's process that does all as it should."""
+        """Start a consumer's process that behaves well."""
         return self._run(None, [channel.name], "js", "prompt", "auto")
 
     def attend(self) -> None:
-        """Start the consumer that is always well, unless it is there."""
+        """Start the consumer that is always healthy, unless it runs."""
         if self._steady is None:
             channels = [self._quiet.name]
             self._steady = Consumer(self, "steady", channels, "js", "prompt", steady=True)

@@ -1,4 +1,4 @@
-"""What the tests of the engine and the store are built from; nothing here knows a single test."""
+"""Builders for the tests of the engine and the store, independent of any single test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.support.stores import Transactions, opened
 T = TypeVar("T")
 
 NOON: Final = 1_790_000_000_000
-"""When the tests begin, in milliseconds since the epoch."""
+"""The start time of the tests, in milliseconds since the epoch."""
 
 PROJECT: Final = Project(1, "prj_01M3250V000000000000000SHP", 1, "Shop", "shop-stream", created_at=NOON)
 OTHER_PROJECT: Final = Project(2, "prj_01M3250V000000000000000BNK", 1, "Bank", "bank-stream", created_at=NOON)
@@ -46,7 +46,7 @@ CONTACT: Final = Contact(1, new_id("con", NOON), "user-1", NOON, NOON, "Ada", "a
 
 
 class HandClock:
-    """A wall clock that moves by a second each time it is read."""
+    """A wall clock that advances by a second with each reading."""
 
     def __init__(self, now: int = NOON) -> None:
         self.now = now
@@ -57,7 +57,7 @@ class HandClock:
 
 
 def post(author: AuthorType = "contact", text: str = "Hello", *, internal: bool = False) -> PostMessage:
-    """A message, or a note, with an id of its own."""
+    """Return a message or a note with an id of its own."""
     return PostMessage(new_id("msg", NOON), Author(author), text, internal)
 
 
@@ -71,7 +71,7 @@ def create(
     message: PostMessage | None = None,
     project: Project = PROJECT,
 ) -> Create:
-    """A new conversation with an id of its own."""
+    """Return a new conversation with an id of its own."""
     contact = ContactRef(user_id, identity or {})
     return Create(new_id("cnv", NOON), project.rowid, contact, title, attributes, visible, message)
 
@@ -79,7 +79,7 @@ def create(
 def endpoint(
     project: Project = PROJECT, events: frozenset[str] = frozenset(), *, enabled: bool = True
 ) -> Endpoint:
-    """A webhook endpoint that is not stored yet."""
+    """Return a webhook endpoint that is not stored yet."""
     status: Any = "enabled" if enabled else "disabled"
     url = "https://example.org/hook"
     return Endpoint(0, new_id("whk", NOON), project.rowid, url, events, b"sealed", "tail", NOON, NOON, status)
@@ -87,9 +87,9 @@ def endpoint(
 
 @dataclass
 class Play:
-    """One conversation played through the pure functions alone, as a consumer of its events sees it.
+    """One conversation played through the pure functions only, from the view of an event consumer.
 
-    `workflow` is the one that new conversations start and that may run.
+    `workflow` is the one that new conversations start, and that may run.
     """
 
     contact: Contact = CONTACT
@@ -100,7 +100,7 @@ class Play:
     workflow: Published | None = None
 
     def __call__(self, command: Command | WorkflowCommand) -> list[EventDraft]:
-        """Carry the command out; returns its events."""
+        """Carry out a command; return its events."""
         self.now += 1_000
         wanted = None if workflow_needed(self.state, command) is None else self.workflow
         ids = (new_id("msg", self.now) for _ in count())
@@ -131,7 +131,7 @@ class Play:
 
 
 def played(*commands: Command) -> Play:
-    """A conversation that these commands have been through."""
+    """Return a conversation after these commands."""
     play = Play()
     for command in commands:
         play(command)
@@ -147,9 +147,9 @@ def found_projects(tx: Transaction) -> None:
 
 
 class InlineStore:
-    """A store without a thread, for tests in which time jumps; it fails and waits when it is told to.
+    """A store without a thread, for tests with virtual time; it can fail and wait on request.
 
-    `write_failure` and `read_failure` are raised once, before anything is done; `before_write` is awaited.
+    `write_failure` and `read_failure` are raised once, before any work; `before_write` is awaited.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -179,7 +179,7 @@ class InlineStore:
         async def carry_out() -> None:
             try:
                 answer: T | Exception = await self.write(job)
-            except Exception as error:  # noqa: BLE001  # as the writer: whoever asked for it is told
+            except Exception as error:  # noqa: BLE001  # as in the writer: the caller receives it
                 answer = error
             ended(answer)
 
@@ -188,7 +188,7 @@ class InlineStore:
             trio.lowlevel.spawn_system_task(self._carry_out)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        self.reads += not isinstance(query, InlineQuery)  # those that a real store has a thread for
+        self.reads += not isinstance(query, InlineQuery)  # reads for which a real store uses a thread
         await trio.lowlevel.checkpoint()
         if self.read_failure is not None:
             failure, self.read_failure = self.read_failure, None
@@ -203,7 +203,7 @@ class InlineStore:
         self._transactions.close()
 
     async def _carry_out(self) -> None:
-        """What was submitted, in order."""
+        """Run the submitted jobs, in order."""
         while self._submitted:
             await self._submitted[0]()
             self._submitted.popleft()
@@ -214,7 +214,7 @@ class InlineStore:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """An open store with its log and its actors, and the commits it has made known."""
+    """An open store with its log and actors, and the commits it has published."""
 
     store: Any  # of either kind
     log: EventLog
@@ -226,7 +226,7 @@ class Running:
 async def running(
     directory: Path, *, live: int = 100, ring_events: int = 1_000, clock: HandClock | None = None
 ) -> AsyncIterator[Running]:
-    """The real store in `directory`, with PROJECT and OTHER_PROJECT, and the actors over it."""
+    """Yield the real store in `directory`, with PROJECT and OTHER_PROJECT, and its actors."""
     commits: list[Commit] = []
     logs: list[EventLog] = []
 

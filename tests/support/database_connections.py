@@ -1,4 +1,4 @@
-"""Database connections that a test has opened and nobody has closed. Python says so by itself from 3.13 on, and late."""
+"""Finds database connections that a test has left open. Python itself warns only from 3.13 on, and late."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from types import FrameType
 from typing import Any
 
 _open: dict[int, str] = {}
-"""Where each connection was opened that is not closed, by its number."""
+"""The place where each open connection was opened, by its number."""
 
 
 @cache
 def _noted(kind: Any) -> Any:
-    """A connection of this kind that is known until it is closed, even if nobody has it any more."""
+    """Return a subclass of this connection type that is tracked until it is closed, even if it is no longer used."""
 
     class Noted(kind):  # type: ignore[misc]
         number: int
@@ -30,7 +30,7 @@ def _noted(kind: Any) -> Any:
 
 
 def note_connections() -> None:
-    """Know from now on of every connection that this process opens."""
+    """Track every connection that this process opens from now on."""
     numbers, connect = count(), sqlite3.connect
 
     @wraps(connect)
@@ -44,7 +44,7 @@ def note_connections() -> None:
 
 
 def _place(frame: FrameType) -> str:
-    """Where the call came from, past libraries."""
+    """Return the caller's place, past libraries."""
     while frame.f_back is not None and "site-packages" in frame.f_code.co_filename:
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
@@ -52,7 +52,7 @@ def _place(frame: FrameType) -> str:
 
 @contextmanager
 def all_closed() -> Iterator[None]:
-    """Fail if a connection is open behind the block that was not before it."""
+    """Fail if the block leaves a connection open."""
     before = set(_open)
     yield
     left = sorted(_open.pop(number) for number in set(_open) - before)

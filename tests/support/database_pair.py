@@ -1,4 +1,4 @@
-"""A primary and its standby, each at an address that can fall silent as that of a machine without power."""
+"""A primary and its standby, each at an address that can go silent as that of a machine without power does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOK_S: Final = 0.02
 
 
 class Gate:
-    """A listener that passes bytes on to a port, until it vanishes: then nothing is answered, not even a SYN."""
+    """A listener that passes bytes to a port until it vanishes; then it answers nothing, not even a SYN."""
 
     def __init__(self, upstream: int) -> None:
         self._upstream = upstream
@@ -33,7 +33,7 @@ class Gate:
         self._start(self._serve)
 
     def vanish(self) -> None:
-        """Answer nothing from now on. Connections stay, and the bytes sent on them are lost."""
+        """Stop answering. Connections stay open, and bytes sent on them are lost."""
         self._vanished.set()
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
             pass  # ends the wait for the next connection
@@ -46,7 +46,7 @@ class Gate:
             self._ends.append(waiting)
 
     def close(self) -> None:
-        """End everything."""
+        """Close all connections and end the threads."""
         self._vanished.set()
         for end in (self._listener, *self._ends):
             with suppress(OSError):
@@ -90,7 +90,7 @@ class Gate:
 
 
 class Pair:
-    """The two servers, `old` named first in the URL. Made by `database_pair`."""
+    """The two servers, `old` named first in the URL. Created by `database_pair`."""
 
     def __init__(self, old: PostgresServer, new: PostgresServer) -> None:
         self.old, self.new = old, new
@@ -99,12 +99,12 @@ class Pair:
 
     @property
     def url(self) -> str:
-        """The URL of both."""
+        """The URL with both servers."""
         hosts = ",".join(f"127.0.0.1:{gate.port}" for gate in self.gates)
         return f"postgresql://{USER}@{hosts}/{DATABASE}"
 
     def let_die(self, death: Death) -> None:
-        """Have the old primary die: killed, with its machine, or hanging while its kernel lives."""
+        """Make the old primary fail: killed, with its machine, or hanging while its kernel lives."""
         if death == "killed":
             self.old.kill()
         elif death == "gone":
@@ -113,12 +113,12 @@ class Pair:
             self._stopped = hang(self.old)
 
     def wake(self) -> None:
-        """Have a hanging server go on."""
+        """Resume a hanging server."""
         wake(self._stopped)
         self._stopped = []
 
     def catch_up(self) -> None:
-        """Return once the standby has all that was committed."""
+        """Return once the standby has all commits."""
         position = self.old.run("SELECT pg_current_wal_lsn()")[0][0]
         end = time.monotonic() + _FOLLOWS_S
         while not self.new.run(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")[0][0]:
@@ -126,24 +126,24 @@ class Pair:
             time.sleep(_LOOK_S)  # looks again: nothing announces it
 
     def promote(self) -> None:
-        """Make the primary of the standby."""
+        """Promote the standby to primary."""
         self.new.promote()
 
     def close(self) -> None:
-        """End both."""
+        """End both servers."""
         self.wake()
         for gate in self.gates:
             gate.close()
 
 
 def hang(server: PostgresServer) -> list[int]:
-    """Stop all processes of a server, whose kernel lives; returns them for `wake`."""
+    """Stop all processes of a server, whose kernel lives; return them for `wake`."""
     server.hang()
     return [int(each.name) for each in server._processes()]
 
 
 def wake(pids: list[int]) -> None:
-    """Have stopped processes go on."""
+    """Resume stopped processes."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
@@ -151,7 +151,7 @@ def wake(pids: list[int]) -> None:
 
 @contextmanager
 def database_pair() -> Iterator[Pair]:
-    """A primary with a standby that follows it, with an empty database, for the block."""
+    """Yield a primary with a standby that follows it, with an empty database."""
     old, new = PostgresServer(), PostgresServer()
     with ExitStack() as stack:
         stack.callback(new.close)

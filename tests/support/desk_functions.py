@@ -1,4 +1,4 @@
-"""Calls functions of the desk's modules in Node.js, for tests that hold them to the service's."""
+"""Calls functions of the desk's modules in Node.js, for tests that compare them with the service's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.root import ROOT
 
 
 def desk_results(module: str, function: str, calls: Sequence[Sequence[str]]) -> list[Any]:
-    """Return what an exported function of a module, such as `core/folding.js`, gives for each list of arguments."""
+    """Return the results of an exported function of a module, such as `core/folding.js`, for each list of arguments."""
     url = (ROOT / "http/deskwire/http/pages/desk" / module).as_uri()
     script = (
         f"import {{ {function} }} from '{url}';"

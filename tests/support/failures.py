@@ -1,4 +1,4 @@
-"""Ways to break: what may be raised by whatever a task is at work on, in every form."""
+"""Failures of a task's work: the exceptions that it may raise, in every form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Failures = Callable[[], Sequence[Any]]
 
 @contextmanager
 def failures_logged() -> Iterator[Failures]:
-    """What the log has of failures since the last call."""
+    """Yield a function that returns the failures logged since its last call."""
     with capture_logs(processors=[merge_contextvars]) as entries:
 
         def since() -> Sequence[Any]:
@@ -27,7 +27,7 @@ def failures_logged() -> Iterator[Failures]:
 
 
 async def cancelled() -> trio.Cancelled:
-    """A cancellation that is over: nobody is cancelled any more where it is raised."""
+    """Return a cancellation whose scope has ended, so that no scope catches it when it is raised."""
     with trio.CancelScope() as scope:
         scope.cancel()
         try:
@@ -81,4 +81,4 @@ BREAKS: Final = (
 )
 
 CANCELLATIONS: Final = (a_group_of_cancellations, a_lone_cancellation)
-"""Those that have nothing else: a nursery that ends anyway has no word about them."""
+"""Failures that consist of cancellations only: a nursery that ends anyway logs nothing about them."""

@@ -1,4 +1,4 @@
-"""The least that a tool must have judged before its verdict counts: a tool that saw nothing proves nothing."""
+"""The minimum that a tool must have judged before its verdict counts: a tool that saw nothing proves nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A count of the things that a tool judged, and the least that its verdict needs.
+    """A count of the things that a tool judged, and the minimum that its verdict needs.
 
     Args:
         things: a plural noun with a participle, such as "answers seen by the recorder".
@@ -19,12 +19,12 @@ class Floor:
     least: int
 
     def __str__(self) -> str:
-        """Return the count and the least, for the tool's report."""
+        """Return the count and the minimum, for the tool's report."""
         return f"{self.judged:,} {self.things} (at least {self.least:,})"
 
 
 def shortfalls(floors: Iterable[Floor]) -> list[str]:
-    """Return a problem for each floor that was not reached; a verdict with one is a failure."""
+    """Return a problem for each floor that was not reached; any problem is a failure."""
     return [f"judged too little: {floor}" for floor in floors if floor.judged < floor.least]
 
 

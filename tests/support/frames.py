@@ -1,4 +1,4 @@
-"""A consumer of the stream that notes each frame with the moment in which it came, for whoever judges afterwards."""
+"""A consumer of the stream that records each frame with its time of arrival, for later checks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.support.replay.websocket import websocket
 
 @dataclass(eq=False)
 class Listening:
-    """What one connection of a consumer was given.
+    """The events and the end of one connection of a consumer.
 
     Args:
-        from_s: when it was told that it has the channel.
-        events: ids of the events that came, and when.
-        code: that of the error or the end that it was told; None before.
-        over_s: when that was.
-        heard: is given each frame.
+        from_s: time at which its subscription succeeded.
+        events: ids of the events that arrived, with their times.
+        code: code of the error or close frame that it received; None before.
+        over_s: time of that error or close frame.
+        heard: called with each frame.
     """
 
     consumer: str
@@ -41,32 +41,32 @@ class Listening:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of its events, as they came."""
+        """The ids of its events, in order of arrival."""
         return [each for each, _ in self.events]
 
     def note(self) -> None:
-        """Wake whoever waits for more."""
+        """Wake the tasks that wait for more."""
         changed, self.changed = self.changed, trio.Event()
         changed.set()
 
     async def until_it_holds(self) -> None:
-        """Return when it has the channel."""
+        """Return once it has the channel."""
         await self.until(lambda: self.from_s < inf)
 
     async def until_it_has(self, told: Sequence[str]) -> None:
-        """Return when the last one of these events has come."""
+        """Return once the last of these events has arrived."""
         await self.until(lambda: self.ids[-1:] == [*told[-1:]])
 
     async def until_it_has_more(self, count: int, within_s: float = 30.0) -> None:
-        """Return when it has more than so many events."""
+        """Return once it has more than `count` events."""
         await self.until(lambda: len(self.ids) > count, within_s)
 
     async def until_it_is_over(self) -> None:
-        """Return when its connection is at its end, or it was told so."""
+        """Return once its connection has ended, or received an error."""
         await self.until(lambda: self.over_s < inf)
 
     async def until(self, condition: Callable[[], bool], within_s: float = 30.0) -> None:
-        """Return when that is so."""
+        """Return once the condition is true."""
         with trio.move_on_after(within_s):
             while not condition():
                 await self.changed.wait()
@@ -80,11 +80,11 @@ class Listening:
 async def listen(
     url: str, http: httpx.AsyncClient, stream_key: str, channel: str, listening: Listening
 ) -> None:
-    """Subscribe at one node, and note what comes until the connection ends.
+    """Subscribe at one node, and record frames until the connection ends.
 
     Args:
         url: the node's.
-        http: gives the authorization.
+        http: client for the authorization.
     """
     address = f"{url.replace('http', 'ws', 1)}/app/{stream_key}?protocol=7&client=judge&version=1"
     try:

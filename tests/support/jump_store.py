@@ -1,4 +1,4 @@
-"""The fixture of a store in which time jumps."""
+"""The fixture of a store for tests with virtual time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.streaming import JumpStore
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[JumpStore]:
-    """A store without threads."""
+    """Yield a store without threads."""
     store = JumpStore(tmp_path)
     yield store
     store.close()

@@ -1,4 +1,4 @@
-"""Buses of nodes in one process: what one sends comes to all others at once, or is lost."""
+"""Linked buses of nodes in one process: each message reaches all other nodes immediately, or is lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class LinkedBus:
-    """One node's end."""
+    """One node's end of the bus."""
 
     listening = True
 
@@ -33,7 +33,7 @@ class LinkedBus:
         self._told.append(receiver)
 
     def connect(self) -> None:
-        """Begin to listen, as a bus does that has opened its session."""
+        """Begin to listen, like a bus that has opened its session."""
         self.cut = False
         for receiver in self._told:
             receiver()

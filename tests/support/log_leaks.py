@@ -1,7 +1,7 @@
-"""Looks through what every test has made the service say for credentials; a test in whose log one is fails.
+"""Searches the service's log of every test for credentials; a test whose log has one fails.
 
-The services of tests in this process log to the captured output, without the log's redaction: it is the code that
-must not say secrets. Those in processes of their own log to files under `tmp_path`, as an operator would have it.
+Services of tests in this process log to the captured output, without the log's redaction: the code itself must not
+log secrets. Those in processes of their own log to files under `tmp_path`, with redaction as for an operator.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ SHAPES: Final = {
     "a header with a credential": re.compile(r"(?i)\b(?:bearer|basic) [\w.+/=-]{16,}"),
 }
 _WELCOME: Final = re.compile(r"^Deskwire is running at .*?Ctrl-C\.$", re.MULTILINE | re.DOTALL)
-"""What the first start prints for the operator, once (decisions 2): that is no log."""
+"""The output of the first start for the operator, once (decisions 2), which is no log."""
 
 _known: dict[str, set[str]] = {}
-"""The secrets by their first characters, as there are thousands in the end, and a log is looked through for each test."""
+"""The secrets by their first characters, because there are thousands, and every test's log is searched for them."""
 _LEAST: Final = 8
-"""Characters of a known secret; a shorter one is found by accident."""
+"""Minimum length of a known secret; a shorter one would match by accident."""
 
 
 def plant(secret: str) -> str:
-    """The secret, which no log may have from now on."""
+    """Register a secret that no log may contain from now on; return it."""
     _known.setdefault(secret[:_LEAST], set()).add(secret)
     return secret
 
 
 def leaks(text: str) -> Iterator[str]:
-    """What a log has that it must not have, without showing it."""
+    """Yield descriptions of the secrets in a log, without showing them."""
     logged = _WELCOME.sub("", text)
     yield from (kind for kind, shape in SHAPES.items() if shape.search(logged))
     beginnings = {logged[at : at + _LEAST] for at in range(len(logged))} & _known.keys()
@@ -45,7 +45,7 @@ def leaks(text: str) -> Iterator[str]:
 
 
 def plant_of(directory: Path) -> None:
-    """Plant what the services under this directory were started with."""
+    """Register the secrets of the services under this directory."""
     for path in _files(directory, "secret"):
         _plant_all([path.read_text(errors="replace").strip()])
     for path in _files(directory, "demo.json"):
@@ -53,7 +53,7 @@ def plant_of(directory: Path) -> None:
 
 
 def _secrets(demo: str) -> Iterator[str]:
-    """What a `demo.json` has of them; some tests write one of their own, with less or with nothing to read."""
+    """Yield the secrets in a `demo.json`; some tests write files with fewer of them, or unreadable ones."""
     try:
         document: Any = json.loads(demo)
     except ValueError:
@@ -67,7 +67,7 @@ def _secrets(demo: str) -> Iterator[str]:
 
 
 def logs_of(directory: Path) -> str:
-    """The logs of services that ran as processes of their own."""
+    """Return the logs of services that ran as processes of their own."""
     return "\n".join(path.read_text(errors="replace") for path in _files(directory, "*.log"))
 
 

@@ -19,7 +19,7 @@ from tests.support.postgres_nodes import rows
 from tests.support.sockets.server_process import Server
 
 SETTLE_S: Final = 7.0
-"""Each node must have been there for as long as a lease before it judges others."""
+"""The time after which nodes judge others: each must have run for the length of a lease."""
 ENVIRON: Final = {
     "DESKWIRE_SECRET": "the secret of several nodes" * 2,
     "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
@@ -38,7 +38,7 @@ class Nodes:
     stream_key: str = ""
 
     async def start(self) -> None:
-        """Start all, one after the other."""
+        """Start all nodes in turn."""
         for server in self.servers:
             server.directory.mkdir()
             await server.start()
@@ -47,22 +47,22 @@ class Nodes:
         self.stream_key = demo["streamKey"]
 
     def client(self, node: int, credential: str) -> httpx.AsyncClient:
-        """A client of one node."""
+        """Return a client of one node."""
         headers = {"Authorization": f"Bearer {credential}"}
         url = f"{self.servers[node].url}/v3"
         return httpx.AsyncClient(base_url=url, headers=headers, timeout=30, trust_env=False)
 
     def leased(self) -> list[str]:
-        """The names of the nodes whose lease nobody has ended."""
+        """Return the names of the nodes whose lease has not been ended."""
         return sorted(row[0] for row in rows(self.url, "SELECT node FROM nodes"))
 
     def lives(self) -> dict[str, int]:
-        """The incarnation of each node that has a lease."""
+        """Return the incarnation of each node that has a lease."""
         return {row[0]: row[1] for row in rows(self.url, "SELECT node, incarnation FROM nodes")}
 
     @contextmanager
     def stopped(self, node: int) -> Iterator[None]:
-        """Stop a node with SIGSTOP for the block, in which it really stands still."""
+        """Stop a node with SIGSTOP for the block, and wait until it really stands still."""
         pid = self.servers[node].pid
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -77,7 +77,7 @@ def _state(thread: Path) -> str:
     try:
         return (thread / "stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return "T"  # it has ended, and does nothing any more
+        return "T"  # it has ended, and no longer runs
 
 
 @asynccontextmanager
@@ -88,7 +88,7 @@ async def running_nodes(
     url: str | None = None,
     bug: str = "",
 ) -> AsyncIterator[Nodes]:
-    """Start nodes of these names, of one letter each, on a fresh database, or on that of the URL.
+    """Start nodes with these one-letter names, on a fresh database or on that of the URL.
 
     Args:
         bug: a planted bug that all of them have.

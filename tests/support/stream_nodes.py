@@ -1,4 +1,4 @@
-"""Several nodes over one store, in time that jumps: leases that run out, nodes that stop, a bus that is no good."""
+"""Several nodes over one store, in virtual time: leases that expire, nodes that stop, a bus that is unreliable."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ MARGIN_S = 0.5
 
 @dataclass(eq=False)
 class Leases:
-    """The leases of all nodes, as the database has them: by its own clock, which is Trio's here.
+    """The leases of all nodes in the database, by its own clock, which is Trio's here.
 
-    `given` has the end of each incarnation's lease; one that was found over is `buried`.
+    `given` has the end of each incarnation's lease; one that was found expired is `buried`.
     """
 
     given: dict[int, float] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class NodeCluster:
 
 
 class NodeStore:
-    """The store as one node reaches it: not at all while the node is stopped."""
+    """The store for one node: unreachable while the node is stopped."""
 
     def __init__(self, store: JumpStore, cluster: NodeCluster, nursery: trio.Nursery) -> None:
         self._store = store
@@ -129,7 +129,7 @@ class NodeStore:
 
 
 class PoorBus:
-    """A bus that loses, delays and doubles what is sent, as the dice say."""
+    """A bus that randomly loses, delays and duplicates messages."""
 
     def __init__(
         self, nursery: trio.Nursery, dice: Random, *, lost: float = 0.0, late_s: float = 0.0
@@ -154,7 +154,7 @@ class PoorBus:
 
 
 class BusEnd:
-    """One node's end of it."""
+    """One node's end of the bus."""
 
     def __init__(self, bus: PoorBus, cluster: NodeCluster) -> None:
         self._bus = bus
@@ -163,7 +163,7 @@ class BusEnd:
         self.listening = True
 
     def connected(self, receiver: Callable[[], None]) -> None:
-        """See `Bus.connected`; this one never is anew."""
+        """See `Bus.connected`; this one never reconnects."""
 
     def send(self, kind: str, payload: bytes) -> None:
         assert len(payload) <= 4_000
@@ -181,7 +181,7 @@ class BusEnd:
 
 @dataclass(eq=False)
 class NodeStage(Stage):
-    """A node: its hub over the store of all."""
+    """A node: its hub over the shared store."""
 
     cluster: NodeCluster = field(kw_only=True)
 
@@ -196,7 +196,7 @@ async def node_stages(
     late_s: float = 0.0,
     **settings: Any,
 ) -> list[NodeStage]:
-    """Nodes over one store, whose hubs run in the nursery; each follows all commits at once."""
+    """Return nodes over one store, whose hubs run in the nursery; each follows all commits immediately."""
     project = await store.write(found_project)
     leases, bus = Leases(), PoorBus(nursery, dice or Random(1), lost=lost, late_s=late_s)
     store.is_live = leases.is_live
@@ -222,21 +222,21 @@ async def node_stages(
 
 @asynccontextmanager
 async def nodes(store: JumpStore, names: str = "ab", **settings: Any) -> AsyncIterator[list[NodeStage]]:
-    """The stages of `node_stages`, which run until the block ends."""
+    """Yield the stages of `node_stages`, which run until the block ends."""
     async with trio.open_nursery() as nursery:
         yield await node_stages(store, nursery, names, **settings)
         nursery.cancel_scope.cancel()
 
 
 def row_of(store: JumpStore, stage: NodeStage, channel: str = CHANNEL) -> StreamConsumer:
-    """The stored row of a channel, which must have one."""
+    """Return the stored row of a channel, which must have one."""
     row = seen(store, lambda reader: reader.stream_consumer(stage.project.rowid, channel))
     assert row is not None
     return row
 
 
 async def hold_unheard(store: JumpStore, stage: NodeStage, consumer_id: str) -> None:
-    """Take the channel in a commit that succeeds, and whose outcome never arrives."""
+    """Take the channel in a commit that succeeds, but whose outcome never arrives."""
     write = store.write
 
     async def unheard(job: object) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of the realtime stream are built from: a store, a log, a hub, and a front to dial."""
+"""Builders for the tests of the realtime stream: a store, a log, a hub, and a front to dial."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.support.seeing import seen
 
 T = TypeVar("T")
 NOON: Final = 1_790_000_000_000
-"""When the tests begin, in milliseconds since the epoch."""
+"""The start time of the tests, in milliseconds since the epoch."""
 KEY: Final = b"k" * 32
 STREAM_KEY: Final = "shop-stream"
 SERVER_KEY: Final = "sk_" + "s" * 43
@@ -48,16 +48,16 @@ CHANNEL: Final = f"private-project-{PROJECT_ID}"
 
 
 def trio_ms() -> int:
-    """A wall clock that goes with Trio's, so that it jumps with it."""
+    """Return wall-clock time that follows Trio's, also if that is virtual."""
     return NOON + int(trio.current_time() * 1000)
 
 
 class JumpStore:
-    """A store without a thread, for tests in which time jumps; `publish` is given each commit's events.
+    """A store without a thread, for tests with virtual time; `publish` is called with each commit's events.
 
     Args:
-        write_takes_s, read_takes_s: what each takes of the time that jumps; a read is of the moment in which it began.
-        write_failure, read_failure: what each write and each read raises.
+        write_takes_s, read_takes_s: virtual duration of each; a read shows the state at its start.
+        write_failure, read_failure: an exception that each write or read raises.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -99,20 +99,20 @@ class JumpStore:
         return result
 
     def revoke(self, key_id: str) -> None:
-        """Revoke a server key, beside a write that takes its time."""
+        """Revoke a server key, concurrently with a slow write."""
         key = self._tx.key(key_id)
         assert key is not None
         self._tx.revoke_key(key.rowid, NOON)
 
     def remove_project(self) -> None:
-        """Remove the project of these tests, beside a read that takes its time."""
+        """Remove the project of these tests, concurrently with a slow read."""
         project = self._tx.project(PROJECT_ID)
         assert project is not None
         self._tx.remove_project(project.rowid, NOON)
 
     @property
     def tx(self) -> SqliteTransaction:
-        """The transaction itself, for what no port has."""
+        """The transaction itself, for operations that no port has."""
         return self._tx
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class JumpStore:
 
 
 def found_project(tx: Transaction) -> Project:
-    """The one project of these tests."""
+    """Return the one project of these tests, created if it is missing."""
     known = tx.project(PROJECT_ID)
     if known is not None:
         return known
@@ -146,7 +146,7 @@ class Stage:
         return Channel(self.project.rowid, CHANNEL, "project", PROJECT_ID)
 
     async def emit(self, count: int = 1, *, padding: int = 0) -> list[StoredEvent]:
-        """Commit events that carry growing numbers."""
+        """Commit events with growing numbers."""
         first, self.numbers = self.numbers, self.numbers + count
         project, at = self.project, self.clock()
 
@@ -183,7 +183,7 @@ class Stage:
 
 
 def typing(conversation_id: str = "cnv_x", user_id: str = "u1", number: int = 0) -> EphemeralEvent:
-    """A typing event about this conversation and contact."""
+    """Return a typing event of this conversation and contact."""
     return EphemeralEvent(f"evt_{number}", "agent.typing.started", 1, 1, conversation_id, user_id, b"{}")
 
 
@@ -196,18 +196,18 @@ def authorization(
     resume: str = "auto",
     typing: bool = False,
 ) -> str:
-    """The `auth` of a subscription, as the service issues it."""
+    """Return the `auth` of a subscription, as the service issues it."""
     grant = Grant(PROJECT_ID, KEY_ID, socket_id, channel, consumer_id, typing, resume)
     return f"{STREAM_KEY}:{issue(KEY, grant, now_ms=now_ms)}"
 
 
 def number(event: StoredEvent) -> int:
-    """The number an event of `Stage.emit` carries."""
+    """Return the number that an event of `Stage.emit` carries."""
     return int(orjson.loads(event.body)["data"]["n"])
 
 
 async def jump_stage(store: JumpStore, clock: Callable[[], int] = trio_ms, **settings: Any) -> Stage:
-    """A stage on a store without threads."""
+    """Return a stage on a store without threads."""
     project = await store.write(found_project)
     log = EventLog(store, seen(store, lambda r: r.last_event_position()), ring_events=100, ring_bytes=10**6)
     store.publish = log.publish
@@ -216,7 +216,7 @@ async def jump_stage(store: JumpStore, clock: Callable[[], int] = trio_ms, **set
 
 @asynccontextmanager
 async def real_stage(directory: Path, clock: Callable[[], int], **settings: Any) -> AsyncIterator[Stage]:
-    """A stage on a real store, whose positions are saved."""
+    """Yield a stage on a real store, whose positions are saved."""
     log: EventLog | None = None
 
     def publish(commit: Commit) -> None:
@@ -237,7 +237,7 @@ async def real_stage(directory: Path, clock: Callable[[], int], **settings: Any)
 
 @dataclass(eq=False)
 class Front:
-    """A running front: where it listens, and how to stop it."""
+    """A running front: its address, and a way to stop it."""
 
     port: int
     stream: RealtimeStream
@@ -248,7 +248,7 @@ class Front:
     streams: list[trio.SocketStream] = field(default_factory=list)
 
     async def dial(self, query: str = "?protocol=7&client=test", key: str = STREAM_KEY) -> Client:
-        """A websocket client that has not read anything yet."""
+        """Return a websocket client that has not read anything yet."""
         async_nursery = _nursery.get()
         ws = await connect_websocket(
             async_nursery, "127.0.0.1", self.port, f"/app/{key}{query}", use_ssl=False
@@ -257,13 +257,13 @@ class Front:
         return self.clients[-1]
 
     async def connect(self) -> Client:
-        """A websocket client that knows its socket id."""
+        """Return a websocket client that knows its socket id."""
         client = await self.dial()
         await client.expect("pusher:connection_established")
         return client
 
     async def raw(self) -> trio.SocketStream:
-        """A TCP connection."""
+        """Return a TCP connection."""
         stream = await trio.open_tcp_stream("127.0.0.1", self.port)
         self.streams.append(stream)
         return stream
@@ -281,20 +281,20 @@ _nursery: trio.lowlevel.RunVar[trio.Nursery] = trio.lowlevel.RunVar("clients")
 
 @dataclass(eq=False)
 class Client:
-    """A Pusher client of a few lines, on trio-websocket."""
+    """A minimal Pusher client on trio-websocket."""
 
     ws: WebSocketConnection
     socket_id: str = ""
 
     async def receive(self) -> dict[str, Any]:
-        """The next message, with its `data` parsed when it is a text."""
+        """Return the next message, with its `data` parsed if it is a text."""
         message: dict[str, Any] = orjson.loads(await self.ws.get_message())
         if isinstance(message["data"], str):
             message["data"] = orjson.loads(message["data"])
         return message
 
     async def expect(self, name: str) -> Any:
-        """The data of the next message, which must be of this name."""
+        """Return the data of the next message, which must have this name."""
         message = await self.receive()
         assert message["event"] == name, message
         if name == "pusher:connection_established":
@@ -308,30 +308,30 @@ class Client:
         return authorization(self.socket_id, now_ms, consumer_id=consumer_id, resume=resume, typing=typing)
 
     async def subscribe(self, consumer_id: str, *, resume: str = "auto", now_ms: int = NOON) -> Any:
-        """Subscribe to the project's channel; the data of the answer."""
+        """Subscribe to the project's channel; return the data of the answer."""
         auth = self.auth(consumer_id, resume=resume, now_ms=now_ms)
         await self.say("pusher:subscribe", {"channel": CHANNEL, "auth": auth})
         return await self.expect("pusher_internal:subscription_succeeded")
 
     async def numbers(self, count: int) -> list[int]:
-        """The numbers in the next events."""
+        """Return the numbers in the next events."""
         return [(await self.expect("contact.updated"))["data"]["n"] for _ in range(count)]
 
     async def closed(self) -> int:
-        """The close code, once the server has closed."""
+        """Return the close code, once the server has closed."""
         with pytest.raises(ConnectionClosed) as closed:
             await self.hear_out()
         assert closed.value.reason is not None
         return int(closed.value.reason.code)
 
     async def hear_out(self) -> None:
-        """Read until something is raised."""
+        """Read until an exception is raised."""
         while True:
             await self.ws.get_message()
 
     async def cut(self) -> None:
-        """End the TCP connection without a word."""
-        await trio.aclose_forcefully(self.ws._stream)  # no public way to be rude
+        """End the TCP connection without a close frame."""
+        await trio.aclose_forcefully(self.ws._stream)  # trio-websocket has no public method for this
 
 
 @asynccontextmanager
@@ -344,7 +344,7 @@ async def real_front(
     head_s: float = 10.0,
     **settings: Any,
 ) -> AsyncIterator[Front]:
-    """A front on a port of its own, with clients' tasks in a nursery that ends with it."""
+    """Run a front on a port of its own, with clients' tasks in a nursery that ends with it."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,), **settings)
     front = Front(listeners[0].socket.getsockname()[1], stream, tls=tls)
@@ -384,7 +384,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 
 async def small_app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Send) -> None:
-    """An ASGI application: `/big` answers 64 MiB, `/never` not at all, everything else its path."""
+    """Serve `/big` with 64 MiB, never answer `/never`, and answer all other paths with the path."""
     if scope["type"] == "lifespan":
         while (await receive())["type"] != "lifespan.shutdown":
             await send({"type": "lifespan.startup.complete"})
@@ -400,7 +400,7 @@ async def small_app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Sen
 
 
 async def next_batch(held: Subscription) -> SubscriptionBatch:
-    """What a subscription has next, once there is something, its position has moved, or it is over."""
+    """Return a subscription's next batch, once it has events, its position has moved, or it has ended."""
     while True:
         before = held._cursor
         batch = held.recent() or await held.stored()
@@ -410,7 +410,7 @@ async def next_batch(held: Subscription) -> SubscriptionBatch:
 
 
 async def serve_one(stream: RealtimeStream, transport: trio.abc.Stream) -> None:
-    """Serve one connection, and write to it, until it is over."""
+    """Serve one connection, and write to it, until it ends."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stream.run)
         await stream.handle(transport)

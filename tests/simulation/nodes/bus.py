@@ -1,4 +1,4 @@
-"""The bus between nodes as it may be at its worst: messages are lost, late, and come twice."""
+"""The bus between nodes at its worst: messages are lost, late, and duplicated."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _LATE_S: Final = 3.0
 
 
 class Wires:
-    """What all nodes' buses go through.
+    """The medium that connects the buses of all nodes.
 
     Args:
-        later: begins something that goes on by itself.
-        lost: the share of messages that never come.
+        later: starts a background task.
+        lost: the share of messages that never arrive.
     """
 
     def __init__(self, dice: random.Random, later: Callable[..., None], lost: float) -> None:
@@ -26,17 +26,17 @@ class Wires:
         self._buses: list[NodeBus] = []
 
     def bus(self, gate: Callable[[], Awaitable[None]]) -> NodeBus:
-        """A further node's; `gate` waits while it is stopped."""
+        """Return the bus of another node; `gate` waits while it is stopped."""
         bus = NodeBus(self, gate)
         self._buses.append(bus)
         return bus
 
     def leave(self, bus: NodeBus) -> None:
-        """Take away the bus of a process that has ended."""
+        """Remove the bus of a process that has ended."""
         self._buses.remove(bus)
 
     def carry(self, sender: NodeBus, kind: str, payload: bytes) -> None:
-        """Bring a message to the others, if at all."""
+        """Deliver a message to the other nodes, if at all."""
         for bus in self._buses:
             while bus is not sender and self._dice.random() >= self._lost:
                 late_s = self._dice.random() ** 4 * _LATE_S
@@ -52,7 +52,7 @@ class Wires:
 
 
 class NodeBus:
-    """One node's end."""
+    """One node's end of the bus."""
 
     listening = True
 
@@ -62,7 +62,7 @@ class NodeBus:
         self._receivers: dict[str, list[Callable[[bytes], None]]] = {}
 
     def connected(self, receiver: Callable[[], None]) -> None:
-        """See `Bus.connected`: they come from the begin on."""
+        """See `Bus.connected`: it is connected from the start."""
         receiver()
 
     def send(self, kind: str, payload: bytes) -> None:
@@ -75,6 +75,6 @@ class NodeBus:
         self._receivers.setdefault(kind, []).append(receiver)
 
     def take(self, kind: str, payload: bytes) -> None:
-        """Give a message to whoever wants it."""
+        """Pass a message to its receivers."""
         for receiver in self._receivers.get(kind, ()):
             receiver(payload)

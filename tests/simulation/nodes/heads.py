@@ -1,4 +1,4 @@
-"""The heads of projects and what stands behind them, on the one file: queries that a store of many nodes answers."""
+"""The heads of projects and the log after a position, on the one file: queries that a store of many nodes answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NodesReader(SqliteReader):
         super().__init__(connection)
         self._head = head
         self.hidden: set[int] = set()
-        """Positions that are given, and not visible yet; there is none but of a bug that is planted."""
+        """Positions that are assigned and not visible yet; only a planted bug adds one."""
 
     def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
         """See `HeadReader.heads`."""

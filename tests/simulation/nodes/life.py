@@ -30,7 +30,7 @@ class Verdict:
     floors: Sequence[Floor]
 
 
-# What can happen
+# Faults
 
 
 async def _kill(world: NodesWorld) -> None:
@@ -39,19 +39,19 @@ async def _kill(world: NodesWorld) -> None:
 
 
 async def _pause(world: NodesWorld) -> None:
-    """Shorter and longer than a lease."""
+    """Pause a node for less or more than a lease."""
     if world.up:
         await world.dice.choice(world.up).pause(world.dice.choice((0.5, 3.0, 12.0, 40.0)))
 
 
 async def _cut(world: NodesWorld) -> None:
-    """Every session ends."""
+    """End every session."""
     world.database.end_all()
     await trio.lowlevel.checkpoint()
 
 
 async def _cut_off(world: NodesWorld) -> None:
-    """One node does not reach the database for a while."""
+    """Cut one node off from the database for a while."""
     if world.up:
         way = world.dice.choice(world.up).way
         way.cut = True
@@ -60,7 +60,7 @@ async def _cut_off(world: NodesWorld) -> None:
 
 
 async def _shake(world: NodesWorld) -> None:
-    """Connections end at any phase, for a while."""
+    """Let connections end at any phase, for a while."""
     for node in world.up:
         node.way.cuts = 0.2
     await trio.sleep(world.dice.random() * 10)  # virtual time: the mock clock jumps
@@ -69,7 +69,7 @@ async def _shake(world: NodesWorld) -> None:
 
 
 async def _restart(world: NodesWorld) -> None:
-    """The database is away."""
+    """Take the database away for a while."""
     world.database.away = True
     world.database.end_all()
     await trio.sleep(world.dice.random() * 6)  # virtual time: the mock clock jumps
@@ -77,7 +77,7 @@ async def _restart(world: NodesWorld) -> None:
 
 
 async def _rush(world: NodesWorld) -> None:
-    """Many clients at once."""
+    """Run many clients concurrently."""
     for _ in range(world.dice.randrange(5, 30)):
         world.later(world.client.do_something)
     await trio.lowlevel.checkpoint()
@@ -89,7 +89,7 @@ FAULTS: Final[Sequence[Callable[[NodesWorld], Awaitable[None]]]] = (
 
 
 def simulate(seed: int, directory: Path, *, to_the_end: bool = True) -> Verdict:
-    """One life, the same for the same seed; it may end `to_the_end` or with the first problem."""
+    """Run one life, the same for the same seed; it stops at the first problem unless it goes `to_the_end`."""
     dice = random.Random(seed)
     worlds: list[NodesWorld] = []
 
@@ -128,7 +128,7 @@ async def _live(world: NodesWorld) -> None:
             await trio.sleep(dice.random() ** 2 * 12)  # virtual time: the mock clock jumps
             fault = dice.choice(FAULTS)
             world.judge.note(fault.__name__)
-            world.mail.ended()  # what was under way comes again
+            world.mail.ended()  # attempts in progress are repeated
             await fault(world)
             world.mail.ended()
             world.check()

@@ -1,4 +1,4 @@
-"""One node of several: its parts as the program puts them together where the store is shared."""
+"""One node of several: its parts as the program assembles them for a shared store."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ RUNNING: Final[ContextVar[Node]] = ContextVar("running")
 
 
 async def open_or_stopped() -> None:
-    """Wait while the node of this task is stopped; what it began to send meanwhile it never did.
+    """Wait while the node of this task is stopped; anything it began to send in that time is dropped.
 
-    Raises OSError then: a task that runs while its process is stopped is none, and what it looked at before is old.
+    Raises OSError then: a task can't run while its process is stopped, and the state it read before is outdated.
     """
     node = RUNNING.get(None)
     if node is not None and node.way.stopped:
@@ -54,7 +54,7 @@ async def open_or_stopped() -> None:
 
 
 class _Current:
-    """The services of the process that one node is at present."""
+    """The services of one node's current process."""
 
     def __init__(self) -> None:
         self.services: Any = SimpleNamespace(limits=parts.limits(Config()))
@@ -85,7 +85,7 @@ class Node(Server):
 
     @property
     def way(self) -> Way:
-        """Its way to the database."""
+        """The node's connection to the database."""
         return cast(Way, self.disk)
 
     def _make_log(self) -> EventLog:
@@ -152,7 +152,7 @@ class Node(Server):
         actors.start_soon(self._read_along)
 
     async def _read_along(self) -> None:
-        """Read the project's events as everybody does who follows it, and tell the judge."""
+        """Follow the project's events as any subscriber does, and report them to the judge."""
         project, world = self._world.project.rowid, cast("NodesWorld", self._world)
         while True:
             try:
@@ -171,7 +171,7 @@ class Node(Server):
             cursor = self.cursor = chunk.upto
 
     async def run(self, task_status: trio.TaskStatus[None]) -> None:
-        """See `Server.run`; all that it starts knows whose it is."""
+        """See `Server.run`; the tasks it starts know their node."""
         RUNNING.set(self)
         await super().run(task_status)
 
@@ -187,7 +187,7 @@ class Node(Server):
         await super()._answer(asked, *request)
 
     async def kill(self) -> None:
-        """End the process at once."""
+        """End the process immediately."""
         self.up = False
         cast("NodesWorld", self._world).wires.leave(self.bus)
         for way in (self.way, self.beat):
@@ -199,7 +199,7 @@ class Node(Server):
         await self._end()
 
     async def pause(self, seconds: float) -> None:
-        """Stop the process for a while, wherever it is."""
+        """Stop the process for a while, at any point."""
         for way in (self.way, self.beat):
             way.stop()
             self._world.later(way.expire)

@@ -1,4 +1,4 @@
-"""Whether whoever reads along on a node has each event once and in the order of the commits, wherever they were made."""
+"""Checks that a reader on any node gets each event once and in commit order, wherever it was committed."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from deskwire.engine.ports import Commit
 
 
 class Order:
-    """Hears of commits, and of what is read; `wrong` is told what is broken."""
+    """Receives commits and reads; `wrong` is called with each broken rule."""
 
     def __init__(self, wrong: Callable[[str], None]) -> None:
         self.reads = 0
-        """Events that were read, on all nodes."""
+        """The number of events read, on all nodes."""
         self._wrong = wrong
         self._positions: list[int] = []
         self._erased: set[int] = set()
         self._of: dict[int, set[int]] = defaultdict(set)
 
     def committed(self, commit: Commit) -> None:
-        """Events are there, and others not any more. What agents alone are told of is nobody's here."""
+        """Add a commit's events and drop those it erased; events for agents only do not count here."""
         for event in commit.events:
             if event.internal:
                 continue
@@ -33,7 +33,7 @@ class Order:
             self._erased |= self._of[conversation]
 
     def read(self, node: str, after: int, chunk: Chunk) -> None:
-        """A reader on a node was given all that lies behind `after` up to the chunk's end."""
+        """Judge a chunk, which must have all events after `after` up to its end."""
         got = [event.position for event in chunk.events]
         self.reads += len(got)
         if got != sorted(set(got)) or (got and got[0] <= after):
@@ -44,7 +44,7 @@ class Order:
             self._wrong(f"{node} reads from {after} to {chunk.upto} without {skipped}")
 
     def settled(self, node: str, cursor: int) -> None:
-        """A reader has had time enough."""
+        """Check that a reader that had enough time has read everything."""
         if left := list(self._between(cursor, 1 << 62)):
             self._wrong(f"{node} has never read {left}")
 

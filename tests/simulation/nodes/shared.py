@@ -1,9 +1,9 @@
-"""One database for several nodes, as PostgreSQL is one: a model of what it does to those who share it.
+"""A model of PostgreSQL as the one database of several nodes, with its effects on them.
 
-Below it is one SQLite file and one connection, so a transaction is a moment; what takes time is around it. Rows and heads
-are locked by their sessions, in the order of a real batch; who waits too long is rolled back. A session can be cut at any
-phase, also just before or just behind its commit, and whose node is stopped in the middle of a transaction keeps its
-locks until the server ends it. Nobody but the server knows which commits are there.
+It runs on one SQLite file and one connection, so a transaction takes no time; the delays are around it. Rows and heads
+are locked by their sessions, in the order of a real batch; a session that waits too long is rolled back. A session can
+be cut at any phase, also just before or after its commit. If its node is stopped within a transaction, the session
+keeps its locks until the server ends it. Only the server knows which commits succeeded.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ HEAD: Final = ("head", _PROJECT)
 """The project's head, which is locked last."""
 LOCK_TIMEOUT_S: Final = 8.0
 IDLE_S: Final = 2.0
-"""So long a session may be idle in a transaction."""
+"""The limit for a session that is idle in a transaction."""
 WATCHDOG_S: Final = 10.0
-"""So long one may be in the middle of a pipeline."""
+"""The limit for a session within a pipeline."""
 
 
 class Broken(Exception):
@@ -48,7 +48,7 @@ class Broken(Exception):
 
 @dataclass(eq=False)
 class Job:
-    """What somebody asked a node to write, and what came of it."""
+    """A write that a node was asked for, and its outcome."""
 
     run: Callable[[Transaction], Any]
     brief: bool
@@ -57,7 +57,7 @@ class Job:
 
 
 class _Rows(SqliteTransaction):
-    """A transaction that notes which rows it locks."""
+    """A transaction that records which rows it locks."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
@@ -72,7 +72,7 @@ class _Rows(SqliteTransaction):
         super().erase_conversation_rows(rowid)
 
     def erase_events(self, conversation: int) -> None:
-        """Have the erasure stand in the log as well, so that every follower meets it (ADR 60)."""
+        """Record the erasure in the log as well, so that every follower sees it (ADR 60)."""
         super().erase_events(conversation)
         self._event_position += 1
         self.conn.execute(
@@ -81,14 +81,14 @@ class _Rows(SqliteTransaction):
         )
 
     def head(self, project: int) -> ProjectHead:
-        """The project's head as this transaction leaves it."""
+        """Return the project's head after this transaction."""
         return ProjectHead(project, self._event_position, self._delivery_position)
 
     def begin_anew(self, head: ProjectHead) -> None:
-        """Go by what is stored: after a rollback nothing else is so.
+        """Reload the state from the database, because a rollback has made it invalid.
 
         Args:
-            head: the project's as the last commit left it; a position whose row is erased is not given again.
+            head: the project's head after the last commit; a position whose row is erased is not assigned again.
         """
         self.forget()
         self.start_events()
@@ -113,24 +113,24 @@ class Session:
 
 
 class Locks:
-    """Locks with owners; who comes first has it first."""
+    """Locks with owners, taken in order of arrival."""
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, int], Session] = {}
         self._freed = trio.Event()
 
     def free(self, name: tuple[str, int], session: Session) -> bool:
-        """Whether nobody else has it."""
+        """Return whether no other session has it."""
         return self._owners.get(name, session) is session
 
     def take(self, names: Iterable[tuple[str, int]], session: Session) -> None:
-        """Take what is free."""
+        """Take these free locks."""
         for name in names:
             self._owners[name] = session
             session.locks.add(name)
 
     async def wait(self, names: Sequence[tuple[str, int]], session: Session) -> None:
-        """Take all, one after the other. Raises Broken if that takes too long, or the session is ended."""
+        """Take all locks in turn. Raises Broken if that takes too long, or the session is ended."""
         with trio.move_on_after(LOCK_TIMEOUT_S):
             for name in sorted(names):
                 while not self.free(name, session):
@@ -142,7 +142,7 @@ class Locks:
         raise Broken
 
     def release(self, session: Session) -> None:
-        """Give back all of a session's."""
+        """Release all locks of a session."""
         for name in session.locks:
             del self._owners[name]
         session.locks.clear()
@@ -154,7 +154,7 @@ class Database:
     """The server.
 
     Args:
-        committed: called in the moment of each commit, before anybody else knows of it.
+        committed: called at the moment of each commit, before any other code learns about it.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Database:
         self.sessions: list[Session] = []
         self._committed = committed
         self._connection = connect_writer(path)
-        self._connection.execute("PRAGMA synchronous = OFF")  # this machine does not lose its power
+        self._connection.execute("PRAGMA synchronous = OFF")  # power losses are simulated, not real
         looking = connect_reader(path)
         for connection in (self._connection, looking):
             _give_clock(connection)
@@ -184,14 +184,14 @@ class Database:
         self.index.close()
 
     def at_once(self, job: Callable[[Transaction], Any]) -> Any:
-        """Write before anything runs."""
+        """Run a write immediately, before any node runs."""
         (done,) = self._run([Job(job, True, lambda _: None)])
         self._connection.execute("COMMIT")
         self._taken()
         return done.outcome
 
     def read(self, query: Callable[[Reader], Any]) -> Any:
-        """Look, at one moment."""
+        """Run a query at one moment."""
         if self.away:
             raise Broken
         return query(self._reader)
@@ -199,7 +199,7 @@ class Database:
     # Transactions
 
     def session(self) -> Session:
-        """A new connection. Raises Broken if the server is away."""
+        """Return a new connection. Raises Broken if the server is away."""
         if self.away:
             raise Broken
         session = Session()
@@ -207,7 +207,7 @@ class Database:
         return session
 
     def end(self, session: Session) -> None:
-        """End a session; what it has not committed is rolled back."""
+        """End a session and roll back its transaction."""
         session.dead = True
         if session in self.sessions:
             self.sessions.remove(session)
@@ -219,14 +219,14 @@ class Database:
             self.end(session)
 
     def locked_by(self, job: Job) -> set[tuple[str, int]]:
-        """The rows that a job would lock now, whatever else it does; nothing is stored."""
+        """Return the rows that a job would lock if it ran now; nothing is stored."""
         self._connection.execute("BEGIN IMMEDIATE")
         self._tx.begin_anew(self.head)
         try:
             job.outcome = job.run(self._tx)
         except sqlite3.OperationalError:
             raise
-        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+        except Exception as error:  # noqa: BLE001  # the job's own error: its caller receives it
             job.outcome = error
         locked = {("conversation", rowid) for rowid in self._tx.locked}
         if self._tx.head(_PROJECT) != self.head:
@@ -236,7 +236,7 @@ class Database:
         return locked
 
     def commit(self, session: Session, jobs: Sequence[Job], lane: str, number: int) -> Commit:
-        """Run jobs on what is there now, and commit. Raises Broken if the session was ended."""
+        """Run jobs on the current data, and commit. Raises Broken if the session was ended."""
         if session.dead or self.away:
             raise Broken
         self._run(jobs)
@@ -248,15 +248,15 @@ class Database:
         return commit
 
     def hide(self, position: int) -> None:
-        """Have an event not be visible yet, as if its transaction were behind a later one: a bug to plant."""
+        """Hide an event, as if its transaction were visible later than a following one: a bug to plant."""
         self._reader.hidden.add(position)
 
     def show(self, position: int) -> None:
-        """Have it be visible."""
+        """Make the event visible."""
         self._reader.hidden.discard(position)
 
     def _run(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Run jobs in one transaction; one that fails leaves nothing behind."""
+        """Run jobs in one transaction; a failed job leaves no changes."""
         left = list(jobs)
         while True:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -273,7 +273,7 @@ class Database:
             job.outcome = job.run(self._tx)
         except sqlite3.OperationalError:
             raise
-        except Exception as error:  # noqa: BLE001  # the job's own; whoever asked for it is told
+        except Exception as error:  # noqa: BLE001  # the job's own error: its caller receives it
             job.outcome = error
             return self._connection.total_changes != changes
         return False
@@ -299,12 +299,12 @@ class Database:
 
 
 def server_ms() -> int:
-    """The server's own clock, which is not that of any node."""
+    """Return the server's own time, which differs from that of every node."""
     return NOON + 400 + round(trio.current_time() * 1000)
 
 
 def _give_clock(connection: sqlite3.Connection) -> None:
-    """Let leases run by the server's clock."""
+    """Make leases use the server's clock."""
     for name in ("lease_now", "clock_ms"):
         connection.create_function(name, 0, server_ms)
     connection.create_function("lease_end", 1, lambda ms: server_ms() + ms)
@@ -312,5 +312,5 @@ def _give_clock(connection: sqlite3.Connection) -> None:
 
 
 def unavailable() -> Unavailable:
-    """The refusal of a node that does not reach the database."""
+    """Return the error of a node that can't reach the database."""
     return Unavailable("The database can't be reached.", code="storage_failed")

@@ -1,4 +1,4 @@
-"""Several nodes on one database under a seeded schedule of everything that can go wrong, and bugs that it has to find (ADR 31)."""
+"""Several nodes on one database under a seeded schedule of faults, and planted bugs that it has to find (ADR 31)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIVES: Final = 30
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
-def test_whatever_happens_every_promise_is_kept(tmp_path: Path, seed: int) -> None:
+def test_a_life_with_random_faults_keeps_every_promise(tmp_path: Path, seed: int) -> None:
     verdict = simulate(seed, tmp_path)
     if verdict.problems:
         print(*(f"{at} {text}" for at, text in verdict.trace), sep="\n")
@@ -28,7 +28,7 @@ def test_whatever_happens_every_promise_is_kept(tmp_path: Path, seed: int) -> No
     assert shortfalls(verdict.floors) == [], f"seed {seed}"
 
 
-def test_a_seed_is_the_same_life_each_time(tmp_path: Path) -> None:
+def test_a_seed_gives_the_same_life_each_time(tmp_path: Path) -> None:
     lives = []
     for name in ("one", "other"):
         (directory := tmp_path / name).mkdir()

@@ -1,4 +1,4 @@
-"""A node's way to the shared database: its writer with batches of three round trips, its looks, and all that can cut them."""
+"""A node's connection to the shared database: batches of three round trips, reads, and faults that cut them."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ T = TypeVar("T")
 _HOP_S: Final = 0.01
 _BATCH: Final = 16
 _PATIENCE_S: Final = 10.0
-"""How long a node tries to reach the database for one batch."""
+"""The time limit for a node to reach the database for one batch."""
 _AGAIN_S: Final = 0.05
 
 
 class Way:
-    """`ports.Store` as one node has it.
+    """`ports.Store` for one node.
 
     Args:
-        published: called with each of this node's commits that it hears the end of, before its jobs are answered.
+        published: called with each commit of this node whose outcome it learns, before its jobs are answered.
     """
 
     def __init__(self, database: Database, name: str, published: Callable[[Commit], None]) -> None:
         self.commits = CommitCounters()
         self.cut = False
         self.cuts = 0.0
-        """How likely each round trip ends the connection."""
+        """The probability that a round trip ends the connection."""
         self._database = database
         self._name = name
         self._published = published
@@ -66,10 +66,10 @@ class Way:
     scrub_delay = 0.0
 
     def room(self) -> DiskSpace:
-        """The room that the database takes, which is nobody's concern here."""
+        """Return the database's disk usage, which is not simulated."""
         return DiskSpace(0, 0, 0)
 
-    # What can happen to it
+    # Faults
 
     @property
     def stopped(self) -> bool:
@@ -77,17 +77,17 @@ class Way:
         return self._running is not None
 
     def stop(self) -> None:
-        """Stop the process wherever it is; what it holds it keeps, until the server ends the session."""
+        """Stop the process at any point; its session keeps its locks until the server ends it."""
         self._running = trio.Event()
 
     def go_on(self) -> None:
-        """Let the process go on."""
+        """Resume the process."""
         if self._running is not None:
             self._running.set()
             self._running = None
 
     async def expire(self) -> None:
-        """Have the server end the transaction of a node that is stopped, as it does after its time-outs."""
+        """Let the server end the transaction of a stopped node after one of its timeouts."""
         session = self._session
         if session is None:
             return
@@ -97,13 +97,13 @@ class Way:
             self._database.end(session)
 
     def kill(self) -> None:
-        """End the process: what it holds is free at once, and it says nothing more."""
+        """End the process: its locks are released immediately, and it stops sending."""
         self._over = True
         if self._session is not None:
             self._database.end(self._session)
 
     def let_go(self) -> None:
-        """Answer what the killed process will never have: whoever waits within a shield would wait for ever."""
+        """Fail the killed process's pending jobs, so that tasks that wait for them within a shield can end."""
         jobs, self._jobs = self._jobs, deque()
         for job in jobs:
             job.ended(Unavailable("The process was killed.", code="shutting_down"))
@@ -145,7 +145,7 @@ class Way:
         self._wakeup.set()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit what is written until cancelled."""
+        """Commit writes until cancelled."""
         task_status.started()
         while True:
             await self._wakeup.wait()
@@ -157,12 +157,12 @@ class Way:
                 batch.append(self._jobs.popleft())
             try:
                 await self._settle(batch)
-            except BaseException:  # cancelled or broken: the jobs go back, and the exception goes on
-                self._jobs.extendleft(reversed(batch))  # the end of the process answers them
+            except BaseException:  # cancelled or broken: requeue the jobs and re-raise
+                self._jobs.extendleft(reversed(batch))  # they are answered when the process ends
                 raise
 
     async def _settle(self, batch: list[Job]) -> None:
-        """Have a batch committed, or refused; jobs whose rows others have come again later."""
+        """Have a batch committed, or refused; jobs whose rows are locked by others are retried later."""
         end, skipped = trio.current_time() + _PATIENCE_S, 0
         while batch:
             try:
@@ -181,7 +181,7 @@ class Way:
                 job.ended(job.outcome)
 
     async def _attempt(self, batch: list[Job], *, wait: bool) -> list[Job]:
-        """Commit those jobs of a batch whose rows nobody else has; with `wait`, wait for those of the first one."""
+        """Commit the jobs of a batch whose rows are not locked; with `wait`, wait for those of the first job."""
         session = self._session = self._database.session()
         locks = self._database.locks
         try:
@@ -218,7 +218,7 @@ class Way:
         return chosen
 
     async def _stored(self, number: int) -> bool:
-        """Whether a commit without an answer is there: a write of this lane tells. Raises Broken if nobody can say."""
+        """Return whether a commit without an answer succeeded, by the lane's number. Raises Broken if it stays unknown."""
         end = trio.current_time() + _PATIENCE_S
         while trio.current_time() < end:
             try:
@@ -230,7 +230,7 @@ class Way:
         raise Broken
 
     async def _hop(self) -> None:
-        """Half a round trip. Raises Broken if the connection ends meanwhile."""
+        """Wait for half a round trip. Raises Broken if the connection ends during that time."""
         await self.gate()
         await trio.sleep(self._database.dice.random() * _HOP_S)  # virtual time: the mock clock jumps
         await self.gate()

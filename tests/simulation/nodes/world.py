@@ -1,4 +1,4 @@
-"""Several nodes on one database, with the clients and receivers of a life of one process; consumers there are none."""
+"""Several nodes on one database, with the clients and receivers of a one-process life, but no consumers."""
 
 from __future__ import annotations
 
@@ -25,34 +25,32 @@ from tests.support.streaming import trio_ms
 
 _DELIVERY: Final = re.compile(rb"(?i)service-delivery-id: (\S+)")
 _KNOWN_MS: Final = 3_000
-"""A look at the lease that went before the record may lead to an attempt as long after it."""
+"""An attempt may follow the delivery's record by this much, because its lease was checked before that."""
 
 
 class NodesWorld(World):
-    """What there is; `start` brings all nodes up."""
+    """The parts of a life with several nodes; `start` starts all of them."""
 
     def __init__(self, directory: Path, dice: random.Random, nursery: trio.Nursery) -> None:
         self.nodes: list[Node] = []
         self._lives: set[int] = set()
         super().__init__(directory, dice, nursery)
-        self.client.redacts = False  # the modelled log has no notes of what was rewritten
-        self.client.merges = False  # nor has it a way to hold contacts
+        self.client.redacts = False  # the modelled log does not record rewritten events
+        self.client.merges = False  # nor can it hold contacts
         for receiver in self.internet.receivers:
-            receiver.delays = (
-                ""  # deliveries that wait for it outlive the last fault by more than the rest of a life
-            )
+            receiver.delays = ""  # delayed deliveries would outlast the end of the life
         self.database = Database(self._path, dice, self.committed)
         self.wires = Wires(dice, self.later, dice.choice((0.0, 0.3, 1.0)))
         self.order = Order(self.judge.wrong)
         self.internet.gate = open_or_stopped
 
     def committed(self, commit: Commit, connection: sqlite3.Connection) -> None:
-        """A commit is on the disk; nobody else knows of it yet."""
+        """Pass a commit to the judges before any other code learns about it."""
         super().committed(commit, connection)
         self.order.committed(commit)
         lives = {life for (life,) in connection.execute("SELECT incarnation FROM nodes")}
         if self._lives - lives:
-            self.mail.ended()  # what it had under way comes again
+            self.mail.ended()  # attempts of an ended node are repeated
         self._lives = lives
 
     def _posting(self, receiver: Receiver, link: Link, data: bytes) -> None:
@@ -61,7 +59,7 @@ class NodesWorld(World):
         super()._posting(receiver, link, data)
 
     def _check_not_recorded(self, data: bytes) -> None:
-        """A delivery that was recorded as delivered for some time is sent by nobody any more."""
+        """Report a delivery that is sent again some time after it was recorded as delivered."""
         (found,) = _DELIVERY.findall(data) or [b""]
         with closing(connect_reader(self._path)) as connection:
             row = connection.execute(
@@ -74,17 +72,17 @@ class NodesWorld(World):
 
     @property
     def server(self) -> Node | None:
-        """The node that whoever asks next gets to; None if none is up."""
+        """The node that the next caller reaches; None if none is up."""
         up = self.up
         return self.dice.choice(up) if up else None
 
     @server.setter
     def server(self, _: object) -> None:
-        pass  # of the world with one process
+        pass  # used only by the world with one process
 
     @property
     def up(self) -> Sequence[Node]:
-        """The nodes that are up, as a balancer knows; one that is stopped just now may be among them."""
+        """The nodes that are up for a load balancer; one that is paused may be among them."""
         return [node for node in self.nodes if node.up]
 
     async def start(self) -> None:
@@ -108,14 +106,14 @@ class NodesWorld(World):
         await self._begin(node.number)
 
     def audit(self, *, recover: bool = False, settled: bool = False) -> None:
-        """Look into the database."""
+        """Check the database."""
         with closing(connect_reader(self._path)) as connection:
             self.ledger.audit(connection, settled=settled)
             self.mail.audit(connection, settled=settled)
             self.held.audit(connection, settled=settled)
 
     def check(self) -> None:
-        """Look whether anything is too big."""
+        """Check that no size exceeds its bound."""
         for node in self.up:
             for finding in node.over_bounds():
                 self.judge.wrong(finding)

@@ -1,4 +1,4 @@
-"""An agent at the desk, who holds messages for a while, takes some back, and sends some before their time."""
+"""An agent at the desk, who holds messages for a while, withdraws some, and sends some early."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _ID: Final = "usr_01M3250V00AAAAAAAAAAAAAAAA"  # the same in every process that 
 _YEAR_S: Final = 366 * 86_400
 _HOLDS_S: Final = (1, 5, 20, 60)
 _NEWEST: Final = 6
-"""Among this number of newest messages the agent changes its mind."""
+"""The number of newest messages that the agent may withdraw or send."""
 
 
 def found_agent(tx: Transaction, organisation: int) -> None:
-    """Make the user that the agent is signed in as, a member of the organisation."""
+    """Create the agent's user as a member of the organisation."""
     user = tx.insert_user(_ID, "agent@shop.test", "Agent", None, NOON)
     tx.insert_membership(organisation, user.rowid, "agent", NOON)
 
 
 class Agent:
-    """The agent's page: its calls go wrong as those of a client do, and are not repeated."""
+    """The agent's page: its calls fail as a client's do, and are not repeated."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -43,7 +43,7 @@ class Agent:
         self._headers = {"Authorization": f"Bearer {token}", "project": PROJECT_ID}
 
     async def do_something(self) -> None:
-        """Hold a message, or decide about one of the newest; now and then twice at once."""
+        """Hold a message, or withdraw or send one of the newest; sometimes two calls run at the same time."""
         dice = self._dice
         if not self._world.client.conversations:
             return

@@ -1,4 +1,4 @@
-"""A backend that calls the API: what it wants, how its calls go wrong, and how it calls again."""
+"""A backend that calls the API: its operations, the failures of its calls, and its retries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 PATIENCE_S: Final = 30.0
-"""A client that waits longer for an answer gives its connection up."""
+"""The timeout after which a client closes its connection."""
 
 _TRIES: Final = 8
 _AGAIN_S: Final = 4.0
@@ -35,7 +35,7 @@ _TYPES: Final[tuple[list[str], ...]] = (
 
 
 class Client:
-    """All of a project's backends."""
+    """All backends of a project."""
 
     def __init__(self, world: World) -> None:
         self.requests = 0
@@ -46,20 +46,20 @@ class Client:
         self.guests: list[str] = []
         """Contacts that are to be merged into others, and may come back after that."""
         self.messages: list[tuple[str, str]] = []
-        """The path of each message that was answered, with its mark."""
+        """The path of each acknowledged message, with its mark."""
         self._said: dict[str, Wish] = {}
         self._world = world
         self._dice: random.Random = world.dice
         self._made = 0
 
     async def do_something(self) -> None:
-        """Want something, and call until it is known what became of it, or there is no sense in it."""
+        """Begin an operation, and call until its outcome is known, or a retry is not allowed."""
         wish = self._wish()
         dice = self._dice
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.carry_out, wish)
             if wish.key is not None and dice.random() < 0.1:
-                nursery.start_soon(self.carry_out, wish)  # a twin, at the same time
+                nursery.start_soon(self.carry_out, wish)  # the same wish, at the same time
         if wish.key is not None and dice.random() < 0.1:
             self._world.later(self._once_more, wish, dice.random() ** 4 * _LATER_S)
         if wish.key is not None and dice.random() < 0.05:
@@ -68,7 +68,7 @@ class Client:
             self._world.later(self._once_more, self._said[wish.takes_away], UNDER_WAY_S + dice.random())
 
     async def carry_out(self, wish: Wish) -> int:
-        """Call, and again while nothing is known and the wish has a key; the last status, 0 for none."""
+        """Call, and retry while the outcome is unknown and the wish has a key; return the last status, 0 for none."""
         status = 0
         for _ in range(_TRIES):
             asked = await self._call(wish.method, wish.path, wish.body, wish.key)
@@ -83,12 +83,12 @@ class Client:
         return status
 
     async def _learn_secret(self, endpoint: str) -> None:
-        """Have the endpoint given another secret if the answer that showed the first one never came."""
+        """Rotate the endpoint's secret if the answer that showed the first one never came."""
         if endpoint not in self._world.mail.secrets:
             await self.carry_out(self._new("POST", f"/s2s/webhooks/{endpoint}/rotate-secret", {}, keyed=True))
 
     async def register(self, url: str, events: list[str]) -> None:
-        """Make an endpoint, while nothing but the network goes wrong."""
+        """Create an endpoint, while only the network fails."""
         wish = self._new("POST", "/s2s/webhooks", {"url": url, "events": events}, keyed=True)
         assert await self.carry_out(wish) == 200, "it can be made"
 
@@ -115,11 +115,11 @@ class Client:
 
     async def _once_more(self, wish: Wish, after_s: float) -> None:
         await trio.sleep(after_s)  # virtual time: the mock clock jumps
-        if not wish.mark or self._world.ledger.still_kept(wish):  # what has no mark may be carried out anew
+        if not wish.mark or self._world.ledger.still_kept(wish):  # an effect without a mark may be repeated
             await self.carry_out(wish)
 
     async def _with_another_body(self, wish: Wish) -> None:
-        """The same key for something else is never carried out, once the first has been."""
+        """Send another body under the same key: once the first was carried out, this must be refused."""
         if not wish.answers:
             return
         asked = await self._call(wish.method, wish.path, wish.body | {"nonsense": 1}, wish.key)
@@ -153,7 +153,7 @@ class Client:
         await trio.sleep(dice.random() * _LATENCY_S)  # virtual time: the mock clock jumps
         return None if lost else asked
 
-    # What it wants
+    # Operations
 
     def _wish(self) -> Wish:
         dice, chance = self._dice, self._dice.random()
@@ -183,7 +183,7 @@ class Client:
         return wish
 
     def _someone(self) -> str:
-        """The backend's id of a contact, now and then that of a guest, who is new or has been here."""
+        """Return the backend's id of a contact, sometimes of a guest, new or known."""
         dice = self._dice
         if not self.merges or dice.random() < 0.6:
             return dice.choice(self._world.contacts)
@@ -192,7 +192,7 @@ class Client:
         return dice.choice(self.guests[-4:])
 
     def _merge(self) -> Wish:
-        """Merge a guest into a contact, or into another guest, who may be merged as well."""
+        """Merge a guest into a contact, or into another guest, which may be merged as well."""
         guest = self._dice.choice(self.guests[-4:])
         into = self._dice.choice([*self._world.contacts, *self.guests[-2:]])
         return self._new("POST", f"/s2s/contacts/{into}/merge", {"from": guest})
@@ -219,7 +219,7 @@ class Client:
                 )
 
     def _take_away(self) -> Wish:
-        """Redact one of the newest messages, or delete it: of its mark nothing is left."""
+        """Redact or delete one of the newest messages, so that its mark disappears."""
         path, mark = self._dice.choice(self.messages[-12:])
         conversation = path.split("/")[3]
         if self._dice.random() < 0.3:

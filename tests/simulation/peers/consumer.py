@@ -1,4 +1,4 @@
-"""A scripted consumer: what a client's process does, and what can be done to it."""
+"""A scripted consumer: the process of a client, and faults that can happen to it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 Kind = Literal["js", "net"]
-"""How it takes the end of a connection: as pusher-js, by the close code; or as .NET, which always returns."""
+"""Its reaction to the end of a connection: like pusher-js by the close code, or like .NET, which always reconnects."""
 Pongs = Literal["prompt", "late", "some", "never"]
 
 SILENCE_S: Final = 30.0
-"""After this much silence it asks, and after as much again it gives a connection up."""
+"""After this much silence it sends a ping, and after as much again it gives the connection up."""
 _RETRY_S: Final = 1.0
 _OPENING_S: Final = 10.0
 _LATE_S: Final = 40.0
 
 
 class Consumer:
-    """A process with one consumer id; `run` is its life. A `steady` one has a network that is always well."""
+    """A process with one consumer id; `run` is its life. The network of a `steady` one never fails."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Consumer:
         self._socket_id = ""
 
     async def run(self) -> None:
-        """Connect, and again after each end that does not say otherwise."""
+        """Connect, and reconnect after each end unless its code forbids that."""
         with self._scope:
             while self.alive:
                 code = await self._connection()
@@ -76,7 +76,7 @@ class Consumer:
         self.alive = False
 
     def kill(self) -> None:
-        """End the process; its connections are closed, as far as the network lets one see."""
+        """End the process; its connections are closed if the network delivers that."""
         self._scope.cancel()
 
     def stall(self) -> None:
@@ -84,22 +84,22 @@ class Consumer:
         self._awake = trio.Event()
 
     def go_on(self) -> None:
-        """Let it go on."""
+        """Resume the process."""
         self._awake.set()
 
     async def disconnect(self) -> None:
-        """End its connection by its own close frame, and the process with it."""
+        """End its connection with a close frame of its own, and then the process."""
         self.alive = False
         peer = self._peer
         if peer is not None and peer.wire.state is ConnectionState.OPEN:
             await self._send(peer.wire.send(CloseConnection(1000)))
 
     async def unsubscribe(self) -> None:
-        """Give its first channel up."""
+        """Unsubscribe from its first channel."""
         await self._say("pusher:unsubscribe", {"channel": self.channels[0]})
 
     async def _connection(self) -> int | None:
-        """Live through one connection; its close code, None if it broke off."""
+        """Run one connection to its end; return its close code, None if it broke off."""
         link = await self._world.dial(steady=self._steady)
         if link is None:
             return None
@@ -125,7 +125,7 @@ class Consumer:
                         if peer.wire.state is ConnectionState.REMOTE_CLOSING:
                             await self._send(peer.wire.send(event.response()))
                         return int(event.code)
-                    case TextMessage() if self.alive:  # one that is closing looks at nothing any more
+                    case TextMessage() if self.alive:  # a closing process ignores messages
                         await self._hear(orjson.loads(event.data))
         except (trio.BrokenResourceError, trio.TooSlowError):
             pass
@@ -143,7 +143,7 @@ class Consumer:
         if name == "pusher:connection_established":
             self._socket_id = orjson.loads(data)["socket_id"]
             for channel in self.channels:
-                await trio.sleep(self._dice.random() * 0.2)  # the call that authorizes it
+                await trio.sleep(self._dice.random() * 0.2)  # the time of the authorization call
                 await self._subscribe(channel)
         elif not name.startswith("pusher"):
             channel, event_id = message["channel"], orjson.loads(data)["id"]
@@ -165,7 +165,7 @@ class Consumer:
         )
 
     def _answer(self, ping: Ping) -> None:
-        """Answer, or not, or later."""
+        """Answer the ping, or not, or later."""
         upto, link, peer = dict(self._got), self.link, self._peer
         late = self.pongs == "late" or (self.pongs == "some" and self._dice.random() < 0.3)
         assert link is not None
@@ -189,7 +189,7 @@ class Consumer:
             await self._send(peer.wire.send(TextMessage(text)), delivered)
 
     async def _send(self, data: bytes, delivered: Any = lambda: None) -> None:
-        """Send whole frames; what can't be sent says nothing that reading does not say as well."""
+        """Send whole frames; a failure is ignored, because the next read fails as well."""
         assert self.link is not None
         try:
             await self.link.client.send(data, delivered)

@@ -1,7 +1,7 @@
 """The way from the server to its webhooks' receivers: names, addresses and sockets, all in memory.
 
-What the service dials with is `trio.socket`, which lets a test say what a socket is; so the real dialer, connections
-and clients are at work. TLS is not simulated.
+The service dials with `trio.socket`, in which a test can replace sockets; so the real dialer, connections and clients
+are at work. TLS is not simulated.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from tests.simulation.peers.receiver import Receiver
 
 _NETWORK: Final = "192.0.2."
-"""RFC 5737; nothing is dialled but in memory."""
+"""RFC 5737; addresses are dialled in memory only."""
 _LATENCY_S: Final = 0.1
 _CAPACITY: Final = 64 * 1024
 
 
 async def _open() -> None:
-    """Let everybody pass."""
+    """Return immediately: the gate is open."""
 
 
 class Internet:
@@ -66,7 +66,7 @@ class Internet:
         raise ResolutionFailed("host not found: nobody has this name")
 
     async def connect(self, address: str) -> End:
-        """The server's end of a new connection. Raises OSError if nobody takes it."""
+        """Return the server's end of a new connection. Raises OSError if the receiver does not accept it."""
         await self.gate()
         receiver = self.receivers[int(address.removeprefix(_NETWORK)) - 1]
         await trio.sleep(self._dice.random() * _LATENCY_S)  # virtual time: the mock clock jumps
@@ -83,20 +83,20 @@ class Internet:
         return link.client
 
     def break_off(self) -> None:
-        """End all connections; the process that has dialled them is gone."""
+        """End all connections, because the process that dialled them has ended."""
         for _, link in self._links:
             link.client.close()
         self._links.clear()
 
     def cut(self) -> None:
-        """Reset one connection, but none to a receiver that is always well."""
+        """Reset one connection, but none to a receiver that is always healthy."""
         links = [link for receiver, link in self._links if not receiver.healthy]
         if links:
             self._dice.choice(links).cut()
 
 
 class Socket(trio.socket.SocketType):
-    """A TCP socket on this internet, as far as `trio.SocketStream` and the dialer use one."""
+    """A TCP socket on this internet, with the methods that `trio.SocketStream` and the dialer use."""
 
     def __init__(self, internet: Internet) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class Socket(trio.socket.SocketType):
         return False
 
     def setsockopt(self, *_: Any) -> None:
-        """Nothing to set."""
+        """Do nothing."""
 
     def fileno(self) -> int:
         return -1
@@ -146,7 +146,7 @@ class Socket(trio.socket.SocketType):
 
 
 class Sockets(trio.abc.SocketFactory):
-    """Makes them."""
+    """Creates sockets on this internet."""
 
     def __init__(self, internet: Internet) -> None:
         self._internet = internet

@@ -1,6 +1,6 @@
-"""The rules of webhooks, held against what leaves the server and what receivers get (contract 6, decisions 6).
+"""The rules of webhooks, compared with the server's posts and the receivers' requests (contract 6, decisions 6).
 
-What is sent is seen where the server writes it, so that nothing depends on whether it arrives.
+Posts are observed where the server writes them, so that no check depends on whether they arrive.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tests.simulation.network import Link
 from tests.simulation.peers.receiver import Receiver
 
 PROMPT_S: Final = 8.0
-"""After this much time at most a healthy receiver is sent its first attempt, whatever others do."""
+"""The time within which a healthy receiver is sent the first attempt, regardless of other receivers."""
 
 HEARD_S: Final = 5.0
-"""After this much time each node has heard of a rotated secret; until then one may sign with the secret before it."""
+"""The time within which each node knows a rotated secret; until then it may sign with the former one."""
 
 _UNDER_WAY_S: Final = 5.0
-"""An attempt that has begun may end, though its conversation is erased meanwhile."""
+"""An attempt that has begun may end although its conversation was erased in the meantime."""
 
 _ATTEMPTS: Final = 4
 _ENDPOINTS: Final = "SELECT rowid, id, project, events, status, url FROM endpoints WHERE status != 'removed'"
@@ -41,17 +41,17 @@ _OWED: Final = (
     "WHERE d.missed = 1 AND e.status = 'enabled' AND e.catch_up = 'automatic' "
     "AND e.last_success_at > d.ended_at + 60000"
 )
-"""Missed deliveries to endpoints that have answered well a minute later."""
+"""Missed deliveries to endpoints that have answered with success a minute later."""
 
 _MISSED: Final = (
     "SELECT d.id FROM deliveries d JOIN endpoints e ON e.rowid = d.endpoint "
     "WHERE d.missed = 1 AND e.status = 'enabled' AND e.catch_up = 'automatic' AND d.ended_at > ?"
 )
-"""Missed deliveries that ended after a time, to endpoints that are caught up by themselves."""
+"""Missed deliveries that ended after a time, to endpoints that catch up automatically."""
 _PROOF: Final = 20
-"""The number of taken deliveries that shows that a pause was asked for one event alone."""
+"""The number of accepted deliveries that shows that a pause was requested for one event only."""
 _CAUGHT_UP_S: Final = 86_400.0
-"""Deliveries missed within this time are sent once their receiver is well, also to an endpoint that has nothing else to send."""
+"""Deliveries missed within this time are sent once their receiver is healthy, also to an otherwise idle endpoint."""
 
 _ROWS: Final = "SELECT endpoint, event, status, reason, id FROM deliveries"
 _PENDING: Final = (
@@ -74,7 +74,7 @@ class _Endpoint:
 
 @dataclass(slots=True)
 class _Due:
-    """A delivery that a healthy endpoint has to be sent soon."""
+    """A delivery that must be sent to a healthy endpoint soon."""
 
     url: str
     lane: int | None
@@ -82,10 +82,10 @@ class _Due:
 
 
 class Mail:
-    """Hears of commits, posts and arrivals.
+    """Receives commits, posts and arrivals.
 
     Args:
-        breaker: the circuit of an endpoint at work, by its storage key; None if it is not served.
+        breaker: returns the circuit of an endpoint's worker, by its storage key; None if it is not served.
     """
 
     def __init__(
@@ -114,20 +114,20 @@ class Mail:
         self._taken: set[str] = set()
         self._attempts: dict[str, int] = {}
         self._kept: WeakSet[Link] = WeakSet()
-        """Connections on which something was posted."""
+        """Connections on which a request was posted."""
         self._sent_on: dict[str, tuple[Link, bool]] = {}
-        """The connection of each delivery's last post, and whether something was posted on it before."""
+        """The connection of each delivery's last post, and whether a request was posted on it before."""
         self._alone: dict[str, int] = {}
-        """Deliveries that were asked to come later by themselves, which hold up no other; with `_took` at that time."""
+        """Deliveries whose receiver asked for a pause of that event only, with the value of `_took` at that time."""
         self._took: Counter[int] = Counter()
-        """How many deliveries each endpoint has taken."""
+        """The number of deliveries that each endpoint has accepted."""
         self._newest: dict[tuple[int, int, bool], tuple[int, str]] = {}
         self._due: dict[str, _Due] = {}
 
-    # What is to be sent
+    # Deliveries to send
 
     def committed(self, commit: Commit, connection: sqlite3.Connection) -> None:
-        """A commit is on the disk; each event has a row for each endpoint that was there before and is still."""
+        """Judge a commit on the disk: each event has a row for each endpoint that exists before and after it."""
         before = self._endpoints
         self._endpoints = {row[0]: _Endpoint(*row) for row in connection.execute(_ENDPOINTS)}
         steady = [each for rowid, each in self._endpoints.items() if before.get(rowid) == each]
@@ -150,7 +150,7 @@ class Mail:
                 self._expected[endpoint.rowid, event.position] = (now, event.conversation)
 
     def _begin_anew(self, rowid: int) -> None:
-        """An endpoint was changed."""
+        """Reset the state of an endpoint that was changed."""
         gone = {delivery for delivery, to in self._to.items() if to.rowid == rowid}
         self._attempts = {name: number for name, number in self._attempts.items() if name not in gone}
         self._repeatable -= gone
@@ -170,7 +170,7 @@ class Mail:
         return {(row[0], row[1]) for row in rows}
 
     def published(self, commit: Commit, healthy: set[str]) -> None:
-        """Those who send know of a commit."""
+        """Note that the senders know of a commit."""
         now = trio.current_time()
         for conversation in commit.erased:
             self._erased[conversation] = now
@@ -187,11 +187,11 @@ class Mail:
                 self._due[delivery.id] = _Due(endpoint.url, delivery.ordering_key, now)
 
     def forgive(self) -> None:
-        """Promptness can't be asked of what is under way: the server restarts, or its disk fails."""
+        """Expect no promptness for deliveries in flight, because the server restarts or its disk fails."""
         self._due.clear()
 
     def ended(self) -> None:
-        """The process that sent is gone; the next may send again what was not recorded."""
+        """Note that the sending process has ended; the next one may repeat attempts that were not recorded."""
         self._attempts.clear()
         self._repeatable.clear()
         self._newest.clear()
@@ -199,14 +199,14 @@ class Mail:
         self.forgive()
 
     def overdue(self) -> list[str]:
-        """Deliveries to healthy receivers that were not sent in time."""
+        """Return deliveries to healthy receivers that were not sent in time."""
         late = trio.current_time() - PROMPT_S
         return [f"{name} to {due.url}" for name, due in self._due.items() if due.published_at < late]
 
-    # What is sent, and arrives
+    # Posts and arrivals
 
     def posting(self, receiver: Receiver, link: Link, data: bytes) -> None:
-        """The server begins to write these bytes on a connection to a receiver."""
+        """Judge bytes that the server begins to write on a connection to a receiver."""
         if not data.startswith(b"POST "):
             return
         head, _, body = data.partition(b"\r\n\r\n")
@@ -225,7 +225,7 @@ class Mail:
         self._ledger.check_body(event_id, body, delivery)
         rowid = self._to[delivery].rowid
         if trio.current_time() < self._changed_at.get(rowid, -1) + _UNDER_WAY_S:
-            return  # what is under way is cut off, and begins again
+            return  # attempts in progress are cancelled, and begin again
         breaker = self._breaker(rowid)
         probe = breaker is not None and not breaker.closed
         last = self._attempts.get(delivery, 0) - (stale or delivery in self._repeatable)
@@ -245,7 +245,7 @@ class Mail:
                 self._check_order(receiver, delivery, (rowid, lane, held), envelope["sequence"])
 
     def _was_stale(self, delivery: str) -> bool:
-        """Return whether the delivery's last post was made on a kept connection that has ended: that was no attempt."""
+        """Return whether the last post went to a kept connection that has ended, which does not count as an attempt."""
         link, kept = self._sent_on.get(delivery, (None, False))
         return kept and link is not None and link.client.readable
 
@@ -256,7 +256,7 @@ class Mail:
     def _check_order(
         self, receiver: Receiver, delivery: str, where: tuple[int, int, bool], sequence: int | None
     ) -> None:
-        """First attempts of a conversation go out in order; those that a circuit had held are in order by themselves."""
+        """Check the order of a conversation's first attempts; deliveries held by a circuit are ordered separately."""
         if sequence is not None:
             last, by = self._newest.get(where, (0, ""))
             if sequence < last:
@@ -264,28 +264,28 @@ class Mail:
             self._newest[where] = (max(last, sequence), delivery)
 
     def arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:
-        """A receiver has a request, and answers it with a 2xx if it is taken."""
+        """Judge a request that a receiver has; `taken` if it answers with a 2xx."""
         rowid = self._to[headers["service-delivery-id"]].rowid
         if taken:
             self._taken.add(headers["service-delivery-id"])
             self._took[rowid] += 1
         elif receiver.manner == "busy" or receiver.asks_to_wait(
             body
-        ):  # it asks for a pause, which uses up no attempt
+        ):  # it requests a pause, which uses up no attempt
             self._repeatable.add(headers["service-delivery-id"])
             if receiver.manner != "busy":
                 self._alone.setdefault(headers["service-delivery-id"], self._took[rowid])
         endpoint = self._to[headers["service-delivery-id"]].id
         secret, since = self.secrets.get(endpoint), self.rotated.get(endpoint, -inf)
         if trio.current_time() < since + HEARD_S:
-            secret = None  # it may come from a node that has not heard of the rotation yet
+            secret = None  # the sender may be a node that does not know the rotation yet
         if secret is not None and not _signed(secret, headers["service-signature"], body):
             self._wrong(f"{headers['service-delivery-id']} is not signed with the secret of {receiver.host}")
 
-    # What the database says
+    # Rows of the database
 
     def audit(self, connection: sqlite3.Connection, *, settled: bool = False) -> None:
-        """Each event is, for each endpoint, delivered, pending, or ended with a reason; `settled`: none is pending."""
+        """Check that each event is delivered, pending or ended with a reason at each endpoint; once `settled`, none is pending."""
         rows = {(row[0], row[1]): row[2:] for row in connection.execute(_ROWS)}
         endpoints = {row[0]: _Endpoint(*row) for row in connection.execute(_ENDPOINTS)}
         kept_from = trio.current_time() - self._log_s
@@ -308,7 +308,7 @@ class Mail:
                 self._wrong(f"{delivery} was missed, and its quiet endpoint was not probed with it")
 
     def _audit_pending(self, connection: sqlite3.Connection) -> None:
-        """Check that only these are pending: deliveries whose receiver may want a pause of all, and later ones of their conversations."""
+        """Check that the only pending deliveries are those whose receiver may want a pause of all, and later ones in their lanes."""
         held_up: set[tuple[int, int | None]] = set()
         for rowid, event, lane, delivery in connection.execute(_PENDING):
             if self._has_to_wait(delivery, rowid):
@@ -317,7 +317,7 @@ class Mail:
                 self._wrong(f"{delivery} of event {event} to endpoint {rowid} is pending still")
 
     def _has_to_wait(self, delivery: str, rowid: int) -> bool:
-        """Return whether the receiver may as well mean itself: it has asked for a pause, and taken hardly anything else since."""
+        """Return whether a requested pause may mean the whole endpoint: it has accepted hardly any delivery since."""
         return self._took[rowid] < self._alone.get(delivery, -_PROOF) + _PROOF
 
 

@@ -1,4 +1,4 @@
-"""A webhook receiver: what it answers, or does instead."""
+"""A webhook receiver, with its answers and failures."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Manner = Literal[
     "unreachable",
     "unknown",
 ]
-"""`limiting` takes ten in a second, and asks the others to come a second later; `forgetful` takes a delivery in and closes before the answer; `endless` answers with a body that has no end."""
+"""`limiting` accepts ten requests a second, and asks the others to come a second later; `forgetful` accepts a delivery and closes before the answer; `endless` answers with a body that has no end."""
 
 MANNERS: Final[tuple[Manner, ...]] = (
     *("well", "well", "well", "failing", "silent", "slow", "forgetful", "redirecting", "busy", "endless"),
     *("garbled", "refusing", "unreachable", "unknown"),
 )
-"""What one becomes by chance; a fault of its own makes one `gone`, which is a failure like others."""
+"""The manners picked at random; a fault sets `gone`, which counts as a failure like others."""
 
 _STATUS: Final[dict[str, int]] = {
     "failing": 500,
@@ -51,10 +51,10 @@ class Receiver:
     """A server at `http://<host>/hook`.
 
     Args:
-        refuses: a text with which every request fails.
-        delays: a text with which every request is asked to come again a second later.
-        healthy: whether it is always well, and its network too.
-        arrived: told of each request, and whether it was answered with a 2xx.
+        refuses: a text; every request with it fails.
+        delays: a text; every request with it is answered with a pause of a second.
+        healthy: whether it and its network never fail.
+        arrived: called with each request, and whether it was answered with a 2xx.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Receiver:
         self._taken = (0, 0)
 
     def change(self) -> None:
-        """Behave in another way from now on, unless it is always well."""
+        """Pick another manner, unless the receiver is always healthy."""
         if not self.healthy:
             self.manner = self._dice.choice(MANNERS)
 
@@ -87,7 +87,7 @@ class Receiver:
             link.server.close()
 
     async def _one(self, link: Link, wire: h11.Connection) -> bool:
-        """Take one request and answer it; whether another one may follow."""
+        """Read one request and answer it; return whether another one may follow."""
         headers, body = {}, b""
         while not isinstance(event := wire.next_event(), h11.EndOfMessage):
             match event:
@@ -121,11 +121,11 @@ class Receiver:
         return True
 
     def asks_to_wait(self, body: bytes) -> bool:
-        """Return whether a request is asked to come again later, by itself."""
+        """Return whether this request alone is asked to come again later."""
         return bool(self.delays) and self.manner == "well" and self.delays.encode() in body
 
     def _manner_now(self, body: bytes) -> Manner:
-        """What a request meets that has just come."""
+        """Return the manner for a request that has just come."""
         if self.refuses and self.refuses.encode() in body:
             return "failing"
         if self.asks_to_wait(body):

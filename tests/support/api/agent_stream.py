@@ -1,4 +1,4 @@
-"""A page's stream as a test reads it: server-sent events from a real connection."""
+"""A page's stream in a test: server-sent events from a real connection."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import orjson
 import trio
 
 WITHIN_S = 5.0
-"""What an event may take at the most, on a busy machine."""
+"""The timeout for an event, for a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One event as it came: its name, its id and its data."""
+    """One event with its name, its id and its data."""
 
     name: str
     id: str | None
@@ -26,12 +26,12 @@ class Told:
 
     @property
     def data(self) -> Any:
-        """The data."""
+        """The event's parsed data."""
         return orjson.loads(self.raw)
 
 
 class Page:
-    """A stream that is open, behind its `hello`."""
+    """An open stream, after its `hello`."""
 
     def __init__(self, wire: trio.abc.Stream) -> None:
         self.wire = wire
@@ -42,7 +42,7 @@ class Page:
         self._over = False
 
     async def open(self, target: str, headers: Mapping[str, str]) -> None:
-        """Ask for the stream, and read its head; raises AssertionError with what a refusal says."""
+        """Request the stream and read its head; raises AssertionError with the text of a refusal."""
         request = h11.Request(method="GET", target=target, headers=[("Host", "x"), *headers.items()])
         await self.wire.send_all(self._http.send(request) or b"")
         await self.wire.send_all(self._http.send(h11.EndOfMessage()) or b"")
@@ -53,7 +53,7 @@ class Page:
             raise AssertionError(f"{head.status_code} {await self._body()}")
 
     async def next(self, name: str | None = None) -> Told:
-        """The next event; of those with this name if one is given. Raises EOFError when the stream is over."""
+        """Return the next event, or the next with this name. Raises EOFError when the stream ends."""
         with trio.fail_after(WITHIN_S):
             while True:
                 told = await self._told()
@@ -63,24 +63,24 @@ class Page:
                     return told
 
     async def event(self) -> Any:
-        """The data of the next stored event."""
+        """Return the data of the next stored event."""
         return (await self.next("message")).data
 
     async def passing(self, kind: str) -> Any:
-        """The data of the next passing event of this type."""
+        """Return the data of the next ephemeral event of this type."""
         while (told := (await self.next("passing")).data)["type"] != kind:
             pass
         return told["data"]
 
     async def until(self, event_id: str) -> list[Any]:
-        """The stored events up to the one with this id."""
+        """Return the stored events up to the one with this id."""
         found: list[Any] = []
         while not found or found[-1]["id"] != event_id:
             found.append(await self.event())
         return found
 
     async def rest(self) -> list[Told]:
-        """Everything until the stream is over."""
+        """Return all events until the stream ends."""
         found = []
         with trio.fail_after(WITHIN_S):
             while (told := await self._told()) is not None:
@@ -88,7 +88,7 @@ class Page:
         return found
 
     async def bye(self) -> str:
-        """The reason of the goodbye, behind which nothing comes."""
+        """Return the reason of the goodbye, which must be the last event."""
         *_, last = await self.rest()
         assert last.name == "bye", last
         return str(last.data["reason"])
@@ -130,7 +130,7 @@ class Page:
 async def page(
     client: httpx.AsyncClient, headers: Mapping[str, str] | None = None, /, **params: str
 ) -> AsyncIterator[Page]:
-    """A stream opened with this client's credential, on a connection of its own, behind what it is told first."""
+    """Yield a stream opened with this client's credential on a connection of its own, after its `hello`."""
     url = client.base_url.join("stream").copy_merge_params(params)
     own = {
         name: value

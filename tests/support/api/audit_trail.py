@@ -1,4 +1,4 @@
-"""The audit trail of a running service, as its owner and its operator have it."""
+"""The audit trail of a running service, in the views of its owner and its operator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Record = dict[str, Any]
 
 
 async def trail(service: Service, client: httpx.AsyncClient | None = None, **params: str) -> list[Record]:
-    """What the demo's owner is shown, newest first."""
+    """Return the records that the demo's owner sees, newest first."""
     path = f"/organisations/{await organisation_of(service)}/audit"
     answer = await (client or service.dashboard).get(path, params={"limit": "200", **params})
     assert answer.status_code == 200, answer.text
@@ -23,5 +23,5 @@ async def trail(service: Service, client: httpx.AsyncClient | None = None, **par
 
 
 async def whole(service: Service, **arguments: Any) -> list[Record]:
-    """What the operator is shown, oldest first."""
+    """Return the records that the operator sees, oldest first."""
     return list((await operate(service, "audit.list", after=0, limit=500, **arguments))["items"])

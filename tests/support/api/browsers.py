@@ -1,4 +1,4 @@
-"""Browsers that sign in with a cookie, as far as the API can tell."""
+"""Browsers that sign in with a cookie, as seen by the API."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NAME: Final = "deskwire"
 
 
 def browser(service: Service, headers: Mapping[str, str] = PAGE) -> httpx.AsyncClient:
-    """A client that keeps cookies, and has no token; close it, or use it as a context."""
+    """Return a client that keeps cookies and has no token; close it, or use it as a context."""
     return caller(f"{service.url}/v3", headers)
 
 
 async def enter(http: httpx.AsyncClient, email: str, password: str = PASSWORD, **body: str) -> httpx.Response:
-    """What signing in is answered with. No log may have the cookie from then on."""
+    """Sign in and return the answer. From then on no log may contain the cookie."""
     answer = await http.post("/auth/session", json={"email": email, "password": password, **body})
     for secret in answer.cookies.values():
         plant(secret)
@@ -33,7 +33,7 @@ async def enter(http: httpx.AsyncClient, email: str, password: str = PASSWORD, *
 
 
 async def staff(service: Service, role: str, email: str | None = None) -> dict[str, Any]:
-    """A new member with this role who has a password of their own."""
+    """Hire a member with this role who has set a password."""
     hired = await hire(service, role, email)
     answer = await sign_in(service, hired["email"], hired["password"], PASSWORD)
     assert answer.status_code == 200, answer.text

@@ -1,4 +1,4 @@
-"""Lines of an import, and what is to be seen of them afterwards."""
+"""Lines of an import, and the data that they create."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PAST: Final = "2024-03-01T09:{:02}:{:02}Z"
 
 
 def conversation(name: str, user: str = "u1", **fields: Any) -> dict[str, Any]:
-    """The record of a conversation."""
+    """Return the record of a conversation."""
     given = {"contact": {"userId": user, "name": "Ada"}, "createdAt": PAST.format(0, 0)}
     return {"type": "conversation", "externalId": name, **given, **fields}
 
 
 def message(thread: str, number: int, **fields: Any) -> dict[str, Any]:
-    """The record of a message of that conversation: the contact's, and every second one an agent's."""
+    """Return the record of a message of that conversation, in turn from the contact and from an agent."""
     author = {"type": "agent", "name": "Grace"} if number % 2 else {"type": "contact"}
     at = PAST.format(number // 60 % 60, number % 60)
     given = {"author": author, "text": f"{thread} {number}", "createdAt": at}
@@ -33,7 +33,7 @@ def message(thread: str, number: int, **fields: Any) -> dict[str, Any]:
 
 
 def threads(count: int, messages: int) -> list[dict[str, Any]]:
-    """The records of so many conversations with so many messages each."""
+    """Return the records of conversations with this number of messages each."""
     return [
         record
         for name in (f"old-{number}" for number in range(count))
@@ -45,12 +45,12 @@ def threads(count: int, messages: int) -> list[dict[str, Any]]:
 
 
 def ndjson(records: Iterable[Any]) -> bytes:
-    """The records as a body."""
+    """Return the records as a request body."""
     return b"".join(orjson.dumps(record) + b"\n" for record in records)
 
 
 async def bring(http: httpx.AsyncClient, *records: Any, **params: str) -> dict[str, Any]:
-    """Import records; the report."""
+    """Import records and return the report."""
     answer = await http.post("/s2s/import", content=ndjson(records), headers=NDJSON, params=params)
     assert answer.status_code == 200, answer.text
     report: dict[str, Any] = answer.json()
@@ -58,7 +58,7 @@ async def bring(http: httpx.AsyncClient, *records: Any, **params: str) -> dict[s
 
 
 async def found(http: httpx.AsyncClient, external_id: str) -> dict[str, Any]:
-    """The conversation that was brought in under this id."""
+    """Return the conversation that was imported under this id."""
     answer = await http.get("/s2s/import/conversation", params={"externalId": external_id})
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
@@ -66,7 +66,7 @@ async def found(http: httpx.AsyncClient, external_id: str) -> dict[str, Any]:
 
 
 async def messages_of(http: httpx.AsyncClient, conversation_id: str) -> list[dict[str, Any]]:
-    """All messages of a conversation, in their order."""
+    """Return all messages of a conversation, in order."""
     items: list[dict[str, Any]] = []
     params = {"limit": "200"}
     while True:
@@ -80,5 +80,5 @@ async def messages_of(http: httpx.AsyncClient, conversation_id: str) -> list[dic
 
 
 def counts(conversations: int, messages: int) -> dict[str, int]:
-    """As a report counts."""
+    """Return the counts in the form that a report has."""
     return {"conversations": conversations, "messages": messages}

@@ -1,4 +1,4 @@
-"""What agents write to the inbox, and what they see of it, by the API."""
+"""Agents' writes to the inbox, and their view of it, by the API."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.support.stores import beside
 
 
 def later(seconds: float) -> str:
-    """A time from now, as the API writes it."""
+    """Return a time from now, in the API's format."""
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
 def told(service: Service) -> list[dict[str, Any]]:
-    """What agents alone were told, in order."""
+    """Return the stored events for agents only, in order."""
     with beside(service.directory) as connection:
         rows = connection.execute("SELECT body FROM events WHERE internal = 1 ORDER BY position").fetchall()
     return [orjson.loads(row[0]) for row in rows]
 
 
 async def until_awake(service: Service, conversation: dict[str, Any]) -> None:
-    """Return when the conversation is not snoozed any more."""
+    """Return once the conversation is no longer snoozed."""
     with trio.fail_after(10):
         while True:
             if (await view(service, conversation))["snoozedUntil"] is None:
@@ -34,7 +34,7 @@ async def until_awake(service: Service, conversation: dict[str, Any]) -> None:
 
 
 async def view(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:
-    """The conversation as an agent sees it."""
+    """Return the conversation in an agent's view."""
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}", params={"view": "agent"})
     assert answer.status_code == 200, answer.text
     seen: dict[str, Any] = answer.json()
@@ -42,7 +42,7 @@ async def view(service: Service, conversation: dict[str, Any]) -> dict[str, Any]
 
 
 async def patch(service: Service, conversation: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """The conversation after an agent's change."""
+    """Change a conversation as an agent, and return it."""
     path = f"/conversations/{conversation['id']}"
     answer = await service.dashboard.patch(path, json=fields, params={"view": "agent"})
     assert answer.status_code == 200, answer.text
@@ -51,7 +51,7 @@ async def patch(service: Service, conversation: dict[str, Any], **fields: Any) -
 
 
 async def reply(service: Service, conversation: dict[str, Any], key: str | None = None, **body: Any) -> Any:
-    """The answer to an agent's message."""
+    """Post an agent's message, and return the answer."""
     headers = {} if key is None else {"Idempotency-Key": key}
     return await service.dashboard.post(
         f"/conversations/{conversation['id']}/messages", json={"text": "Hi", **body}, headers=headers
@@ -59,7 +59,7 @@ async def reply(service: Service, conversation: dict[str, Any], key: str | None 
 
 
 async def activity(service: Service, conversation: dict[str, Any], **params: str) -> dict[str, Any]:
-    """A page of who did what."""
+    """Return a page of the conversation's activity."""
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}/activity", params=params)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -67,7 +67,7 @@ async def activity(service: Service, conversation: dict[str, Any], **params: str
 
 
 async def tags(service: Service, **params: str) -> dict[str, Any]:
-    """A page of the project's tags."""
+    """Return a page of the project's tags."""
     answer = await service.dashboard.get("/tags", params=params)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -75,6 +75,6 @@ async def tags(service: Service, **params: str) -> dict[str, Any]:
 
 
 def pointers(answer: Any) -> dict[str, str]:
-    """The problems of a refusal: code by pointer."""
+    """Return the problems of a refusal: code by pointer."""
     assert answer.status_code == 422, answer.text
     return {each["pointer"]: each["code"] for each in answer.json()["errors"]}

@@ -1,6 +1,6 @@
-"""The routes that refuse machine credentials, and those that take any; written by hand, as `route_guards` is.
+"""The routes that refuse machine credentials, and those that accept any; written by hand, as `route_guards` is.
 
-A new route has to decide: it takes machines with its permission unless it is here.
+A new route accepts machines with its permission unless it is listed here.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ DELETE /v3/projects/{projectId}
 POST /v3/projects/{projectId}/keys
 """.strip().splitlines()
 )
-"""What is somebody's own, is about several projects, or would give a machine rights that it does not have."""
+"""Routes for a person's own data, for several projects, or that would give a machine rights beyond its own."""
 
 PARTLY: Final = {
     "GET /v3/conversations": ({"view": "agent"}, {"unread": "true"}, {"assignee": "me"}),
@@ -71,7 +71,7 @@ PARTLY: Final = {
     "PATCH /v3/conversations/{conversationId}": ({"view": "agent"},),
     "GET /v3/search": ({"q": "parcel"}, {"q": "parcel", "in": "conversations,tickets"}),
 }
-"""Routes that take machines, but not with these parameters: what they show then is somebody's own."""
+"""Routes that accept machines, but not with these parameters, which select a person's own data."""
 
 ANY: Final = frozenset(
     {
@@ -80,7 +80,7 @@ ANY: Final = frozenset(
         "GET /v3/users/me/permissions",
     }
 )
-"""What a machine without any permission may read: its project, and that it has none."""
+"""Routes for machines without any permission: they show the project, and the empty list of permissions."""
 
 _EXPORT: Final = ("contacts.read", "conversations.read", "memory.read", "surveys.read", "tickets.read")
 _WORKFLOW: Final = ("conversations.manage", "conversations.reply")
@@ -97,7 +97,7 @@ ALSO: Final = {
     "POST /v3/workflows": _WORKFLOW,
     "PATCH /v3/workflows/{workflowId}": _WORKFLOW,
 }
-"""Routes that reach what another permission is about, and need that, too; of people as of machines."""
+"""Routes that also need another permission because they reach its data; for people as for machines."""
 
 READS_USER: Final = frozenset(
     {
@@ -148,4 +148,4 @@ READS_USER: Final = frozenset(
         "stream/agents._viewer",
     }
 )
-"""Functions of resources that read the signed-in user or role, which is a refusal for a machine: each was looked at."""
+"""Functions of resources that read the signed-in user or role, which is a refusal for a machine: each was reviewed."""

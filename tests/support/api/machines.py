@@ -1,4 +1,4 @@
-"""Machine credentials of a running service, and clients that show them."""
+"""Machine credentials of a running service, and clients that use them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def credentials_of(service: Service, project: str | None = None) -> str:
 async def make(
     service: Service, permissions: Iterable[str] = EVERY_PERMISSION, project: str | None = None, **fields: Any
 ) -> dict[str, Any]:
-    """Make a credential as the demo's owner; return it with its secret."""
+    """Create a credential as the demo's owner; return it with its secret."""
     body = {"name": "CRM", "permissions": sorted(permissions), **fields}
     answer = await service.dashboard.post(credentials_of(service, project), json=body)
     assert answer.status_code == 200, answer.text
@@ -33,6 +33,6 @@ async def make(
 
 @asynccontextmanager
 async def showing(service: Service, secret: str) -> AsyncIterator[httpx.AsyncClient]:
-    """A client that shows this secret, and names no project."""
+    """Yield a client that sends this secret, and names no project."""
     async with caller(f"{service.url}/v3", {"Authorization": f"Bearer {secret}"}) as http:
         yield http

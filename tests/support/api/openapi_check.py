@@ -1,4 +1,4 @@
-"""Holds every answer that a test's client gets against the API's own description, so that the two can't drift."""
+"""Checks every answer of a test's client against the API's own description, so that the two can't drift."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MENDING: Final = (
 
 
 class Undocumented(AssertionError):
-    """An answer that the description does not have."""
+    """An answer that is not in the description."""
 
     def __str__(self) -> str:
         return f"{super().__str__()}\n{_MENDING}"
@@ -35,7 +35,7 @@ class Undocumented(AssertionError):
 
 @cache
 def described() -> Mapping[str, Any]:
-    """The description."""
+    """Return the API's description."""
     return document()
 
 
@@ -44,7 +44,7 @@ _TABLE: Final = RouteTrie(ROUTES)
 
 @dataclass(frozen=True)
 class _Answer:
-    """An answer with a status to an operation."""
+    """The status of an answer to an operation."""
 
     method: str
     path: str
@@ -56,7 +56,7 @@ class _Answer:
 
 @cache
 def _said_of(answer: _Answer) -> Mapping[str, Any] | None:
-    """What the description says of it."""
+    """Return the description of the answer; None if it has none."""
     operation = described()["paths"][answer.path][answer.method.lower()]
     found: Mapping[str, Any] | None = operation["responses"].get(answer.status)
     if found is not None and "$ref" in found:
@@ -71,7 +71,7 @@ def _validator(answer: _Answer, content_type: str) -> jsonschema_rs.Draft202012V
 
 
 def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The components that a schema comes to: a validator is made of all that it is given, and there are hundreds."""
+    """Return the components that a schema refers to: a validator compiles all it is given, and there are hundreds."""
     needed: dict[str, Any] = {}
     ahead = _named(schema)
     while ahead:
@@ -87,20 +87,20 @@ def _named(schema: Mapping[str, Any]) -> set[str]:
 
 
 UNCHECKED: Final[dict[str, Any]] = {"unchecked": True}
-"""Extensions of a request whose answer is not to be read whole, or has events that no service makes."""
+"""Extensions of a request whose answer must not be read in full, or has events that no service makes."""
 
 
 def caller(
     base_url: str, headers: Mapping[str, str], *, verify: ssl.SSLContext | bool = True
 ) -> httpx.AsyncClient:
-    """A client each of whose answers is held against the description."""
+    """Return a client that checks each of its answers against the description."""
     return httpx.AsyncClient(
         base_url=base_url, headers=headers, timeout=20, verify=verify, event_hooks={"response": [check]}
     )
 
 
 async def check(response: httpx.Response) -> None:
-    """Raise Undocumented unless the description has just this answer. For httpx's hook `response`."""
+    """Raise Undocumented unless the description has exactly this answer. For httpx's hook `response`."""
     request = response.request
     if "unchecked" in request.extensions:
         return
@@ -143,7 +143,7 @@ async def _check_content(response: httpx.Response, answer: _Answer, content: Map
 
 
 async def _check_unknown(response: httpx.Response) -> None:
-    """An unknown path or method is refused as the introduction says."""
+    """Check that an unknown path or method is refused as documented in the introduction."""
     if response.status_code in (404, 405):
         code = orjson.loads(await response.aread())["code"]
         assert code in _UNKNOWN, code

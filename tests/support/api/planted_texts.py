@@ -1,4 +1,4 @@
-"""A customer with a marker in every place that a text can go to, and a search of every byte of the data directory."""
+"""A customer with a marker in every place that a text can reach, and a search of all bytes of the data directory."""
 
 from __future__ import annotations
 
@@ -46,33 +46,33 @@ _ANSWERS: Final = {
     "survey.response.created": "responseanswer",
     **dict.fromkeys(("conversation.deleted", "ticket.deleted", "survey.response.deleted", "survey.deleted")),
 }
-"""The markers in what a receiver answers to these types; no marker to what outlives its subject."""
+"""The markers in a receiver's answers by event type; no marker for events that outlive their subject."""
 
 OTHER: Final = "other"
-"""Whose markers those of a bystander are."""
+"""The owner of a bystander's markers."""
 
 
 def mark(place: str, whose: str = "") -> str:
-    """A text that stands nowhere else, a single word in small letters: a search index keeps it as it is."""
+    """Return a unique text, a single lower-case word, which a search index keeps unchanged."""
     if place == "phone":  # a telephone number has no letters
         return f"49157712345{len(whose):02}"
     return f"mk{whose}{place}km"
 
 
 def files_below(directory: Path) -> Iterator[Path]:
-    """The files in a folder and in those below it.
+    """Yield the files in a folder and in those below it.
 
-    Not `rglob`: it fails for a folder that is removed while it looks, as those of erased uploads are.
+    Not by `rglob`: it fails if a folder is removed during the search, as those of erased uploads are.
     """
     entries = (Path(folder, each) for folder, _, names in os.walk(directory) for each in names)
     return (each for each in sorted(entries) if each.is_file())
 
 
 def holding(directory: Path, *markers: bytes) -> list[tuple[bytes, str]]:
-    """Which of the markers, all in small letters, are in which file, however that writes them."""
+    """Return the lower-case markers that files contain in any case, with the files' names."""
     found = []
     for path in files_below(directory):
-        with suppress(FileNotFoundError):  # a file that is on its way out
+        with suppress(FileNotFoundError):  # a file that is just being removed
             content = path.read_bytes().lower()
             found += [(marker, path.name) for marker in markers if marker in content]
     if chosen() == "postgres":
@@ -82,15 +82,15 @@ def holding(directory: Path, *markers: bytes) -> list[tuple[bytes, str]]:
 
 
 def left(directory: Path, places: tuple[str, ...], whose: str = "") -> list[tuple[str, str]]:
-    """Which places are still in which file of the data directory."""
+    """Return the places whose markers are still in the data directory, with the files."""
     marks = {mark(place, whose).encode(): place for place in places}
     return [(marks[marker], name) for marker, name in holding(directory, *marks)]
 
 
 async def overwritten(service: Service) -> None:
-    """Return once the service says that nothing of what was erased is left, and all files that had to go are gone."""
+    """Return once the service reports no erased text left to overwrite, and all erased files are gone."""
     with trio.fail_after(30):
-        while (await scrape(service))("storage_scrub_pending"):  # noqa: ASYNC110  # told by polling alone
+        while (await scrape(service))("storage_scrub_pending"):  # noqa: ASYNC110  # only polling shows it
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
     await vanished(service.directory / "uploads", "filebytes")
 
@@ -98,13 +98,13 @@ async def overwritten(service: Service) -> None:
 async def vanished(directory: Path, *places: str) -> None:
     """Return once none of these places is in any file."""
     with trio.fail_after(30):
-        while left(directory, places):  # noqa: ASYNC110  # a file rings no bell
+        while left(directory, places):  # noqa: ASYNC110  # files can only be polled
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
 @dataclass
 class Planted:
-    """What was planted: the customer, its conversation, and what hangs on them."""
+    """The planted data: the customer, its conversation, and the objects that belong to them."""
 
     user: str
     contact: str
@@ -115,7 +115,7 @@ class Planted:
 
 @asynccontextmanager
 async def listening(service: Service) -> AsyncIterator[str]:
-    """A receiver that is registered for everything there is, and answers with a marker; the endpoint's path."""
+    """Register a receiver for all events that answers with markers; yield the endpoint's path."""
 
     async def repeat(stream: trio.abc.Stream, request: Request) -> None:
         whose = OTHER if OTHER.encode() in request.body else ""
@@ -131,7 +131,7 @@ async def listening(service: Service) -> AsyncIterator[str]:
 
 
 async def plant(service: Service, log: str | None = None, whose: str = "") -> Planted:
-    """Write a marker into every place; returns once all of it is stored, the receiver's answers included.
+    """Write a marker into every place; return once everything is stored, the receiver's answers included.
 
     Args:
         log: path of the delivery log of a receiver that answers with markers.
@@ -194,7 +194,7 @@ async def _talk(service: Service, conversation: dict[str, Any], m: Any) -> dict[
 
 
 async def _be_asked(service: Service, conversation: dict[str, Any], m: Any) -> None:
-    """A workflow that has been given an answer and waits for another one."""
+    """Run a workflow that has received one answer and waits for another."""
     asking = workflow([FORM, buttons(20, None, None)])
     made = (await service.dashboard.post("/workflows", json=asking)).json()
     path = f"/s2s/conversations/{conversation['id']}/workflow"
@@ -210,7 +210,7 @@ async def _remember(service: Service, contact: str, m: Any) -> None:
 
 
 async def _track(service: Service, conversation: dict[str, Any], m: Any) -> str:
-    """A ticket that is linked to the conversation, and was changed; its id."""
+    """Create and change a ticket that is linked to the conversation; return its id."""
     fields = {"title": m("oldticket"), "tags": [m("oldtag")], "conversationId": conversation["id"]}
     made = await service.dashboard.post("/tickets", json=fields)
     ticket: str = made.json()["id"]

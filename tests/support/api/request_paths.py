@@ -1,4 +1,4 @@
-"""The ways on which a request reaches the service: the lane and Hypercorn, each with its target as it is."""
+"""The two paths of a request to the service, the fast lane and Hypercorn, with its target unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.sockets.h11_oracle import answers
 
 Way = Literal["lane", "hypercorn"]
 WAYS: Final[tuple[Way, ...]] = ("lane", "hypercorn")
-"""What is not plain goes on from the lane to Hypercorn by itself."""
+"""The lane passes requests that are not plain to Hypercorn."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Said:
 
     @property
     def json(self) -> Any:
-        """The body."""
+        """The parsed body."""
         return json.loads(self.content)
 
     @property
     def code(self) -> str | None:
-        """The problem's code; None if it is none."""
+        """The code of a problem; None for another answer."""
         return self.json.get("code") if self.status >= 400 else None
 
 
@@ -46,10 +46,10 @@ async def ask(
     whole: bool = False,
     **more: str,
 ) -> Said:
-    """Send one request with this target below `/v3`, not changed in any way; with the project's server key.
+    """Send one request with this unchanged target below `/v3`, with the project's server key.
 
     Args:
-        whole: the target is all of it.
+        whole: whether the target is complete and gets no `/v3` prefix.
         more: headers, in place of the usual ones.
     """
     target = target if whole else f"/v3{target}"

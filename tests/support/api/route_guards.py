@@ -1,6 +1,6 @@
-"""Every route with the credential, the permission and the bound of the body that it is meant to have.
+"""Every route with its intended credential, permission and body limit.
 
-Written by hand, apart from the sources: a route that is not here, or has become more open, fails a test.
+Written by hand, apart from the sources: a route that is missing here, or has become more open, fails a test.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What stands before a route; `-` is for nothing."""
+    """The conditions for calls of a route; `-` stands for none."""
 
     credential: str
     permission: str
@@ -276,6 +276,6 @@ GET /web/{tree}/{file}                                          | none         |
 
 
 def guards() -> Mapping[str, Guard]:
-    """The table, by method and path."""
+    """Return the table, by method and path."""
     rows = ([cell.strip() for cell in line.split("|")] for line in _TABLE.strip().splitlines())
     return {call: Guard(*cells) for call, *cells in rows}

@@ -1,7 +1,7 @@
-"""A project in which everything has a marker, and what each permission may see of it; for `tests/api/scopes`.
+"""A project with a marker in each area, and the areas that each permission may see; for `tests/api/scopes`.
 
-Written by hand, apart from the sources, as `route_guards` is. A new route is called by itself, with the bodies below or with
-the least that its model takes; a new parameter of a path has to be planted here.
+Written by hand, apart from the sources, as `route_guards` is. A new route is called automatically, with a body from
+below or the minimum that its model accepts; a new parameter of a path has to be planted here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AREAS: Final = (
     "credential",
     "key",
 )
-"""The things that have a marker: the conversation itself is the thread, a contact's attributes and tags are the profile."""
+"""The areas with a marker: the conversation itself is the thread, a contact's attributes and tags are the profile."""
 
 _ALL_OF_CONVERSATIONS: Final = frozenset({"thread", "message", "note", "identity", "snippet", "workflow"})
 
@@ -58,7 +58,7 @@ SEES: Final[Mapping[str, frozenset[str]]] = {
     "members.manage": frozenset({"team"}),
     "snippets.manage": frozenset(),
 }
-"""The areas whose markers a credential with this permission alone may come across, however it is shown them."""
+"""The areas whose markers a credential with only this permission may see, in any form."""
 
 LISTING_NEEDS: Final[Mapping[str, str]] = {
     "ticket": "tickets.read",
@@ -67,11 +67,11 @@ LISTING_NEEDS: Final[Mapping[str, str]] = {
     "contact.changed": "contacts.read",
     "contact.merged": "contacts.read",
 }
-"""The permission that an endpoint's events need, by the type or its first word; all others need `conversations.read`."""
+"""The permission that an endpoint's events need, by type or its first word; others need `conversations.read`."""
 
 
 def mark(area: str) -> str:
-    """Return the marker of an area, which is in no name of anything else."""
+    """Return the marker of an area, which occurs in no other name."""
     return f"mkzq{area}qz"
 
 
@@ -83,18 +83,18 @@ def seen_in(text: str | bytes) -> set[str]:
 
 @dataclass
 class Planted:
-    """A project full of markers: the values for the parameters of paths, and what bodies name."""
+    """A project full of markers: values for path parameters, and ids for bodies."""
 
     service: Service
     names: dict[str, str] = field(default_factory=dict)
     others: int = 0
 
     def path(self, route: Route) -> str:
-        """Return the route's path with what is planted in place of its parameters."""
+        """Return the route's path with the planted values for its parameters."""
         return re.sub("<(?:[a-z]+:)?([^>]+)>", lambda match: self.names[match[1]], route.path)
 
     async def plant(self) -> None:
-        """Make one of everything, again if a caller has removed what was there."""
+        """Create one object of each kind, again if a caller has removed it."""
         await self._plant_conversation()
         await self._plant_beside(self.names["conversation_id"])
         await self._plant_settings()
@@ -136,7 +136,7 @@ class Planted:
         )
 
     async def plant_another(self) -> None:
-        """Make a contact that can be merged into the planted one, as a merge takes it away."""
+        """Create a contact to merge into the planted one, because a merge removes it."""
         self.others += 1
         made = await self.service.http.put(f"/s2s/contacts/visitor{self.others}", json={})
         self.names |= {"other": made.json()["userId"], "other_id": made.json()["id"]}
@@ -194,7 +194,7 @@ class Planted:
         await self._act("PATCH", f"/s2s/webhooks/{endpoint['id']}", status="enabled")
 
     async def plant_events(self) -> None:
-        """Have an event of each kind caused by what has a marker."""
+        """Cause an event of each kind from objects with markers."""
         await self._plant_conversation()
         names = self.names
         await self._plant_beside(names["conversation_id"])
@@ -215,7 +215,7 @@ class Planted:
         return made
 
     def sent(self, route: Route) -> dict[str, Any]:
-        """Return the query and the body of a call that is carried out if the caller may make it."""
+        """Return the query and the body of a call that succeeds if the caller has the permission."""
         name = route.operation_id
         if name in ("importHistory",):
             return {"content": _LINES, "headers": {"Content-Type": "application/x-ndjson"}}
@@ -322,4 +322,4 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "createCredential": {"name": "Child", "permissions": []},
     "changeCredential": {"name": "Renamed"},
 }
-"""A body for each call that needs one, which changes as little as it can; `<name>` is a parameter of a path."""
+"""A body for each call that needs one, which changes as little as possible; `<name>` is a path parameter."""

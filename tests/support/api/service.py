@@ -47,14 +47,14 @@ class Service:
     stop: Callable[[], None]
 
     async def create(self, user: str = "u1", **fields: Any) -> dict[str, Any]:
-        """Start a conversation; returns it."""
+        """Create a conversation; return it."""
         answer = await self.http.post("/s2s/conversations", json={"contact": {"userId": user}, **fields})
         assert answer.status_code == 200, answer.text
         conversation: dict[str, Any] = answer.json()
         return conversation
 
     async def say(self, conversation: dict[str, Any], text: str, **fields: Any) -> dict[str, Any]:
-        """Post a message; returns it."""
+        """Post a message; return it."""
         path = f"/s2s/conversations/{conversation['id']}/messages"
         answer = await self.http.post(path, json={"text": text, **fields})
         assert answer.status_code == 200, answer.text
@@ -62,26 +62,26 @@ class Service:
         return message
 
     async def do(self, conversation: dict[str, Any], action: str, **body: Any) -> dict[str, Any]:
-        """POST an action on a conversation; returns the answer."""
+        """POST an action on a conversation; return the answer."""
         answer = await self.http.post(f"/s2s/conversations/{conversation['id']}/{action}", json=body)
         assert answer.status_code == 200, answer.text
         done: dict[str, Any] = answer.json()
         return done
 
     async def fetch(self, conversation: dict[str, Any]) -> dict[str, Any]:
-        """The conversation as it is now."""
+        """Return the conversation's current state."""
         answer = await self.http.get(f"/s2s/conversations/{conversation['id']}")
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
 
     async def declare(self, method: str, path: str, length: int) -> tuple[int, bytes]:
-        """Send a request's head that announces a body of `length`, and none of it; status and answer."""
+        """Send only a head that announces a body of `length`; return status and answer."""
         head = f"{method} /v3{path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}"
         return await self.talk(f"{head}\r\nAuthorization: Bearer {self.demo['serverKey']}\r\n\r\n".encode())
 
     async def talk(self, first: bytes, then: Iterable[bytes] = ()) -> tuple[int, bytes]:
-        """Send raw bytes, and more as long as the service lets one; status and body of its answer."""
+        """Send raw bytes, and more while the service accepts them; return status and body of its answer."""
         host, _, port = self.url.removeprefix("http://").rpartition(":")
         with trio.fail_after(10):
             async with await trio.open_tcp_stream(host, int(port)) as stream:
@@ -89,7 +89,9 @@ class Service:
                 answer = b""
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(_send_while_possible, stream, then)
-                    with suppress(trio.BrokenResourceError):  # closed while there was more to read
+                    with suppress(
+                        trio.BrokenResourceError
+                    ):  # the service closed before it had read everything
                         async for data in stream:
                             answer += data
                     nursery.cancel_scope.cancel()
@@ -97,14 +99,14 @@ class Service:
         return int(head.split()[1]), body
 
     async def events(self, **params: str) -> list[dict[str, Any]]:
-        """The project's feed from its start."""
+        """Return the project's feed from its start."""
         answer = await self.http.get("/s2s/events", params={"limit": "200", **params})
         assert answer.status_code == 200, answer.text
         items: list[dict[str, Any]] = answer.json()["items"]
         return items
 
     async def types(self) -> list[str]:
-        """The types of all events so far."""
+        """Return the types of all events so far."""
         return [event["type"] for event in await self.events()]
 
 
@@ -113,11 +115,11 @@ async def _send_while_possible(stream: trio.SocketStream, parts: Iterable[bytes]
         for part in parts:
             await stream.send_all(part)
     except trio.BrokenResourceError:
-        return  # the service has closed
+        return  # the service has closed the connection
 
 
 def nameless(directory: Path, database_url: str | None) -> list[tuple[str, str]]:
-    """Records of the audit trail that do not say who has done it: there are none, whatever a test has done."""
+    """Return records of the audit trail without an actor; no test may cause one."""
     if database_url is not None:
         with psycopg.connect(database_url) as shared:
             return shared.execute(_NAMELESS).fetchall()
@@ -129,8 +131,8 @@ def nameless(directory: Path, database_url: str | None) -> list[tuple[str, str]]
 async def running(
     directory: Path, trust: ssl.SSLContext | None = None, /, **settings: Any
 ) -> AsyncIterator[Service]:
-    """A service on `directory`; stopped in order when the context ends. Clients verify it with `trust`."""
-    described()  # takes seconds on a busy machine, once: beside the service, its node's lease would run out meanwhile
+    """Run a service on `directory` until the context ends; clients verify its certificate with `trust`."""
+    described()  # takes seconds once; during the service, its node's lease might expire in that time
     async with trio.open_nursery() as nursery:
         config = Config(data_dir=directory, **{**SMALL, **settings_of(directory), **settings})
         serving = await nursery.start(program.serve, config)
@@ -149,7 +151,7 @@ async def running(
 
 
 def tapping(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
-    """The stores of the services that are started from now on, for what the API does not let one do."""
+    """Return a list that receives the store of each service started later, for operations that the API lacks."""
     stores: list[AnyStore] = []
 
     def tapped(

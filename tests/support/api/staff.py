@@ -1,4 +1,4 @@
-"""People beside the demo's owner: made through the API, signed in, and calling it."""
+"""Members other than the demo's owner: created, signed in and calling through the API."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Person:
 
 
 async def organisation_of(service: Service) -> str:
-    """The id of the demo owner's organisation."""
+    """Return the id of the demo owner's organisation."""
     (found,) = (await service.dashboard.get("/organisations")).json()["items"]
     return str(found["id"])
 
 
 async def hire(service: Service, role: str, email: str | None = None) -> dict[str, Any]:
-    """Add a member to the demo's organisation; the answer, with the one-time password."""
+    """Add a member to the demo's organisation; return the answer with the one-time password."""
     path = f"/organisations/{await organisation_of(service)}/members"
     body = {"email": email or f"{role}@example.com", "role": role, "name": role.title()}
     answer = await service.dashboard.post(path, json=body)
@@ -44,14 +44,14 @@ async def hire(service: Service, role: str, email: str | None = None) -> dict[st
 
 
 async def sign_in(service: Service, email: str, password: str, new: str | None = None) -> httpx.Response:
-    """What signing in is answered with."""
+    """Sign in and return the answer."""
     body = {"email": email, "password": password} | ({} if new is None else {"newPassword": new})
     return await service.http.post("/auth/token", json=body, headers={"Authorization": ""})
 
 
 @asynccontextmanager
 async def person(service: Service, role: str) -> AsyncIterator[Person]:
-    """A new member with this role."""
+    """Yield a new member with this role."""
     hired = await hire(service, role)
     token = (await sign_in(service, hired["email"], hired["password"], PASSWORD)).json()["token"]
     async with client(service, token) as http:
@@ -59,10 +59,10 @@ async def person(service: Service, role: str) -> AsyncIterator[Person]:
 
 
 def client(service: Service, token: str) -> httpx.AsyncClient:
-    """A client with this token, and no project."""
+    """Return a client with this token, and no project."""
     return caller(f"{service.url}/v3", {"Authorization": f"Bearer {token}"})
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:
-    """Status and code of a refusal."""
+    """Return status and code of a refusal."""
     return answer.status_code, answer.json()["code"]

@@ -1,4 +1,4 @@
-"""A survey and its answers for tests through the wire."""
+"""A survey and responses for tests of the API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFRESHED_S = 20.0
 
 
 async def survey(service: Service, **definition: Any) -> dict[str, Any]:
-    """Make a survey; returns it."""
+    """Create a survey; return it."""
     body = {"name": "After the chat", "definition": {**DEFINITION, **definition}}
     made = await service.dashboard.post("/engagement/surveys", json=body)
     assert made.status_code == 200, made.text
@@ -25,7 +25,7 @@ async def survey(service: Service, **definition: Any) -> dict[str, Any]:
 async def respond(
     service: Service, survey: dict[str, Any], user: str | None = None, **parts: Any
 ) -> dict[str, Any]:
-    """Answer a survey; returns the response."""
+    """Answer a survey; return the response."""
     contact = {} if user is None else {"contact": {"userId": user}}
     answer = await service.http.post(f"/s2s/surveys/{survey['id']}/responses", json={**contact, **parts})
     assert answer.status_code == 200, answer.text
@@ -34,7 +34,7 @@ async def respond(
 
 
 async def refreshed(service: Service, survey: dict[str, Any]) -> dict[str, Any]:
-    """Refresh the insights and wait for the end; returns how it ended."""
+    """Refresh the insights, wait for the end, and return the outcome."""
     path = f"/engagement/surveys/{survey['id']}/insights/refresh"
     begun = await service.dashboard.post(path)
     assert begun.status_code == 200, begun.text

@@ -55,7 +55,7 @@ async def texts(service: Service, conversation: Json) -> list[str]:
 
 
 def found(answer: httpx.Response) -> Json:
-    """Return the body of a response that is fine."""
+    """Return the body of a response with status 200."""
     assert answer.status_code == 200, answer.text
     body: Json = answer.json()
     return body

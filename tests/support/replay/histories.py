@@ -1,4 +1,4 @@
-"""Histories of replays as they should be, for tests to spoil."""
+"""Correct histories of replays, for tests to spoil."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LABELLED: Final = (WEBHOOK, STREAM)
 
 
 def state(number: int, sequence: int, closed: bool = False) -> dict[str, Any]:
-    """A conversation as the API and events show it."""
+    """Return a conversation in the form that the API and events have."""
     return {
         "id": f"cnv_{number}",
         "contact": {"userId": f"{OURS}{number}"},
@@ -38,7 +38,7 @@ def state(number: int, sequence: int, closed: bool = False) -> dict[str, Any]:
 
 
 def envelope(number: int, sequence: int, event_type: str, **data: Any) -> bytes:
-    """An event's bytes."""
+    """Return an event's bytes."""
     return orjson.dumps(
         {
             "id": f"evt_{number}_{sequence}",
@@ -53,7 +53,7 @@ def envelope(number: int, sequence: int, event_type: str, **data: Any) -> bytes:
 
 
 def conversation(number: int, messages: int) -> tuple[list[Command], list[tuple[str, bytes]]]:
-    """The commands of a conversation, and its events with their types: created, messages, closed."""
+    """Return a conversation's commands, and its events with their types: created, messages, closed."""
     created = envelope(number, 1, "conversation.created", conversation=state(number, 1))
     events = [("conversation.created", created)]
     effects = [Effect("conversation.created", {"conversation": state(number, 1)})]
@@ -81,7 +81,7 @@ def conversation(number: int, messages: int) -> tuple[list[Command], list[tuple[
 
 
 def delivery(event_type: str, body: bytes, at: float, previous: int | None) -> Delivery:
-    """An event as it comes by webhook, properly signed."""
+    """Return an event delivered by webhook, correctly signed."""
     digest = hmac.digest(SECRET.encode(), b"%d." % NOW + body, "sha256").hex()
     return Delivery(
         at=at,
@@ -95,9 +95,9 @@ def delivery(event_type: str, body: bytes, at: float, previous: int | None) -> D
 
 
 def good_history(lengths: Sequence[int]) -> History:
-    """A faultless replay of conversations with these numbers of messages.
+    """Return a correct replay of conversations with these numbers of messages.
 
-    The conversations are interleaved like those of concurrent chats.
+    The conversations are interleaved, as with several concurrent chats.
     """
     made = [conversation(number, messages) for number, messages in enumerate(lengths, 1)]
     order = list(_interleaved([events for _, events in made]))
@@ -123,12 +123,12 @@ def _interleaved(lists: Sequence[Sequence[tuple[str, bytes]]]) -> Iterator[tuple
 
 
 def with_arrivals(history: History, channel: str, arrivals: Sequence[Arrival]) -> History:
-    """The history with other arrivals on one channel."""
+    """Return the history with other arrivals on one channel."""
     return replace(history, channels={**history.channels, channel: arrivals})
 
 
 def with_outcome(history: History, index: int, outcome: Outcome) -> History:
-    """The history with one command that ended differently, and so without effects to expect."""
+    """Return the history with another outcome of one command, which then has no expected effects."""
     commands = list(history.commands)
     commands[index] = replace(commands[index], outcome=outcome, effects=(), detail="for a test")
     return replace(history, commands=commands)

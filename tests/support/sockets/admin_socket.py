@@ -1,4 +1,4 @@
-"""The operator of a running service, at its socket if it has one."""
+"""The operator of a running service, at its control socket if it has one."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tests.support.stores import chosen, settings_of
 
 
 class HasDirectory(Protocol):
-    """A service with its data directory."""
+    """A service with a data directory."""
 
     @property
     def directory(self) -> Path:
-        """Where its data is."""
+        """The data directory."""
 
 
 async def operate(service: HasDirectory, operation: str, /, **arguments: Any) -> dict[str, Any]:
-    """The answer to an order, which is not refused."""
+    """Run an operator's command, which must succeed, and return its answer."""
     order = json.dumps(arguments).encode()
     config = Config(data_dir=service.directory, **settings_of(service.directory))
-    if operation in READ_QUERIES:  # which the command does itself
+    if operation in READ_QUERIES:  # reads, which the command does without the server
         return await trio.to_thread.run_sync(partial(_looked, config, operation, arguments))
-    if chosen() == "postgres":  # the command itself carries it out, beside the nodes
+    if chosen() == "postgres":  # the command itself carries it out, without the nodes
         said: dict[str, Any] | None = await run_on_installation(config, operation, order, False)
     else:
         said = await trio.to_thread.run_sync(send_command, service.directory, operation, order)

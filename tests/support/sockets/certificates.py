@@ -40,7 +40,7 @@ class Files:
         return self.folder / "key.pem"
 
     def write(self, *names: str, days: float = 90, begins: datetime.datetime | None = None) -> None:
-        """Put a fresh certificate there, valid for so many days from now."""
+        """Write a fresh certificate, valid for this number of days from now."""
         leaf = AUTHORITY.issue_cert(
             *(names or ("localhost", "127.0.0.1")),
             not_before=begins or NOW - 30 * DAY,
@@ -52,14 +52,14 @@ class Files:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Of a service that uses them."""
+        """Settings of a service that uses the certificate."""
         return {"tls_cert": self.chain, "tls_key": self.key}
 
     @property
     def trust(self) -> ssl.SSLContext:
-        """What a client verifies it with."""
+        """A context in which clients trust the certificate."""
         return ssl.create_default_context(cafile=self.ca)
 
     def clock(self) -> int:
-        """The time, in milliseconds since the epoch."""
+        """Return the time, in milliseconds since the epoch."""
         return int(self.now.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""What h11 makes of the bytes that a connection is sent, and what a service must have made of them, too."""
+"""An oracle for HTTP/1.1: h11's reading of a connection's bytes, with which a service must agree."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import h11
 
 _HEAD_MAX: Final = 1 << 20
 _OWN: Final = frozenset({501, 505})
-"""Refusals of a request for what it asks of HTTP itself."""
+"""Refusals of HTTP features that the service does not support."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request that is complete."""
+    """One complete request."""
 
     method: str
     target: str
@@ -24,7 +24,7 @@ class Request:
 
     @property
     def user(self) -> str | None:
-        """Whose conversation it starts, if it starts one."""
+        """The user id of the conversation that it starts; None if it starts none."""
         if self.method != "POST":
             return None
         try:
@@ -35,11 +35,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The complete requests in some bytes, and what comes behind them.
+    """The complete requests in some bytes, and the state after them.
 
     Args:
-        end: `closed`: nothing is read behind the last request. `waiting`: a request may go on. `refused`: what
-            follows is no request. `switched`: the client wants to speak something else.
+        end: `closed`: nothing is read after the last request. `waiting`: a request may go on. `refused`: the next bytes
+            are no request. `switched`: the client wants another protocol.
         opened: the method of the last request, if its head is complete and its body is not.
     """
 
@@ -49,7 +49,7 @@ class Judgement:
 
 
 def judge(data: bytes) -> Judgement:
-    """What h11 reads, when every request is answered as soon as it is complete."""
+    """Return the requests that h11 reads if each is answered as soon as it is complete."""
     server = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_MAX)
     server.receive_data(data)
     requests: list[Request] = []
@@ -72,7 +72,7 @@ def judge(data: bytes) -> Judgement:
         requests.append(Request(head.method.decode(), head.target.decode("latin-1"), body))
         server.send(
             h11.Response(status_code=404, headers=[("Content-Length", "0")])
-        )  # 200 would grant CONNECT
+        )  # 200 would accept a CONNECT
         server.send(h11.EndOfMessage())
         if server.our_state is not h11.DONE or server.their_state is not h11.DONE:
             return Judgement(tuple(requests), "closed" if server.our_state is h11.MUST_CLOSE else "switched")
@@ -93,15 +93,15 @@ class Answer:
 
     @property
     def closes(self) -> bool:
-        """Whether it announces the connection's end."""
+        """True if it announces the end of the connection."""
         return self.headers.get("connection", "").lower() == "close"
 
 
 def answers(data: bytes, methods: Sequence[str], ended: bool) -> list[Answer]:
-    """The complete answers in some bytes, to requests with these methods. Raises RemoteProtocolError.
+    """Return the complete answers in some bytes, to requests with these methods. Raises RemoteProtocolError.
 
     Args:
-        ended: whether the connection has ended behind them; then nothing may be left over.
+        ended: whether the connection has ended after them; then no bytes may be left over.
     """
     found: list[Answer] = []
     asked = iter(methods)
@@ -136,10 +136,10 @@ def _until_end(client: h11.Connection) -> Iterator[h11.Event]:
 
 
 def explain(judged: Judgement, found: Sequence[Answer], started: Sequence[str]) -> None:
-    """Raise AssertionError unless a service that reads as h11 does, or more strictly, has answered so.
+    """Raise AssertionError unless these are answers of a service that reads as h11 does, or more strictly.
 
     Args:
-        started: whose conversations have been started, in order.
+        started: user ids of the conversations that were started, in order.
     """
     whole = len(judged.requests)
     for answer in found:

@@ -19,7 +19,7 @@ Kind = Literal["RS256", "ES256", "EdDSA"]
 
 
 class Signer:
-    """A private key and what is signed with it."""
+    """A private key that signs tokens."""
 
     def __init__(self, kind: Kind, kid: str | None = None, bits: int = 2_048) -> None:
         self.kind = kind
@@ -31,7 +31,7 @@ class Signer:
         }[kind]()
 
     def token(self, **claims: object) -> str:
-        """A token that is valid for a minute; a claim that is None is left out."""
+        """Return a token that is valid for a minute; a claim that is None is left out."""
         wanted: dict[str, object] = {"exp": int(time.time()) + 60, **claims}
         named = {"kid": self.kid} if self.kid else None
         kept = {name: value for name, value in wanted.items() if value is not None}
@@ -43,19 +43,19 @@ class Signer:
         return public
 
     def jwk(self, **more: Any) -> dict[str, Any]:
-        """The public key as a JWK."""
+        """Return the public key as a JWK."""
         algorithm: Any = {"RS256": RSAAlgorithm, "ES256": ECAlgorithm, "EdDSA": OKPAlgorithm}[self.kind]
         made: dict[str, Any] = json.loads(algorithm.to_jwk(self.key.public_key()))
         return {**made, **({"kid": self.kid} if self.kid else {}), "use": "sig", "alg": self.kind, **more}
 
 
 def jwks(*signers: Signer) -> bytes:
-    """The JWK Set of these keys."""
+    """Return the JWK Set of these keys."""
     return json.dumps({"keys": [each.jwk() for each in signers]}).encode()
 
 
 class Publisher:
-    """Answers every request with `answer`, or not at all while that is None; counts them in `asked`."""
+    """Answers every request with `answer`, or not at all while that is None; counts requests in `asked`."""
 
     def __init__(self) -> None:
         self.answer: bytes | None = None
@@ -79,7 +79,7 @@ class Publisher:
 
 @asynccontextmanager
 async def publishing(content: bytes | None) -> AsyncIterator[Publisher]:
-    """A server for a JWK Set."""
+    """Run a server for a JWK Set."""
     publisher = Publisher()
     publisher.answer = content
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""A server on a real socket that speaks the OpenAI chat-completions wire, as well or badly as a test says."""
+"""A server on a real socket that speaks the OpenAI chat-completions protocol, as well or badly as a test requires."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import trio
 from deskwire.engine.core.clock import wall_clock
 
 NEVER: Final = b""
-"""A reply that does not come."""
+"""A reply that never comes."""
 
 
 def http(status: str, body: bytes, **headers: str) -> bytes:
-    """An HTTP response."""
+    """Return an HTTP response."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def said(content: str) -> bytes:
-    """The model's answer with this text."""
+    """Return the model's answer with this text."""
     message = {"role": "assistant", "content": content}
     return http("200 OK", orjson.dumps({"choices": [{"index": 0, "message": message}]}))
 
 
 @dataclass
 class ModelServer:
-    """A running server: what it answers next, and what it was asked, and when (ms)."""
+    """A running server, with its next reply and the requests it received, with their times (ms)."""
 
     url: str
     reply: bytes = NEVER
@@ -41,11 +41,11 @@ class ModelServer:
     reached: trio.Event = field(default_factory=trio.Event)
 
     def answer(self, document: Mapping[str, Any]) -> None:
-        """Answer with this JSON object from now on."""
+        """Set the reply to this JSON object."""
         self.reply = said(orjson.dumps(document).decode())
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """Take one request, answer, and close."""
+        """Read one request, answer, and close."""
         received = b""
         while b"\r\n\r\n" not in received:
             received += await stream.receive_some()
@@ -65,7 +65,7 @@ class ModelServer:
 
 @asynccontextmanager
 async def model_server() -> AsyncIterator[ModelServer]:
-    """A server on a free port, until the context ends."""
+    """Run a server on a free port until the context ends."""
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
         server = ModelServer(f"http://127.0.0.1:{listener.socket.getsockname()[1]}/v1")

@@ -1,4 +1,4 @@
-"""A websocket client that does only what it is told: no pong, no close, no manners of its own."""
+"""A websocket client that sends only on explicit request: no automatic pong, close or other answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.streaming import CHANNEL, STREAM_KEY, authorization
 
 
 def upgrade(query: str = "?protocol=7", key: str = STREAM_KEY, *extra: str) -> bytes:
-    """A websocket request."""
+    """Return a websocket upgrade request."""
     lines = [
         f"GET /app/{key}{query} HTTP/1.1",
         "Host: x",
@@ -28,7 +28,7 @@ def upgrade(query: str = "?protocol=7", key: str = STREAM_KEY, *extra: str) -> b
 
 
 class RawPeer:
-    """A client on any stream, after `open`."""
+    """A websocket client on any stream; call `open` first."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream
@@ -37,7 +37,7 @@ class RawPeer:
         self._text = ""
 
     async def open(self, request: bytes | None = None) -> bytes:
-        """Ask for the upgrade; returns the head of the answer. Raises BrokenResourceError if none comes."""
+        """Request the upgrade; return the head of the answer. Raises BrokenResourceError if none comes."""
         await self.stream.send_all(request or upgrade())
         answer = b""
         while b"\r\n\r\n" not in answer:
@@ -50,7 +50,7 @@ class RawPeer:
         return head
 
     async def event(self) -> Event | None:
-        """The next thing on the wire, None at its end."""
+        """Return the next event on the wire, None at its end."""
         while not self._events:
             self._events += self._coming()
             if not self._events:
@@ -61,14 +61,14 @@ class RawPeer:
         return self._events.pop(0)
 
     async def until(self, *kinds: type[Event]) -> Any:
-        """The next event of one of these kinds, None if the connection ends first."""
+        """Return the next event of one of these kinds, None if the connection ends first."""
         while (event := await self.event()) is not None:
             if isinstance(event, kinds):
                 return event
         return None
 
     async def message(self) -> dict[str, Any]:
-        """The next text message."""
+        """Return the next text message."""
         event = await self.until(TextMessage)
         message: dict[str, Any] = orjson.loads(event.data)
         return message
@@ -82,28 +82,28 @@ class RawPeer:
         await self.send(TextMessage(orjson.dumps({"event": name, "data": data}).decode()))
 
     async def socket_id(self) -> str:
-        """The socket id in the next message, which must be the greeting."""
+        """Return the socket id in the next message, which must be the greeting."""
         return str(orjson.loads((await self.message())["data"])["socket_id"])
 
     async def subscribe(
         self, socket_id: str, now_ms: int, channel: str = CHANNEL, consumer_id: str = "c1"
     ) -> None:
-        """Ask for a channel with a valid authorization; the answer is not read."""
+        """Subscribe to a channel with a valid authorization, without reading the answer."""
         auth = authorization(socket_id, now_ms, channel, consumer_id)
         await self.say("pusher:subscribe", {"channel": channel, "auth": auth})
 
     async def answer_pings(self) -> None:
-        """Answer every ping for as long as the connection lives."""
+        """Answer every ping until the connection ends."""
         while (ping := await self.until(Ping)) is not None:
             await self.send(ping.response())
 
     async def close_code(self) -> int | None:
-        """The code of the server's close frame, None if it dropped the connection."""
+        """Return the code of the server's close frame, None if it dropped the connection."""
         closed = await self.until(CloseConnection)
         return None if closed is None else int(closed.code)
 
     def _coming(self) -> Iterator[Event]:
-        """What has come, with the parts of a text put together."""
+        """Yield the received events, with the parts of a text joined."""
         for event in self.wire.events():
             if isinstance(event, TextMessage):
                 self._text += event.data

@@ -34,13 +34,13 @@ SECRET = "an installation's secret of a good length"
 
 
 def wall() -> int:
-    """Wall-clock milliseconds that go with Trio's time."""
+    """Return wall-clock milliseconds that follow Trio's time."""
     return EPOCH_MS + round(trio.current_time() * 1000)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a receiver got, and when by Trio's time."""
+    """A request that a receiver got, with Trio's time."""
 
     at: float
     method: str
@@ -54,7 +54,7 @@ Behaviour = Callable[[trio.abc.Stream, Request], Awaitable[None]]
 
 
 def answering(status: str, body: bytes = b"", extra: bytes = b"") -> Behaviour:
-    """Answers each request with `status`, such as "200 OK"."""
+    """Return a behaviour that answers each request with `status`, such as "200 OK"."""
     head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n".encode() + extra + b"\r\n"
 
     async def answer(stream: trio.abc.Stream, _: Request) -> None:
@@ -65,7 +65,7 @@ def answering(status: str, body: bytes = b"", extra: bytes = b"") -> Behaviour:
 
 @dataclass
 class Receiver:
-    """A webhook receiver on loopback; what it does is `behaviour`, to be changed at any time."""
+    """A webhook receiver on loopback; its `behaviour` may be changed at any time."""
 
     behaviour: Behaviour
     port: int = 0
@@ -83,11 +83,11 @@ class Receiver:
 
     @property
     def sequences(self) -> list[int]:
-        """What was got, by the number that the events of these tests carry as their body."""
+        """The received numbers, which the events of these tests have as their body."""
         return [int(request.body) for request in self.requests]
 
     async def wait(self, count: int) -> None:
-        """Return when that many requests have come. Raises TooSlowError if they do not."""
+        """Return once this number of requests has arrived. Raises TooSlowError if they do not."""
         with trio.fail_after(120):
             while len(self.requests) < count:
                 self.arrived = trio.Event()
@@ -139,7 +139,7 @@ Receivers = Callable[..., Awaitable[Receiver]]
 
 
 def resolving(*addresses: str) -> Resolver:
-    """A resolver that knows one answer; without addresses it answers loopback."""
+    """Return a resolver that has one answer, by default loopback."""
     known: Sequence[IPAddress] = [ip_address(address) for address in addresses or ("127.0.0.1",)]
 
     async def resolve(_host: str, _port: int) -> Sequence[IPAddress]:
@@ -167,7 +167,7 @@ def client_for(
     ssl_context: ssl.SSLContext | None = None,
     timeout_s: float = 5.0,
 ) -> Client:
-    """A client whose host names all mean loopback."""
+    """Return a client that resolves all host names to loopback."""
     return Client(
         receiver.url,
         DirectConnector(policy or AddressPolicy(allow_private=True), resolver or resolving()),
@@ -188,7 +188,7 @@ class Installation:
         self.sealing = Encryption(Secrets(SECRET))
 
     async def endpoint(self, receiver: Receiver, **fields: Any) -> Endpoint:
-        """Register the receiver, as the API would; `fields` are of the endpoint."""
+        """Register the receiver as the API would; `fields` are of the endpoint."""
         secret = new_secret()
         sealed = self.sealing.seal(secret)
         at = wall()
@@ -238,7 +238,7 @@ class Installation:
         await self.store.write(lambda tx: tx.erase_conversation(state))
 
     async def delete(self, conversation: int, number: int) -> None:
-        """Commit a deletion: the conversation is erased, and an event with this number says so."""
+        """Commit a deletion: the conversation is erased, and an event with this number announces it."""
         state = Conversation("cnv_x", self.project.rowid, 0, 0, rowid=conversation)
         at, body = wall(), str(number).encode()
 
@@ -253,15 +253,15 @@ class Installation:
         await self.store.write(job)
 
     async def stored(self) -> Endpoint:
-        """The first endpoint as it is stored."""
+        """Return the first endpoint as stored."""
         return (await self.store.read(lambda reader: reader.endpoints()))[0]
 
     async def pending(self, endpoint: Endpoint) -> Sequence[Delivery]:
-        """What is still to be sent to an endpoint."""
+        """Return the pending deliveries of an endpoint."""
         return await self.store.read(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 1000))
 
     async def rows(self) -> list[tuple[int, str, int]]:
-        """Number, status and attempts of all deliveries."""
+        """Return number, status and attempts of all deliveries."""
         sql = (
             "SELECT CAST(e.body AS TEXT), d.status, d.attempts FROM deliveries d "
             "JOIN events e ON e.position = d.event ORDER BY d.position"
@@ -270,7 +270,7 @@ class Installation:
         return [(int(number), status, attempts) for number, status, attempts in found]
 
     async def log(self) -> list[tuple[int, int | None, str | None]]:
-        """Number, status and error of all attempts."""
+        """Return number, status and error of all attempts."""
         sql = "SELECT number, status, error FROM attempts ORDER BY delivery, number"
         return [(number, status, error) for number, status, error in await self._select(sql)]
 
@@ -289,7 +289,7 @@ def _as_it_is(store: SqliteStore) -> Store:
 async def opened(
     directory: Path, *, between: Callable[[SqliteStore], Store] = _as_it_is, **options: object
 ) -> AsyncIterator[Installation]:
-    """An installation on `directory`, running while the context is open.
+    """Yield an installation on `directory` that runs while the context is open.
 
     `between` makes the store that the dispatcher gets; `options` go to `Dispatcher`, too.
     """

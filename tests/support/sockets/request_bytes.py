@@ -1,4 +1,4 @@
-"""Requests as bytes, from well-formed ones to what attackers send (RFC 9112; section 11 of it for the reasons)."""
+"""Requests as bytes, from well-formed ones to attacks (RFC 9112, section 11)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ KEY: Final = b"$KEY"
 
 @dataclass(frozen=True)
 class Draft:
-    """A request before it is written down.
+    """A request before it is serialized.
 
     Args:
-        lead: what comes before the request line.
-        framing: the header lines that say how long the body is.
-        end: what ends a line of the head.
-        body: as it goes over the wire.
+        lead: bytes before the request line.
+        framing: the header lines that give the length of the body.
+        end: the end of each line of the head.
+        body: the body's bytes on the wire.
     """
 
     line: bytes
@@ -36,7 +36,7 @@ class Draft:
 
 
 def started(user: str, *framing: bytes, body: bytes | None = None) -> Draft:
-    """A request that starts a conversation."""
+    """Return a request that starts a conversation."""
     content = b'{"contact":{"userId":"' + user.encode() + b'"}}' if body is None else body
     return Draft(
         b"POST /v3/s2s/conversations HTTP/1.1",
@@ -47,18 +47,18 @@ def started(user: str, *framing: bytes, body: bytes | None = None) -> Draft:
 
 
 def fetched(path: bytes = b"/healthz") -> Draft:
-    """A request without a body."""
+    """Return a request without a body."""
     return Draft(b"GET " + path + b" HTTP/1.1", (b"Host: x", b"Authorization: Bearer " + KEY), ())
 
 
 LAST: Final = replace(fetched(), headers=(b"Host: x", b"Connection: close"))
-"""Ends a connection in order; its answer says that everything before it was understood as it was meant."""
+"""Ends a connection in an orderly way; its answer shows that everything before it was parsed as intended."""
 
 CHUNKED: Final = b"Transfer-Encoding: chunked"
 
 
 def chunked(content: bytes, sizes: Sequence[int], extension: bytes = b"", trailer: bytes = b"") -> bytes:
-    """The content in chunks of these sizes, and the rest in one."""
+    """Return the content in chunks of these sizes, and the rest in one."""
     parts, at = [], 0
     for size in (*sizes, len(content)):
         if part := content[at : at + size]:
@@ -72,7 +72,7 @@ _SIZES: Final = st.lists(st.integers(1, 20), max_size=4)
 
 @st.composite
 def good(draw: st.DrawFn, user: str) -> Draft:
-    """A well-formed request, in any of the ways it may be written."""
+    """Draw a well-formed request, in any valid notation."""
     if draw(st.booleans()):
         path = draw(
             st.sampled_from([b"/healthz", b"/v3/s2s/project", b"/v3/s2s/events?limit=1", b"/%68ealthz"])
@@ -257,7 +257,7 @@ def _chunks(made: Draft, how: Callable[[bytes], bytes]) -> Draft:
 
 
 def _inside(made: Draft, inner: Draft) -> Draft:
-    """With another request as its body, or behind it."""
+    """Return the draft with another request as its body, or after it."""
     return replace(made, body=made.body + bytes(inner))
 
 
@@ -287,7 +287,7 @@ _CHANGES: Final[st.SearchStrategy[Change]] = st.one_of(
 
 @st.composite
 def bad(draw: st.DrawFn, user: str) -> bytes:
-    """A request with up to three things wrong, perhaps with another one inside."""
+    """Draw a request with up to three errors, perhaps with another request inside."""
     made = draw(good(user)) if draw(st.integers(0, 3)) == 0 else started(user)
     if draw(st.integers(0, 2)) == 0:
         inner = started(f"in-{user}")
@@ -301,7 +301,7 @@ def bad(draw: st.DrawFn, user: str) -> bytes:
 
 @st.composite
 def garbled(draw: st.DrawFn, user: str) -> bytes:
-    """A good request in which single bytes are others."""
+    """Draw a good request with some bytes replaced."""
     data = bytearray(bytes(draw(good(user))))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data) - 1))
@@ -313,7 +313,7 @@ _BYTES: Final = (b"", *(bytes([each]) for each in b'\x00\t\n\r \x0b"(),/:;<=>?@[
 
 
 def cut(data: bytes, marks: Sequence[int]) -> list[bytes]:
-    """The bytes in pieces, cut at these places in thousandths of the whole."""
+    """Return the bytes in pieces, cut at these positions in thousandths of the whole."""
     places = sorted({0, len(data), *(len(data) * mark // 1000 for mark in marks)})
     return [data[a:b] for a, b in pairwise(places)]
 

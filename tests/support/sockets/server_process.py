@@ -14,24 +14,24 @@ import httpx
 import orjson
 import trio
 
-READY_S = 90.0  # of a start that shares its processor with much else
-LOOK_S = 0.02  # nothing announces a process that is ready but its answer
+READY_S = 90.0  # for a start on a busy machine
+LOOK_S = 0.02  # only its answer shows that a process is ready
 
 
 def environment() -> Mapping[str, str]:
-    """A subprocess's environment: without settings, and with the modules that this process sees."""
+    """Return a subprocess's environment: without settings, and with the modules that this process sees."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
     return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
+    """Return a port that was free a moment ago."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 async def seen(http: httpx.AsyncClient, url: str, status: int) -> httpx.Response:
-    """What `/readyz` answers once it has this status."""
+    """Return the answer of `/readyz` once it has this status."""
     with trio.fail_after(READY_S):
         while True:
             answer = await http.get(f"{url}/readyz")
@@ -41,7 +41,7 @@ async def seen(http: httpx.AsyncClient, url: str, status: int) -> httpx.Response
 
 
 class EndedError(Exception):
-    """A process that ended before it was ready; its words are what it has said."""
+    """A process that ended before it was ready; the message is its output."""
 
 
 class Server:
@@ -50,8 +50,8 @@ class Server:
     Args:
         options: further ones of `serve`.
         environ: further variables of its environment.
-        wrapped: a command that starts the server's own, which follows it.
-        port: where it listens; one that is free now if not given.
+        wrapped: a command prefix that starts the server's own command.
+        port: its port; by default one that is free now.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Server:
         self._wrapped = wrapped
 
     async def start(self) -> None:
-        """Start it and wait until it is ready. Raises EndedError if it ends before that."""
+        """Start the server and wait until it is ready. Raises EndedError if it ends before that."""
         with (self.directory / "serve.log").open("ab") as output:
             self._process = await trio.lowlevel.open_process(
                 [
@@ -97,7 +97,7 @@ class Server:
             return False
 
     def demo(self) -> dict[str, Any]:
-        """What `demo.json` says."""
+        """Return the content of `demo.json`."""
         said: dict[str, Any] = orjson.loads((self.directory / "data" / "demo.json").read_bytes())
         return said
 
@@ -113,11 +113,11 @@ class Server:
         return self._process.pid
 
     def log(self) -> str:
-        """Everything that it has said."""
+        """Return the server's output."""
         return (self.directory / "serve.log").read_text()
 
     async def wait_for_log(self, words: str, times: int = 1) -> None:
-        """Wait until it has said this so often."""
+        """Wait until the log has these words this number of times."""
         with trio.fail_after(READY_S):
             while True:
                 if self.log().count(words) >= times:
@@ -125,13 +125,13 @@ class Server:
                 await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
     async def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
+        """Kill the process with SIGKILL, as in a crash."""
         assert self._process is not None
         self._process.kill()
         await self._process.wait()
 
     async def stop(self) -> int:
-        """End it in order, if it runs; its exit status."""
+        """Stop the process in an orderly way if it runs; return its exit status."""
         if self._process is None:
             return 0
         with trio.CancelScope(shield=True, deadline=trio.current_time() + READY_S):

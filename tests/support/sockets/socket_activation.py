@@ -1,4 +1,4 @@
-"""Listening sockets handed over to a process as a service manager does it (sd_listen_fds(3))."""
+"""Listening sockets passed to a process as a service manager does (sd_listen_fds(3))."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-FREE = 50  # from here on no descriptor is overwritten by those that are handed over
+FREE = 50  # the passed descriptors overwrite none from here on
 START = """
 import os, sys
 copies, command = sys.argv[1].split(","), sys.argv[2:]
@@ -20,19 +20,19 @@ os.execv(command[0], command)
 
 
 class HasDescriptor(Protocol):
-    """A socket, or what is mistaken for one."""
+    """A socket, or a file that is mistaken for one."""
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """Return its descriptor."""
 
 
 @dataclass(frozen=True)
 class HandedOver:
-    """How to start a command with these as its descriptors from 3 on, and its own id in `LISTEN_PID`.
+    """A command that starts with these descriptors from 3 on, and its own process id in `LISTEN_PID`.
 
     Args:
-        command: what to run.
-        inherited: descriptors for it, to be closed when it runs.
+        command: the command to run.
+        inherited: descriptors for it; close them once it runs.
     """
 
     command: list[str]
@@ -40,7 +40,7 @@ class HandedOver:
 
 
 def handing_over(handed: Sequence[HasDescriptor], command: list[str]) -> HandedOver:
-    """A command that starts `command` with what is handed over; nothing means that it starts as it is."""
+    """Return a command that starts `command` with these sockets; without sockets, `command` itself."""
     copies = [fcntl.fcntl(each.fileno(), fcntl.F_DUPFD, FREE) for each in handed]
     start = [sys.executable, "-c", START, ",".join(map(str, copies))] if copies else []
     return HandedOver([*start, *command], copies)
