@@ -33,7 +33,7 @@ from deskwire.engine.core.ids import fresh_ids
 from deskwire.storage.files import sync
 from deskwire.storage.sqlite.database import connect_writer
 from deskwire.storage.sqlite.directory import FILE_NAME
-from deskwire.storage.sqlite.message_times import add_untimed
+from deskwire.storage.sqlite.log import add_untimed
 from deskwire.storage.sqlite.store import open_store
 from deskwire.storage.tables.conversations.columns import INSERT, insertion
 from deskwire.storage.tables.conversations.conversations import INSERT_MESSAGE

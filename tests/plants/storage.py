@@ -72,7 +72,7 @@ def answer_before_the_commit(patch: Patch) -> None:
 
     def answering(tx: Any, batch: Any) -> Any:
         spoiler = carry_out(tx, batch)
-        if spoiler is None and all(job.brief for job in batch):
+        if spoiler is None and all(job.inline for job in batch):
             for job in batch:
                 job.ended(job.outcome)
                 job.ended = lambda _: None

@@ -30,7 +30,7 @@ writes the response before the frame, and when a timer falls into it."""
 @pytest.fixture
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have the writer take the disk for a quick one however busy the machine is, so that it commits on Trio's thread."""
-    monkeypatch.setattr("deskwire.storage.sqlite.pace.QUICK_S", 1_000.0)
+    monkeypatch.setattr("deskwire.storage.sqlite.writer.INLINE_COMMIT_MAX_S", 1_000.0)
     return iter([None])
 
 

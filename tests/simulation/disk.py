@@ -26,7 +26,7 @@ from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.search.file import prepared
 from deskwire.storage.sqlite.store import SqliteStore
 from deskwire.storage.sqlite.transaction import SqliteTransaction
-from deskwire.storage.sqlite.writer import WAITING_MAX, Writer, _end, _Job, _whole, commit_of
+from deskwire.storage.sqlite.writer import WAITING_MAX, Writer, _end, _Job, _run_transaction, commit_of
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -91,7 +91,7 @@ class _Writer(Writer):
         self.batch = ()
         return left
 
-    def _here(self, *, alone: bool) -> bool:
+    def _may_block(self, *, alone: bool) -> bool:
         return False  # every commit takes time, and may be the last
 
     async def _threaded(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
@@ -99,7 +99,7 @@ class _Writer(Writer):
         if self.killed:
             raise _Killed
         result = work(*given)
-        tx = given[0] if given and work in cast(tuple[object, ...], (_end, _whole)) else None
+        tx = given[0] if given and work in cast(tuple[object, ...], (_end, _run_transaction)) else None
         if isinstance(tx, SqliteTransaction) and not tx.conn.in_transaction:
             self.committed(commit_of(tx))
         await trio.sleep(self.dice.random() * _ANSWER_S)  # virtual time: the mock clock jumps

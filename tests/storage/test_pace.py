@@ -14,9 +14,9 @@ import pytest
 from deskwire.engine.core.store import InlineJob
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
-from deskwire.storage.sqlite import pace
+from deskwire.storage.sqlite import writer
 from deskwire.storage.sqlite.directory import FILE_NAME
-from deskwire.storage.sqlite.pace import HERE_IN_A_ROW, QUICK_S, Pace
+from deskwire.storage.sqlite.writer import INLINE_COMMIT_MAX_S, INLINE_COMMITS_MAX, CommitPlacement
 from tests.storage.test_writer import Disk, bench
 from tests.support.builders import NOON, PROJECT
 
@@ -26,47 +26,47 @@ _NEVER: Final = 1e-12
 
 
 @pytest.fixture
-def quick_disk() -> Iterator[Pace]:
+def quick_disk() -> Iterator[CommitPlacement]:
     """Give a pace that has seen a quick disk for some time."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        found = Pace(connection)
+        found = CommitPlacement(connection)
         for _ in range(50):
-            found.took(QUICK_S / 2)
+            found.took(INLINE_COMMIT_MAX_S / 2)
         yield found
 
 
-def folds_at(found: Pace) -> int:
+def folds_at(found: CommitPlacement) -> int:
     """Return the number of pages from which on a COMMIT folds the log; 0 if it never does."""
     return int(found._connection.execute("PRAGMA wal_autocheckpoint").fetchone()[0])
 
 
 def test_a_disk_is_slow_until_it_has_shown_that_it_is_not() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
-        found = Pace(connection)
+        found = CommitPlacement(connection)
         assert not found.may_block(alone=True)
         for _ in range(50):
-            found.took(QUICK_S / 2)
+            found.took(INLINE_COMMIT_MAX_S / 2)
         assert found.may_block(alone=True)
 
 
-def test_who_is_not_alone_holds_nobody_up(quick_disk: Pace) -> None:
+def test_who_is_not_alone_holds_nobody_up(quick_disk: CommitPlacement) -> None:
     assert not quick_disk.may_block(alone=False)
 
 
-def test_one_commit_that_hangs_sends_those_behind_it_into_the_thread(quick_disk: Pace) -> None:
+def test_one_commit_that_hangs_sends_those_behind_it_into_the_thread(quick_disk: CommitPlacement) -> None:
     quick_disk.took(0.1)
     later = 0
     while not quick_disk.may_block(alone=True):
-        quick_disk.took(QUICK_S / 2)
+        quick_disk.took(INLINE_COMMIT_MAX_S / 2)
         later += 1
     assert 20 < later < 60
 
 
 def test_a_commit_on_trios_thread_folds_no_log_and_every_so_often_one_in_a_thread_does(
-    quick_disk: Pace,
+    quick_disk: CommitPlacement,
 ) -> None:
     for _ in range(3):
-        for _ in range(HERE_IN_A_ROW):
+        for _ in range(INLINE_COMMITS_MAX):
             assert quick_disk.may_block(alone=True)
             assert folds_at(quick_disk) == 0
         assert not quick_disk.may_block(alone=True)
@@ -107,7 +107,7 @@ async def test_a_brief_job_by_itself_is_committed_here_while_the_disk_is_quick(
     jobs: list[Callable[[Transaction], int]],
     here: bool,
 ) -> None:
-    monkeypatch.setattr(pace, "QUICK_S", quick_s)
+    monkeypatch.setattr(writer, "INLINE_COMMIT_MAX_S", quick_s)
     monkeypatch.setattr("tests.storage.test_writer.Disk", Watched)
     async with bench(tmp_path) as desk:
         for _ in range(10):  # a disk is taken for a slow one at first
@@ -122,7 +122,7 @@ async def test_a_brief_job_by_itself_is_committed_here_while_the_disk_is_quick(
 async def test_the_log_stays_short_however_many_commits_are_made_on_trios_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pace, "QUICK_S", _ALWAYS)
+    monkeypatch.setattr(writer, "INLINE_COMMIT_MAX_S", _ALWAYS)
     async with bench(tmp_path) as desk:
         desk.disk.execute("PRAGMA journal_mode = WAL")
         desk.disk.execute("PRAGMA synchronous = OFF")

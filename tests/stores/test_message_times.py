@@ -21,7 +21,7 @@ from deskwire.engine.reports.period import DAY_MS, OffsetSpan, Period
 from deskwire.engine.reports.ports import ReportScope
 from deskwire.storage.check.rules import RULES
 from deskwire.storage.dialect import SQLITE
-from deskwire.storage.sqlite import message_times
+from deskwire.storage.sqlite import log
 from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT
@@ -129,7 +129,7 @@ def test_reports_count_what_is_there_whatever_is_written_changed_and_erased(
     """Keys are given again once the newest messages are gone, and times go back, as those of imports do."""
     tx.conn.execute("SAVEPOINT one")
     try:
-        monkeypatch.setattr(message_times, "BATCH_SIZE", at_once)
+        monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", at_once)
         keys: dict[int, int] = {}
         for deed, which, (value, shift) in what:
             if deed == "write":
@@ -153,7 +153,7 @@ def test_reports_count_what_is_there_whatever_is_written_changed_and_erased(
 def test_a_key_that_is_given_again_is_counted_although_the_newest_of_the_table_had_gone_before(
     tx: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_times, "BATCH_SIZE", 4)
+    monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", 4)
     first, second, third = (begin(tx, PROJECT.rowid) for _ in range(3))
     for conversation in (first, first, first, second, third):
         write(tx, conversation)
@@ -174,7 +174,7 @@ def test_a_message_is_added_with_those_before_it_once_there_are_512(tx: Any) -> 
 
 
 def test_an_erased_conversation_leaves_no_row_in_the_table(tx: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_times, "BATCH_SIZE", 2)
+    monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", 2)
     kept, erased = begin(tx, PROJECT.rowid), begin(tx, PROJECT.rowid)
     for conversation in (kept, erased, erased, kept):
         write(tx, conversation, 1)
@@ -205,7 +205,7 @@ def test_an_erased_conversation_leaves_no_row_in_the_table(tx: Any, monkeypatch:
 def test_a_check_finds_whatever_reports_would_count_wrong(
     tx: Any, monkeypatch: pytest.MonkeyPatch, spoiling: str
 ) -> None:
-    monkeypatch.setattr(message_times, "BATCH_SIZE", 4)
+    monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", 4)
     conversation = begin(tx, PROJECT.rowid)
     for number in range(5):
         write(tx, conversation, number % 2)
@@ -253,7 +253,7 @@ def test_reports_go_by_the_time_in_the_table_and_read_the_newest_messages_alone(
 def test_what_was_counted_before_a_stop_or_a_rollback_is_counted_behind_it(
     tx: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_times, "BATCH_SIZE", 4)
+    monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", 4)
     conversation = begin(tx, PROJECT.rowid)
     for _ in range(3):
         write(tx, conversation)
@@ -270,7 +270,7 @@ def test_what_was_counted_before_a_stop_or_a_rollback_is_counted_behind_it(
 
 
 def test_a_batch_of_an_import_is_added_with_itself(tx: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_times, "BATCH_SIZE", 4)
+    monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", 4)
     conversation = begin(tx, PROJECT.rowid)
     row = MessageRow(
         new_id("msg", NOON), conversation, 0, "agent", "usr_1", "Ada", "Hello", False, NOON - 5, None, None

@@ -36,7 +36,7 @@ from deskwire.engine.reports.period import Period, period_of
 from deskwire.engine.reports.ports import GroupBy, ReportScope
 from deskwire.engine.reports.report import Metric, Report, compute, csv_of
 from deskwire.storage.dialect import SQLITE
-from deskwire.storage.sqlite import message_times
+from deskwire.storage.sqlite import log
 from tests.support.builders import OTHER_PROJECT, PROJECT
 from tests.support.properties import budget
 
@@ -375,7 +375,7 @@ def test_each_report_says_what_adding_up_by_hand_gives(
     tx: Any, monkeypatch: pytest.MonkeyPatch, what: list[tuple[int, int, int]], zone: str, at_once: int
 ) -> None:
     """SQLite has all messages in the table that reports read, most of them, or none (ADR 74)."""
-    monkeypatch.setattr(message_times, "BATCH_SIZE", at_once)
+    monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", at_once)
     tx.conn.execute("SAVEPOINT one")
     try:
         stories = play(tx, what, PROJECT)

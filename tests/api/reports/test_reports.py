@@ -14,7 +14,7 @@ import trio
 from deskwire.engine.conversations.conversation import AUTHOR_TYPES
 from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.dialect import POSTGRES, SQLITE
-from deskwire.storage.sqlite.message_times import add_untimed
+from deskwire.storage.sqlite.log import add_untimed
 from tests.support.api.import_lines import PAST, bring, conversation, message
 from tests.support.api.service import Service, running
 from tests.support.api.staff import person

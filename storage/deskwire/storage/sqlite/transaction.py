@@ -1,4 +1,4 @@
-"""The store's two faces put together from the groups of tables."""
+"""Combines the groups of queries and changes into the reader and the transaction of SQLite."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.sqlite.kept_answers import SqliteAnswerReads, SqliteAnswerWrites
-from deskwire.storage.sqlite.log import LogReads, LogWrites
-from deskwire.storage.sqlite.message_times import MessageTimes
+from deskwire.storage.sqlite.log import LogReads, LogWrites, MessageTimes
 from deskwire.storage.sqlite.ticket_search import TicketErasure, TicketWords
 from deskwire.storage.tables.accounts.machines import MACHINE_RIGHTS
 from deskwire.storage.tables.all import AllReads, AllWrites
@@ -28,12 +27,12 @@ class SqliteReader(SearchReads, LogReads, TicketWords, SqliteAnswerReads, AllRea
 
 
 class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, SqliteAnswerWrites, AllWrites):
-    """`ports.Transaction` on the writer's connection.
+    """Implements `ports.Transaction` on the writer's connection.
 
-    What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`, `redacted`,
-    `rewritten`, `due`, `runs_due`, `snoozes_due`, `held_due`, `writing` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
-    besides, `callers_changed` that something about server keys, machine credentials or projects is another, `people_changed` that a user has
-    another password or is gone, or a member another role: the database says so, whoever has changed it.
+    Notifications for the rest of the program are collected in `published`, `deliveries`, `erased`, `redacted`,
+    `rewritten`, `due`, `runs_due`, `snoozes_due`, `held_due`, `writing` and `sessions_ended` until the commit is durable.
+    Triggers set `callers_changed` after changes of server keys, machine credentials and projects, and `people_changed`
+    after changes of passwords, accounts and roles. `scrub_wanted` is True if other text was deleted.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -91,7 +90,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
         self.start_message_times()
 
     def forget(self) -> None:
-        """Read anew what was remembered: after a rollback it may be what never was."""
+        """Reload cached values after a rollback, because they may come from the discarded transaction."""
         self.clear_claims()
         self.forget_endpoints()
         self.start_message_times()

@@ -1,16 +1,16 @@
-"""One task owns the write connection and puts all jobs that are waiting into one transaction.
+"""The task that owns the write connection and commits all queued jobs in one transaction (group commit).
 
-What takes time is done in a thread: a COMMIT, with its fsync, and all of a transaction with a job in it that is
-not `InlineJob`. Brief ones are run right here: in a thread each of their statements would change hands with everything
-else that runs, which takes longer than the statements (docs/performance.md). The COMMIT of a job by itself is made here
-as well while the disk is quick (`Pace`).
+Slow work runs in a worker thread: COMMIT with its fsync, and whole transactions that contain a job other than
+`InlineJob`. Inline jobs run on Trio's thread, because in a worker thread each statement would hand the GIL over and back,
+which takes longer than the statement (docs/performance.md). The COMMIT of a single job also runs on Trio's thread while
+the disk is fast (`CommitPlacement`).
 
-A job that raises before it has written is merely reported. One that raises after a write takes its
-batch's transaction back; the others are then run again, each by itself, so that a bad neighbour costs
-time and nothing else. A failed COMMIT fails the whole batch: nothing of it may be taken for stored.
+A job that raises before its first write only fails itself. A job that raises after a write causes a rollback, and the
+other jobs of the batch are run again one by one, so a failing job costs others time but nothing else. If COMMIT fails,
+all jobs of the batch fail, because nothing of it is stored for certain.
 
-Before each transaction the writer compares the database file with what it should be (`DatabaseFile`). After a difference it
-refuses all jobs, and saves what the open file still has (`Rescue`).
+Before each transaction the writer checks the database file (`DatabaseFile`). After a difference it refuses all jobs, and
+saves the content of the open file (`Rescue`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from deskwire.engine.core.store import InlineJob
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.sqlite.file_identity import DatabaseFile, is_damage
-from deskwire.storage.sqlite.pace import Pace
 from deskwire.storage.sqlite.rescue import Rescue
 from deskwire.storage.sqlite.scrub import Scrubber
 from deskwire.storage.sqlite.ticket_search import SearchMerge
@@ -45,28 +44,27 @@ Ts = TypeVarTuple("Ts")
 log: Final = structlog.get_logger(__name__)
 
 WAITING_MAX: Final = 10_000
-"""Jobs that may wait by default: some seconds of a slow disk's work."""
+"""Default maximum of queued jobs, a few seconds of work for a slow disk."""
 
 
 class _Job(Struct, Generic[T], eq=False):
     run: Callable[[Transaction], T]
-    brief: bool
+    inline: bool
     ended: Callable[[T | Exception], None]
     outcome: T | Exception | None = None
 
 
 class Writer:
-    """The writer.
+    """Commits queued jobs in batches.
 
-    `scrubbing` says whether bytes of something that was erased may still be in the file, `scrub_since` since when,
-    by Trio's clock.
+    `scrubbing` is True while bytes of erased rows may still be in the file, since `scrub_since` on Trio's clock.
 
     Args:
         file: a descriptor of the database file: see `Scrubber`.
-        batch: how many jobs one transaction takes at most.
-        on_commit: called for each commit, before any of its jobs is answered.
-        waiting_max: how many jobs may wait.
-        database: the file that the connection should have; None compares nothing.
+        batch: maximum jobs of a transaction.
+        on_commit: called for each commit, before its jobs are resolved.
+        waiting_max: maximum queued jobs.
+        database: checks the database file; None for no check.
     """
 
     def __init__(
@@ -93,14 +91,14 @@ class Writer:
         self._jobs: deque[_Job[Any]] = deque()
         self._wakeup = trio.Event()
         self._thread = trio.CapacityLimiter(1)
-        self._pace = Pace(connection)
+        self._placement = CommitPlacement(connection)
         self._erased = False
         self._stopped = False
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit jobs until cancelled; those that are queued by then are still committed.
+        """Commit jobs until cancelled; jobs that are queued by then are still committed.
 
-        Raises what is a bug: without the writer nothing may go on.
+        An exception is a bug and must stop the program, which can't work without its writer.
         """
         tx = SqliteTransaction(self._connection)
         search = SearchMerge(self._connection)
@@ -109,12 +107,12 @@ class Writer:
         try:
             pause_s = await self._scrub(scrubber)
             while True:
-                if pause_s == inf:  # a scope for each commit takes a tenth of what a lone one does
+                if pause_s == inf:  # a cancel scope would cost a tenth of a single commit
                     await self._wakeup.wait()
                 else:
                     with trio.move_on_after(pause_s):
                         await self._wakeup.wait()
-                await self._turn(tx)
+                await self._commit_batch(tx)
                 if self._database is not None and self._database.refusal is not None:
                     pause_s = await self._rescued()
                 else:
@@ -122,19 +120,19 @@ class Writer:
         except trio.Cancelled:
             self._stopped = True
             while self._jobs:
-                await self._turn(tx)
+                await self._commit_batch(tx)
             if self._database is not None:
                 self._database.look()
                 await self._rescued()
             raise
         finally:
             self._stopped = True
-            for job in self._jobs:  # after a bug; otherwise there are none
+            for job in self._jobs:  # only after a bug
                 job.ended(_shutting_down())
 
     @property
     def backlog(self) -> Sized:
-        """The jobs that no commit has taken yet."""
+        """The queued jobs."""
         return self._jobs
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
@@ -158,14 +156,14 @@ class Writer:
         return await slot.take()
 
     def _refuse_wrong_database(self, database: DatabaseFile) -> None:
-        """Raise Unavailable if the refused database is still not the right one."""
+        """Check a refused database again; raise Unavailable if it is still wrong."""
         database.look()
         if (refusal := database.refusal) is not None:
             raise Unavailable(refusal.detail, code=WRONG_DATABASE)
 
     async def _rescued(self) -> float:
-        """Save what the refused database has; return the seconds until the next try."""
-        assert self._rescue is not None, "only a database that is compared is refused"
+        """Save the content of a refused database; return the seconds until the next attempt."""
+        assert self._rescue is not None, "only a checked database is refused"
         if self._rescue.due:
             pause_s = await self._shielded(self._rescue.step)
             self._rescue.report()
@@ -175,7 +173,7 @@ class Writer:
         return inf
 
     def close(self) -> None:
-        """Remove what a rescued database leaves, once all connections are closed."""
+        """Remove the WAL of a rescued database; all connections must be closed."""
         if self._rescue is not None:
             self._rescue.end()
 
@@ -183,7 +181,7 @@ class Writer:
         self._wakeup.set()
 
     async def _scrub(self, scrubber: Scrubber) -> float:
-        """Do the next part of the scrubber's work; return how long to wait for a job before the part after it."""
+        """Run one step of the scrubber; return how long to wait for a job before the next step."""
         if self._erased:
             self._erased = False
             scrubber.want()
@@ -196,8 +194,8 @@ class Writer:
         self.scrub_since = scrubber.since
         return pause_s
 
-    async def _turn(self, tx: SqliteTransaction) -> None:
-        """Commit what waits, a batch of it, and answer."""
+    async def _commit_batch(self, tx: SqliteTransaction) -> None:
+        """Commit one batch of queued jobs and resolve them."""
         batch = [self._jobs.popleft() for _ in range(min(self._batch, len(self._jobs)))]
         if not self._jobs:
             self._wakeup = trio.Event()
@@ -206,18 +204,18 @@ class Writer:
                 await self._commit(tx, [job])
 
     async def _commit(self, tx: SqliteTransaction, batch: list[_Job[Any]]) -> list[_Job[Any]]:
-        """Commit the batch and answer its jobs; or undo it, and return the jobs to run by themselves."""
-        if self._database is not None and (refusal := await self._compared(self._database)) is not None:
+        """Commit the batch and resolve its jobs, or roll it back and return the jobs to run again one by one."""
+        if self._database is not None and (refusal := await self._checked(self._database)) is not None:
             _answer(batch, Unavailable(refusal.detail, code=WRONG_DATABASE))
             return []
         began, changes = time.perf_counter(), tx.conn.total_changes
         try:
-            if all(job.brief for job in batch):
+            if all(job.inline for job in batch):
                 spoiler = _carry_out(tx, batch)
                 if spoiler is None:
                     await self._end(tx, alone=len(batch) == 1 and not self._jobs)
             else:
-                spoiler = await self._shielded(_whole, tx, batch)
+                spoiler = await self._shielded(_run_transaction, tx, batch)
         except sqlite3.Error as error:
             self._undo(tx)
             self._refuse(batch, error)
@@ -225,20 +223,20 @@ class Writer:
         if spoiler is not None:
             self._undo(tx)
             spoiler.ended(spoiler.outcome)
-            # Those it refused before, too: what they were refused for may be undone by now.
+            # Rejected jobs run again as well: the state that rejected them was rolled back.
             return [job for job in batch if job is not spoiler]
         seconds, commit = time.perf_counter() - began, self._take(tx)
         self.commits.seconds.observe(seconds)
         self.commits.jobs.observe(len(batch))
-        if tx.conn.total_changes != changes:  # of one without a change the disk has heard nothing
+        if tx.conn.total_changes != changes:  # a commit without changes does not sync
             self.commits.failure, self.commits.done_at = None, trio.current_time()
         self._on_commit(commit)
         for job in batch:
             job.ended(job.outcome)
         return []
 
-    async def _compared(self, database: DatabaseFile) -> IdentityRefusal | None:
-        """Return why the database takes no more writes; None if it is the right one."""
+    async def _checked(self, database: DatabaseFile) -> IdentityRefusal | None:
+        """Check the database file; return its refusal, if any."""
         refusal = database.before_write()
         if refusal is None and self._rescue is not None and not self._rescue.idle:
             await self._shielded(self._rescue.discard)
@@ -247,18 +245,19 @@ class Writer:
         return refusal
 
     async def _end(self, tx: SqliteTransaction, *, alone: bool) -> None:
-        """Commit; it is on disk afterwards.
+        """Make the transaction durable.
 
         Args:
-            alone: whether nobody else waits for a commit, so that a quick one may be made right here.
+            alone: whether no other job is waiting for a commit, so that a fast one may block Trio's thread.
         """
-        self._pace.took(_end(tx) if self._here(alone=alone) else await self._shielded(_end, tx))
+        inline = self._may_block(alone=alone)
+        self._placement.took(_end(tx) if inline else await self._shielded(_end, tx))
 
-    def _here(self, *, alone: bool) -> bool:
-        return self._pace.may_block(alone=alone)
+    def _may_block(self, *, alone: bool) -> bool:
+        return self._placement.may_block(alone=alone)
 
     async def _shielded(self, work: Callable[[*Ts], R], *given: *Ts) -> R:
-        """Have a thread do the work; no cancellation comes in between."""
+        """Run the work in a worker thread, shielded from cancellation."""
         with trio.CancelScope(shield=True):
             result = await self._threaded(work, *given)
         return result
@@ -267,7 +266,7 @@ class Writer:
         return await trio.to_thread.run_sync(work, *given, limiter=self._thread)
 
     def _refuse(self, batch: Sequence[_Job[Any]], error: sqlite3.Error) -> None:
-        """Tell a batch that the disk did not take it."""
+        """Fail a batch whose transaction the disk has refused."""
         self.commits.refused += 1
         self.commits.failure = str(error)
         log.error("storage.commit_failed", error=str(error), jobs=len(batch))
@@ -305,7 +304,7 @@ class Writer:
 
 
 def commit_of(tx: SqliteTransaction) -> Commit:
-    """The commit of what a transaction has gathered so far."""
+    """Return the commit with everything that a transaction has collected."""
     return Commit(
         tuple(tx.published),
         tuple(tx.deliveries),
@@ -332,8 +331,8 @@ def _shutting_down() -> Unavailable:
     return Unavailable("The service is shutting down.", code="shutting_down")
 
 
-def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
-    """Carry out a transaction from its begin to its end; see `_carry_out`."""
+def _run_transaction(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
+    """Run and commit a whole transaction; see `_carry_out`."""
     spoiler = _carry_out(tx, batch)
     if spoiler is None:
         _end(tx)
@@ -341,7 +340,7 @@ def _whole(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | Non
 
 
 def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] | None:
-    """Begin a transaction and run the jobs in it; return the job that has spoiled it, None if it may be committed.
+    """Begin a transaction and run the jobs; return the job that requires a rollback, or None.
 
     Raises sqlite3.DatabaseError if the disk fails or the file is damaged.
     """
@@ -356,7 +355,7 @@ def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] |
             job.outcome = error
             if tx.conn.total_changes != changes:
                 return job
-        except Exception as error:  # noqa: BLE001  # a refusal or a bug of the job: it becomes the job's outcome
+        except Exception as error:  # noqa: BLE001  # an error or a bug of the job becomes its outcome
             job.outcome = error
             if tx.conn.total_changes != changes:
                 return job
@@ -364,7 +363,45 @@ def _carry_out(tx: SqliteTransaction, batch: Sequence[_Job[Any]]) -> _Job[Any] |
 
 
 def _end(tx: SqliteTransaction) -> float:
-    """Commit; return the seconds that it has taken."""
+    """Commit; return the duration in seconds."""
     began = time.perf_counter()
     tx.conn.execute("COMMIT")
     return time.perf_counter() - began
+
+
+# Maximum average duration of commits on Trio's thread. A thread switch and back costs a third of that.
+INLINE_COMMIT_MAX_S: Final = 0.000_5
+_NEWEST_SHARE: Final = 1 / 8  # of the last commit in the moving average
+# After this many commits on Trio's thread one is made in a worker thread, which also checkpoints the WAL.
+INLINE_COMMITS_MAX: Final = 64
+_CHECKPOINT_PAGES: Final = 1_000  # of the WAL, from which a commit checkpoints it (SQLite's default)
+
+
+class CommitPlacement:
+    """Chooses the thread of each COMMIT: Trio's own while commits are fast, else a worker thread (ADR 4)."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._average_s = 2 * INLINE_COMMIT_MAX_S
+        self._inline_commits = 0
+        self._checkpoints = True
+
+    def may_block(self, *, alone: bool) -> bool:
+        """Return whether the next commit may block Trio's thread; if so, keep it from checkpointing the WAL.
+
+        Args:
+            alone: whether no other job is waiting for a commit.
+        """
+        inline = (
+            alone and self._average_s <= INLINE_COMMIT_MAX_S and self._inline_commits < INLINE_COMMITS_MAX
+        )
+        self._inline_commits = self._inline_commits + 1 if inline else 0
+        if inline is self._checkpoints:
+            pages = 0 if inline else _CHECKPOINT_PAGES
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {pages}").fetchall()
+            self._checkpoints = not inline
+        return inline
+
+    def took(self, seconds: float) -> None:
+        """Record the duration of a commit."""
+        self._average_s += (seconds - self._average_s) * _NEWEST_SHARE
