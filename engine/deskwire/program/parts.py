@@ -30,7 +30,7 @@ from deskwire.engine.search.indexer import POLL_INTERVAL_S, Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
-from deskwire.engine.tickets.snooze import SnoozeTimer
+from deskwire.engine.tickets.snooze import TicketSnoozeTimer
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
@@ -91,7 +91,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     endpoint_leases: EndpointLeases | None
     delivery_notifier: DeliveryNotifier
     writing: WritingEvents
-    snooze_timer: SnoozeTimer
+    snooze_timer: TicketSnoozeTimer
     uploads: UploadService
     indexer: Indexer
     connections: Connections
@@ -118,7 +118,7 @@ async def assemble(
     await rotation.settle()
     sealing, signing = Encryption(secrets), signing_of(config, secrets)
     events = await wiring.event_log(config, here)
-    snooze_timer = SnoozeTimer(store, wall_clock)
+    snooze_timer = TicketSnoozeTimer(store, wall_clock)
     hub = Hub(
         store,
         events,

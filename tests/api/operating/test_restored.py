@@ -11,8 +11,8 @@ import pytest
 import trio
 
 from deskwire.program.secret_file import installation_secrets
-from deskwire.storage.sqlite.backup.make import Order, back_up
-from deskwire.storage.sqlite.backup.restore import Order as RestoreOrder
+from deskwire.storage.sqlite.backup.make import BackupRequest, back_up
+from deskwire.storage.sqlite.backup.restore import RestoreRequest as RestoreOrder
 from deskwire.storage.sqlite.backup.restore import restore
 from deskwire.storage.sqlite.check import check
 from tests.support.api.service import running
@@ -27,7 +27,7 @@ async def test_restore_keeps_keys_tokens_links_cursors_and_webhook_secrets(tmp_p
             "/s2s/webhooks", json={"url": "http://127.0.0.1:9000/x", "events": ["contact.updated"]}
         )
         secrets = installation_secrets(tmp_path / "old", None)
-        order = Order(
+        order = BackupRequest(
             tmp_path / "old", tmp_path / "b.tar", secrets, True, False, "0.1.0", "2026-11-21T12:00:00.000Z"
         )
         await trio.to_thread.run_sync(back_up, order)

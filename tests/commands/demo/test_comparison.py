@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.commands.demo.channels import FEED, STREAM, WEBHOOK, Arrival, Channel
+from deskwire.commands.demo.channels import FEED, STREAM, WEBHOOK, Arrival, DemoChannel
 from deskwire.commands.demo.comparison import ChannelReport, ExpectedEvent, compare
 from deskwire.commands.demo.replay import PROBLEMS_SHOWN_MAX, ReplayReport
 from deskwire.engine.core.values import replace
@@ -55,8 +55,8 @@ def shown_by(effect: Effect) -> tuple[str, Any]:
     return noun, effect.data[noun]
 
 
-def filled(arrivals: list[Arrival]) -> Channel:
-    channel = Channel()
+def filled(arrivals: list[Arrival]) -> DemoChannel:
+    channel = DemoChannel()
     for arrival in arrivals:
         channel.record(arrival)
     return channel
@@ -199,7 +199,7 @@ def test_events_of_other_conversations_are_ignored() -> None:
 
 
 def test_replay_without_an_acknowledged_command_does_not_pass() -> None:
-    reports = compare([], {STREAM: Channel(), FEED: Channel()}, "")
+    reports = compare([], {STREAM: DemoChannel(), FEED: DemoChannel()}, "")
     assert ReplayReport(0, 0, 0, 1.0, reports).problems == ["no command was acknowledged"]
 
 

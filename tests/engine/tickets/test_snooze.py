@@ -17,8 +17,8 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.change import change_ticket, create_ticket
-from deskwire.engine.tickets.snooze import BATCH, SnoozeTimer
-from deskwire.engine.tickets.ticket import FieldChange, Ticket
+from deskwire.engine.tickets.snooze import BATCH, TicketSnoozeTimer
+from deskwire.engine.tickets.ticket import Ticket, TicketChange
 from tests.support.builders import NOON, PROJECT, InlineStore
 from tests.support.seeing import seen
 
@@ -38,9 +38,9 @@ def now() -> int:
 
 
 @asynccontextmanager
-async def tending(store: InlineStore) -> AsyncIterator[SnoozeTimer]:
+async def tending(store: InlineStore) -> AsyncIterator[TicketSnoozeTimer]:
     """Upkeep that runs as long as the context."""
-    upkeep = SnoozeTimer(store, now)
+    upkeep = TicketSnoozeTimer(store, now)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(upkeep.run)
         yield upkeep
@@ -73,7 +73,7 @@ async def test_a_ticket_wakes_at_its_time_and_the_log_says_the_system_did_it(
     entry = seen(store, lambda reader: reader.ticket_activity(ticket.rowid, None, 10))[0]
     assert (entry.by, entry.action, entry.at) == (SYSTEM, "changed", until)
     assert (
-        entry.changes == [FieldChange("snoozedUntil", "2026-09-21T12:14:50.000Z", None)]
+        entry.changes == [TicketChange("snoozedUntil", "2026-09-21T12:14:50.000Z", None)]
         or len(entry.changes) == 1
     )
     assert (entry.changes[0].field, entry.changes[0].after) == ("snoozedUntil", None)

@@ -26,7 +26,7 @@ from deskwire.engine.events.types import ERASURE
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.sqlite.database import connect_reader, connect_writer
 from deskwire.storage.sqlite.search.file import prepared
-from deskwire.storage.sqlite.search.writer import SearchIndex
+from deskwire.storage.sqlite.search.writer import SqliteSearchIndex
 from deskwire.storage.sqlite.transaction import SqliteTransaction
 from tests.simulation.nodes.heads import NodesReader
 from tests.support.streaming import NOON
@@ -175,7 +175,7 @@ class Database:
         self._tx = _Rows(self._connection)
         self.head = self._tx.head(_PROJECT)
         self._reader = NodesReader(looking, lambda: self.head)
-        self.index = SearchIndex(prepared(path))
+        self.index = SqliteSearchIndex(prepared(path))
 
     def close(self) -> None:
         """Close the file."""

@@ -86,7 +86,7 @@ def back_up(
     directory: Path, target: Path, *, with_secret: bool = True, force: bool = False
 ) -> backups.Backup:
     """Make a backup."""
-    order = backups.Order(
+    order = backups.BackupRequest(
         directory, target, Secrets(SECRET), with_secret, force, "0.1.0", "2026-11-21T12:00:00.000Z"
     )
     return backups.back_up(order)
@@ -102,7 +102,9 @@ def restore(
 ) -> restores.Restored:
     """Restore a backup."""
     secrets = None if secret is None else Secrets(secret)
-    order = restores.Order(source, directory, secrets, secret is not None, new_secret, skip_pending, NOON)
+    order = restores.RestoreRequest(
+        source, directory, secrets, secret is not None, new_secret, skip_pending, NOON
+    )
     return restores.restore(order)
 
 

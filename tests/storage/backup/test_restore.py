@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.sqlite.backup.archive import Member, members
+from deskwire.storage.sqlite.backup.archive import ArchiveMember, members
 from deskwire.storage.sqlite.backup.snapshot import CopyError
 from deskwire.storage.sqlite.database import DirectoryLock
 from deskwire.storage.sqlite.directory import FILE_NAME, RESTORING, DataDirectoryError, DirectoryInUseError
@@ -266,7 +266,7 @@ def test_documents_that_say_something_else_are_refused(
 )
 def test_no_bytes_do_more_than_be_refused(data: bytes) -> None:
     with pytest.raises(CopyError):
-        list(map(Member.document, members(io.BytesIO(data))))
+        list(map(ArchiveMember.document, members(io.BytesIO(data))))
 
 
 def test_a_backup_that_is_not_there_is_said(tmp_path: Path) -> None:

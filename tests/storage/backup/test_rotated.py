@@ -26,7 +26,9 @@ def rotated() -> Secrets:
 
 def restored(source: Path, directory: Path, secrets: Secrets | None) -> Secrets:
     """Restore a backup and return the directory's secrets; everything in it opens with them."""
-    restores.restore(restores.Order(source, directory, secrets, secrets is not None, False, False, NOON))
+    restores.restore(
+        restores.RestoreRequest(source, directory, secrets, secrets is not None, False, False, NOON)
+    )
     found = installation_secrets(directory, None)
     assert not check(directory, found, contents=True, settled_s=0).problems
     return found
@@ -37,7 +39,7 @@ def test_a_backup_made_after_a_rotation_needs_the_new_secret_alone(
     tmp_path: Path, data: Path, with_secret: bool
 ) -> None:
     """Also if the rotation was cut short, so that what is stored is sealed under the old one."""
-    order = backups.Order(
+    order = backups.BackupRequest(
         data, tmp_path / "b.tar", rotated(), with_secret, False, "0.1.0", "2026-11-21T12:00:00.000Z"
     )
     made = backups.back_up(order)

@@ -24,7 +24,7 @@ from deskwire.engine.search.tokens import query_words, words_of
 from deskwire.storage.search import lookup
 from deskwire.storage.sqlite.search import file
 from deskwire.storage.sqlite.search.file import DAMAGED, FILE_NAME
-from deskwire.storage.sqlite.search.writer import SearchIndex
+from deskwire.storage.sqlite.search.writer import SqliteSearchIndex
 from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.builders import OTHER_PROJECT, PROJECT, Running, create, post, running
 from tests.support.properties import budget
@@ -70,7 +70,7 @@ async def found(
     return await store.read(lambda reader: reader.found_conversations(project, query_words(query), limit))
 
 
-async def settled(index: SearchIndex) -> None:
+async def settled(index: SqliteSearchIndex) -> None:
     """Return once what was taken out is overwritten."""
     while (pause_s := await index.settle()) is not None:
         await trio.lowlevel.checkpoint() if pause_s == 0 else await trio.sleep(pause_s)

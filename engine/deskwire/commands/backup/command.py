@@ -47,7 +47,7 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     """
     from deskwire.engine.core.clock import iso, wall_clock
     from deskwire.program.secret_file import present_secrets
-    from deskwire.storage.sqlite.backup.make import Order, back_up
+    from deskwire.storage.sqlite.backup.make import BackupRequest, back_up
 
     config = installation_config(data)
     _require_directory(
@@ -57,7 +57,7 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         now = iso(wall_clock())
         finished = back_up(
-            Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), now, tell)
+            BackupRequest(config.data_dir, file, secrets, with_secret, force, version("deskwire"), now, tell)
         )
     _warn(finished.problems, "The data has problems, which are also in the backup")
     if missing := finished.manifest.missing_files:
@@ -110,7 +110,7 @@ def restore(
     them may be sent twice.
     """
     from deskwire.engine.core.clock import wall_clock
-    from deskwire.storage.sqlite.backup.restore import Order
+    from deskwire.storage.sqlite.backup.restore import RestoreRequest
     from deskwire.storage.sqlite.backup.restore import restore as put_in_place
 
     config = installation_config(data)
@@ -122,7 +122,9 @@ def restore(
     with refusals(), shown_progress() as tell:
         secrets = _given(secret_file, config)
         keep, now = secret_file is not None, wall_clock()
-        done = put_in_place(Order(file, config.data_dir, secrets, keep, new_secret, skip_pending, now, tell))
+        done = put_in_place(
+            RestoreRequest(file, config.data_dir, secrets, keep, new_secret, skip_pending, now, tell)
+        )
     _warn(done.problems, "The data in the backup already had problems")
     if as_json:
         print_json(_restored_document(done))

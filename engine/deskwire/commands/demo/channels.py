@@ -46,7 +46,7 @@ class Arrival(Struct, frozen=True):
     received_at: float = 0.0
 
 
-class Channel:
+class DemoChannel:
     """The arrivals of one channel, in their order."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class WebhookReceiver:
         status: the status of each response.
     """
 
-    def __init__(self, channel: Channel, status: int = 200) -> None:
+    def __init__(self, channel: DemoChannel, status: int = 200) -> None:
         self.url = ""
         """The URL of the endpoint, once the receiver runs."""
         self._channel = channel
@@ -156,7 +156,7 @@ def project_channel(project_id: str) -> str:
 async def run_stream_consumer(
     client: ApiClient,
     project: dict[str, Any],
-    channel: Channel,
+    channel: DemoChannel,
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -181,7 +181,7 @@ async def _consume(
     client: ApiClient,
     name: str,
     socket: WebSocketConnection,
-    channel: Channel,
+    channel: DemoChannel,
     task_status: trio.TaskStatus[None],
 ) -> None:
     while True:
@@ -206,7 +206,7 @@ async def _consume(
                 pass
 
 
-async def read_feed(client: ApiClient, channel: Channel, conversations: Sequence[str]) -> None:
+async def read_feed(client: ApiClient, channel: DemoChannel, conversations: Sequence[str]) -> None:
     """Record all events of the feed since the first of these conversations. Raises DemoError."""
     # An id is a prefix and a ULID, whose first ten digits are the time (decisions 1).
     first = min(each.partition("_")[2][:_ULID_TIME_DIGITS] for each in conversations)

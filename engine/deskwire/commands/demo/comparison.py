@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from deskwire.commands.demo.channels import FEED, WEBHOOK, Arrival, Channel, parse_event
+from deskwire.commands.demo.channels import FEED, WEBHOOK, Arrival, DemoChannel, parse_event
 
 _SIGNATURE_TOLERANCE_S: Final = 300  # contract 8
 
@@ -51,7 +51,7 @@ class ChannelReport(Struct, rename="camel"):
 
 
 def compare(
-    expected: Sequence[ExpectedEvent], channels: Mapping[str, Channel], secret: str
+    expected: Sequence[ExpectedEvent], channels: Mapping[str, DemoChannel], secret: str
 ) -> dict[str, ChannelReport]:
     """Return whether every event is on every channel: complete, in order, signed, the same bytes.
 
@@ -85,7 +85,7 @@ def compare(
 
 
 def _sorted(
-    channel: Channel,
+    channel: DemoChannel,
     conversations: set[str],
     report: ChannelReport,
     bodies: dict[tuple[str, int], bytes],
@@ -131,7 +131,7 @@ def _latencies(expected: Sequence[ExpectedEvent], events: _Events, report: Chann
             report.problems.append(f"no {each.type} shows a command in {each.conversation}")
 
 
-def _check_signatures(channel: Channel, secret: str, report: ChannelReport) -> None:
+def _check_signatures(channel: DemoChannel, secret: str, report: ChannelReport) -> None:
     """Report the webhooks whose signature does not match the body (contract 6.3)."""
     bad = 0
     for arrival in channel.arrivals:

@@ -14,7 +14,7 @@ import orjson
 import trio
 from msgspec import Struct
 
-from deskwire.commands.demo.channels import Channel, WebhookReceiver
+from deskwire.commands.demo.channels import DemoChannel, WebhookReceiver
 from deskwire.commands.demo.chats import bundled
 from deskwire.commands.demo.client import ApiClient, DemoError
 from deskwire.commands.demo.stories import (
@@ -99,8 +99,8 @@ async def _webhook_receivers(
 ) -> AsyncIterator[None]:
     """Receive the project's webhooks in the block; afterwards the endpoints are disabled."""
     receivers = {
-        _HEALTHY: WebhookReceiver(Channel()),
-        _BROKEN: WebhookReceiver(Channel(), _BROKEN_STATUS),
+        _HEALTHY: WebhookReceiver(DemoChannel()),
+        _BROKEN: WebhookReceiver(DemoChannel(), _BROKEN_STATUS),
     }
     async with ApiClient(project.base_url, project.key) as backend:
         known = {each["description"]: each["id"] for each in (await backend.get("/s2s/webhooks"))["items"]}

@@ -15,7 +15,7 @@ from deskwire.commands.demo.channels import (
     FEED,
     STREAM,
     WEBHOOK,
-    Channel,
+    DemoChannel,
     WebhookReceiver,
     project_channel,
     read_feed,
@@ -126,7 +126,7 @@ async def _replay(
 ) -> ReplayReport:
     project = await _free_project(client)
     log(f"Replaying {len(options.chats)} chats at {client.base_url}, {options.concurrency} at once")
-    channels = {name: Channel() for name in (WEBHOOK, STREAM, FEED) if name != WEBHOOK or options.webhook}
+    channels = {name: DemoChannel() for name in (WEBHOOK, STREAM, FEED) if name != WEBHOOK or options.webhook}
     expected: list[ExpectedEvent] = []
     async with trio.open_nursery() as receiving:
         async with _webhook_endpoint(receiving, client, channels.get(WEBHOOK)) as secret:
@@ -162,7 +162,7 @@ async def _free_project(client: ApiClient) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _webhook_endpoint(
-    nursery: trio.Nursery, client: ApiClient, channel: Channel | None
+    nursery: trio.Nursery, client: ApiClient, channel: DemoChannel | None
 ) -> AsyncIterator[str]:
     """Run a receiver with its endpoint for the block, and yield the secret; "" without a channel."""
     if channel is None:

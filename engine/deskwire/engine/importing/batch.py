@@ -30,7 +30,7 @@ from deskwire.engine.importing.records import (
     is_same,
 )
 from deskwire.engine.importing.storing import store_silently, store_with_events
-from deskwire.engine.importing.thread import ImportedConversation
+from deskwire.engine.importing.thread import ConversationImport
 from deskwire.engine.importing.times import duration_known
 from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
@@ -81,7 +81,7 @@ class _Batch:
         self, tx: ImportBatchTransaction, project: Project, records: Sequence[Record], at: int, as_users: bool
     ) -> None:
         self.outcome = ImportOutcome()
-        self.threads: dict[str, ImportedConversation] = {}
+        self.threads: dict[str, ConversationImport] = {}
         self._tx = tx
         self._project = project
         self._at = at
@@ -117,7 +117,7 @@ class _Batch:
             return
         state = _begun(next(self._conversation_ids), record, self._project.rowid, self._at, assignee)
         contact = self._contact(record)
-        self.threads[record.external_id] = ImportedConversation(
+        self.threads[record.external_id] = ConversationImport(
             record.external_id,
             contact,
             None,
@@ -184,18 +184,18 @@ class _Batch:
             self.outcome.existing["conversation"] += 1
         return True
 
-    def _thread(self, external_id: str) -> ImportedConversation | None:
+    def _thread(self, external_id: str) -> ConversationImport | None:
         thread = self.threads.get(external_id)
         if thread is None and (known := self._known.get(external_id)) is not None:
             thread = self.threads[external_id] = self._stored(external_id, known)
         return thread
 
-    def _stored(self, external_id: str, known: Imported) -> ImportedConversation:
+    def _stored(self, external_id: str, known: Imported) -> ConversationImport:
         stored = self._tx.conversation(self._project.rowid, known.id)
         assert stored is not None, "a mark refers to its conversation"
         state, _ = stored
         claimed = self._tx.claim(state)
-        return ImportedConversation(external_id, claimed.contact, state, state, dict(claimed.routed))
+        return ConversationImport(external_id, claimed.contact, state, state, dict(claimed.routed))
 
     def _contact(self, record: ConversationRecord) -> Contact:
         """Return the contact. An existing or merged one stays unchanged because its data is newer than the import."""

@@ -24,7 +24,7 @@ class Imported(NamedTuple):
     user_id: str
 
 
-class ImportedMessage(NamedTuple):
+class ImportedMessageId(NamedTuple):
     """An imported message: its id here, None if it was imported before ids were stored."""
 
     id: str | None
@@ -87,7 +87,7 @@ class ImportReader(Protocol):
         The key of a message is the storage key of its conversation and its external id.
         """
 
-    def imported_message(self, conversation: int, external_id: str) -> ImportedMessage | None:
+    def imported_message(self, conversation: int, external_id: str) -> ImportedMessageId | None:
         """Return an imported message, by its conversation's storage key and its external id."""
 
     def unimported_messages(self, conversation: int) -> int:

@@ -18,13 +18,13 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import conversations_imported
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.importing.ports import ConversationMark, ImportBatchTransaction, MessageMark, MessageRow
-from deskwire.engine.importing.thread import Addition, ImportedConversation, milestones, with_messages
+from deskwire.engine.importing.thread import Addition, ConversationImport, milestones, with_messages
 from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.webhooks.publish import publish_event, publish_extension, recipients
 
 
 def store_silently(
-    tx: ImportBatchTransaction, project: Project, threads: Sequence[ImportedConversation], at: int
+    tx: ImportBatchTransaction, project: Project, threads: Sequence[ConversationImport], at: int
 ) -> None:
     """Store the conversations without their own events; emit one `conversations.imported` event for the batch."""
     for thread in threads:
@@ -35,7 +35,7 @@ def store_silently(
         publish_extension(tx, project, conversations_imported(imported), None, at, lane=None)
 
 
-def _imported(thread: ImportedConversation) -> Mapping[str, Any]:
+def _imported(thread: ConversationImport) -> Mapping[str, Any]:
     """Return the entry of a conversation in `conversations.imported`; notes are left out."""
     shown = [addition.id for addition in thread.additions if not addition.record.internal]
     return {
@@ -50,7 +50,7 @@ def _imported(thread: ImportedConversation) -> Mapping[str, Any]:
 def store_with_events(
     tx: ImportBatchTransaction,
     project: Project,
-    threads: Sequence[ImportedConversation],
+    threads: Sequence[ConversationImport],
     at: int,
     show: AttachmentsView,
 ) -> None:
@@ -70,7 +70,7 @@ def store_with_events(
         publish_event(tx, project, draft, thread.state.rowid, endpoints, at, lane=thread.state.rowid)
 
 
-def _drafts(thread: ImportedConversation, project: Project, show: AttachmentsView) -> Iterator[EventDraft]:
+def _drafts(thread: ConversationImport, project: Project, show: AttachmentsView) -> Iterator[EventDraft]:
     """Yield the events of a conversation, and advance its state with each."""
     if thread.before is None:
         thread.state = replace(thread.state, sequence=1)
@@ -86,7 +86,7 @@ def _drafts(thread: ImportedConversation, project: Project, show: AttachmentsVie
         yield from public_events(posted, state, thread.contact, project.id, (), show)
 
 
-def _store(tx: ImportBatchTransaction, project: Project, threads: Sequence[ImportedConversation]) -> None:
+def _store(tx: ImportBatchTransaction, project: Project, threads: Sequence[ConversationImport]) -> None:
     messages: list[MessageRow] = []
     marks: list[MessageMark] = []
     begun: list[ConversationMark] = []
@@ -125,7 +125,7 @@ def _row(conversation: int, addition: Addition) -> MessageRow:
     )
 
 
-def _attach(tx: ImportBatchTransaction, thread: ImportedConversation) -> None:
+def _attach(tx: ImportBatchTransaction, thread: ConversationImport) -> None:
     """Attach the uploads of the messages; this transaction has checked that they exist."""
     ids = {attachment.id for addition in thread.additions for attachment in addition.attachments}
     if ids:

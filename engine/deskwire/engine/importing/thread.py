@@ -54,7 +54,7 @@ class Addition(NamedTuple):
         )
 
 
-class ImportedConversation(Struct, eq=False):
+class ConversationImport(Struct, eq=False):
     """A conversation of the batch.
 
     Args:
@@ -127,7 +127,7 @@ def author_of(record: MessageRecord) -> Author:
     return Author(record.author_type, record.author_id, record.author_name)
 
 
-def milestones(thread: ImportedConversation) -> Iterator[Milestone]:
+def milestones(thread: ConversationImport) -> Iterator[Milestone]:
     """Yield the milestones that the records show, and only the last closing.
 
     A milestone with an impossible duration has no start: reports count it with an unknown duration.
@@ -147,7 +147,7 @@ def _dated(milestone: Milestone, *, duration_known: bool = True) -> Milestone:
     return milestone if is_known else replace(milestone, since=None)
 
 
-def _first_answer(thread: ImportedConversation) -> str | None:
+def _first_answer(thread: ConversationImport) -> str | None:
     """Return the id of the first agent who answers the contact among the added messages."""
     asked = thread.before is not None and thread.before.asked_at is not None
     for addition in thread.additions:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from deskwire.engine.core.actor import SYSTEM, Actor
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.tickets.ticket import FieldChange
+from deskwire.engine.tickets.ticket import TicketChange
 
 Action = Literal["created", "changed"]
 TicketActorType = Literal["user", "machine", "system"]
@@ -30,11 +30,11 @@ class TicketActivity(Struct, frozen=True):
     at: int
     by: Actor
     action: Action
-    changes: Sequence[FieldChange]
+    changes: Sequence[TicketChange]
     rowid: int = 0
 
 
-def activity(by: Actor, action: Action, changes: Sequence[FieldChange], at: int) -> TicketActivity:
+def activity(by: Actor, action: Action, changes: Sequence[TicketChange], at: int) -> TicketActivity:
     """Return a new entry."""
     return TicketActivity(new_id("act", at), at, by, action, changes)
 

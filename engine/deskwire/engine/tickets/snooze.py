@@ -12,7 +12,7 @@ BATCH: Final = 500
 """Tickets changed in one commit, about ten milliseconds of the writer's time."""
 
 
-class SnoozeTimer(ScheduledTask[TicketUpkeepReader, TicketUpkeepTransaction]):
+class TicketSnoozeTimer(ScheduledTask[TicketUpkeepReader, TicketUpkeepTransaction]):
     """The task that changes due tickets."""
 
     delayed: ClassVar = "tickets.upkeep_delayed"

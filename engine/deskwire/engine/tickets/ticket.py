@@ -64,7 +64,7 @@ _SHOWN_MAX: Final = 500
 """Characters of a text in the activity log."""
 
 
-class FieldChange(Struct, frozen=True):
+class TicketChange(Struct, frozen=True):
     """A changed field: its name in the API and its values before and after."""
 
     field: str
@@ -72,7 +72,7 @@ class FieldChange(Struct, frozen=True):
     after: Any
 
 
-def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket, tuple[FieldChange, ...]]:
+def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket, tuple[TicketChange, ...]]:
     """Return the changed ticket and the changes; the same object without changes."""
     after = replace(ticket, **values)
     changes = differences(ticket, after)
@@ -81,22 +81,22 @@ def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket,
     return replace(after, updated_at=at, activity_at=at), changes
 
 
-def differences(before: Ticket, after: Ticket) -> tuple[FieldChange, ...]:
+def differences(before: Ticket, after: Ticket) -> tuple[TicketChange, ...]:
     """Return the fields that differ, in the order of PUBLIC_NAMES."""
     return tuple(
-        FieldChange(public, _shown(name, getattr(before, name)), _shown(name, getattr(after, name)))
+        TicketChange(public, _shown(name, getattr(before, name)), _shown(name, getattr(after, name)))
         for name, public in PUBLIC_NAMES.items()
         if getattr(before, name) != getattr(after, name)
     )
 
 
-def first_values(ticket: Ticket) -> tuple[FieldChange, ...]:
+def first_values(ticket: Ticket) -> tuple[TicketChange, ...]:
     """Return the values of a new ticket, as changes from nothing."""
     blank = replace(
         ticket, title="", description=None, type=None, processing_user=None, processing_team=None,
         snoozed_until=None, conversation_id=None, contact_id=None, tags=(),
     )  # fmt: skip
-    always = tuple(FieldChange(name, None, getattr(ticket, name)) for name in ("status", "priority"))
+    always = tuple(TicketChange(name, None, getattr(ticket, name)) for name in ("status", "priority"))
     filled = (replace(change, before=None) for change in differences(blank, ticket))
     return (*filled, *always)
 

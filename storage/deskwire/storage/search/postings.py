@@ -24,7 +24,7 @@ def length_for(asked: str) -> int:
     return max(len(asked), _BEGINNINGS[0]) if len(asked) <= _BEGINNINGS[-1] else WHOLE
 
 
-class Words(NamedTuple):
+class ConversationWords(NamedTuple):
     """The words of a conversation's messages (`body`) and of its title."""
 
     body: frozenset[str]
@@ -36,7 +36,7 @@ class Words(NamedTuple):
         return self.body | self.title
 
 
-NONE: Final = Words(frozenset(), frozenset())
+NONE: Final = ConversationWords(frozenset(), frozenset())
 
 
 class PostingChanges:
@@ -45,7 +45,9 @@ class PostingChanges:
     def __init__(self) -> None:
         self._changes: defaultdict[Place, dict[int, bool]] = defaultdict(dict)
 
-    def note(self, conversation: int, project: int, before: Words, after: Words) -> None:
+    def note(
+        self, conversation: int, project: int, before: ConversationWords, after: ConversationWords
+    ) -> None:
         """Add the change from one set of words to another."""
         old, new = before.all, after.all
         self._note(conversation, project, WHOLE, old, new)

@@ -34,7 +34,7 @@ from deskwire.storage.sqlite.file_identity import DatabaseFile, is_damage
 from deskwire.storage.sqlite.installation import require_own_database
 from deskwire.storage.sqlite.search.file import DAMAGED, attach, prepared
 from deskwire.storage.sqlite.search.file import FILE_NAME as INDEX_NAME
-from deskwire.storage.sqlite.search.writer import SearchIndex
+from deskwire.storage.sqlite.search.writer import SqliteSearchIndex
 from deskwire.storage.sqlite.transaction import SqliteReader
 from deskwire.storage.sqlite.writer import WAITING_MAX, Writer
 
@@ -66,7 +66,7 @@ class SqliteStore:
         self._connection = connect_writer(path)
         self._turns = FairLimiter(readers)
         self._read_timeout_s = read_timeout_s
-        self._index = None if index is None else SearchIndex(index)
+        self._index = None if index is None else SqliteSearchIndex(index)
         self._readers = [_reader_with_timeout(path, index) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
         self._database = DatabaseFile(path, self._file, hold_lock)
@@ -89,7 +89,7 @@ class SqliteStore:
         return self._writer.backlog
 
     @property
-    def index(self) -> SearchIndex:
+    def index(self) -> SqliteSearchIndex:
         """The search index; a read-only store has none."""
         assert self._index is not None, "a read-only store does not search"
         return self._index

@@ -14,7 +14,7 @@ from typing import Final
 
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.search.tickets import words_of_search
-from deskwire.storage.tables.tickets.lists import TicketListReads, Words
+from deskwire.storage.tables.tickets.lists import TicketListReads, WordAccessPath
 from deskwire.storage.tables.tickets.tickets import TicketWrites
 
 _PAGES: Final = 50
@@ -45,12 +45,12 @@ def match_of(project: int, text: str) -> str | None:
 class TicketWords(TicketListReads):
     """The access path to tickets by the FTS5 index."""
 
-    def ticket_words(self, project: int, text: str) -> Words | None:
+    def ticket_words(self, project: int, text: str) -> WordAccessPath | None:
         match = match_of(project, text)
         if match is None:
             return None
         source = "ticket_search s CROSS JOIN tickets t ON t.rowid = s.rowid"
-        return Words(source, "s.rowid", ("s.ticket_search MATCH ?", (match,)))
+        return WordAccessPath(source, "s.rowid", ("s.ticket_search MATCH ?", (match,)))
 
 
 class TicketErasure(TicketWrites):

@@ -11,7 +11,7 @@ from deskwire.engine.search.ports import IndexPosition
 from deskwire.storage.connection import Connection
 from deskwire.storage.postgres.retention import REQUEST_SCRUB
 from deskwire.storage.search.blocks import changed
-from deskwire.storage.search.postings import NONE, Place, PostingChanges, Words, joined, split
+from deskwire.storage.search.postings import NONE, ConversationWords, Place, PostingChanges, joined, split
 
 POSTINGS_BATCH_SIZE: Final = 2_000  # postings that are read and written with one statement
 
@@ -76,7 +76,7 @@ class IndexChanges:
         A removed conversation stays removed, because its key is never given again.
         """
         changes = PostingChanges()
-        put: dict[int, tuple[int, Words]] = {}
+        put: dict[int, tuple[int, ConversationWords]] = {}
         gone: list[int] = []
         stored = self._stored(self._projects.keys() | self._removed)
         for conversation, (project, before) in stored.items():
@@ -88,7 +88,7 @@ class IndexChanges:
                 _, before = stored.get(conversation, (project, NONE))
                 kept = frozenset() if conversation in self._replaced else before.body
                 body = kept | self._bodies.get(conversation, frozenset())
-                after = Words(body, frozenset(self._titles.get(conversation, before.title)))
+                after = ConversationWords(body, frozenset(self._titles.get(conversation, before.title)))
                 if after != before:
                     put[conversation] = project, after
                     changes.note(conversation, project, before, after)
@@ -101,15 +101,15 @@ class IndexChanges:
             # erasures wait for its row.
             self._connection.execute(REQUEST_SCRUB)
 
-    def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, Words]]:
+    def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, ConversationWords]]:
         rows = self._connection.execute(
             "SELECT conversation, project, body, title FROM search_words "
             "WHERE conversation = ANY(CAST(? AS bigint[])) ORDER BY conversation",
             (tuple(conversations),),
         )
-        return {row[0]: (row[1], Words(split(row[2]), split(row[3]))) for row in rows}
+        return {row[0]: (row[1], ConversationWords(split(row[2]), split(row[3]))) for row in rows}
 
-    def _write_words(self, put: dict[int, tuple[int, Words]], gone: list[int]) -> None:
+    def _write_words(self, put: dict[int, tuple[int, ConversationWords]], gone: list[int]) -> None:
         if put:
             values = (
                 tuple(put),

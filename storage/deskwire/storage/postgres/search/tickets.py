@@ -15,7 +15,7 @@ from typing import Final
 from deskwire.engine.core.folding import fold
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.search.tickets import words_of_search
-from deskwire.storage.tables.tickets.lists import TicketListReads, Words
+from deskwire.storage.tables.tickets.lists import TicketListReads, WordAccessPath
 from deskwire.storage.tables.tickets.tickets import TicketWrites
 
 # Indexed characters of a word, because PostgreSQL accepts at most 2,046 bytes.
@@ -62,7 +62,7 @@ _tokens: Final = _Tokenizer()
 class PostgresTicketReads(TicketListReads):
     """`TicketListReads` that searches in `ticket_words`."""
 
-    def ticket_words(self, project: int, text: str) -> Words | None:
+    def ticket_words(self, project: int, text: str) -> WordAccessPath | None:
         phrases = [tokens for tokens in map(_tokens, words_of_search(text)) if tokens]
         if not phrases:
             return None
@@ -80,7 +80,7 @@ class PostgresTicketReads(TicketListReads):
         term = " AND ".join(
             ["s.lexemes @@ CAST(? AS tsquery)", *["strpos(s.words, ?) > 0"] * len(phrases_in_order)]
         )
-        return Words(_SOURCE, "s.rowid", (term, (" & ".join(lexemes), *phrases_in_order)))
+        return WordAccessPath(_SOURCE, "s.rowid", (term, (" & ".join(lexemes), *phrases_in_order)))
 
 
 class PostgresTicketWrites(TicketWrites):

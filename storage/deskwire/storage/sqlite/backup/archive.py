@@ -71,7 +71,7 @@ class ArchiveWriter:
         self._file.write(_END)
 
 
-class Member(Struct):
+class ArchiveMember(Struct):
     """A member that is being read. `sha256` is set after the last piece."""
 
     name: str
@@ -94,7 +94,7 @@ class Member(Struct):
         return b"".join(self.pieces())
 
 
-def members(source: BinaryIO) -> Iterator[Member]:
+def members(source: BinaryIO) -> Iterator[ArchiveMember]:
     """Yield the members in order; read each to its end before the next.
 
     Raises CopyError for anything that `ArchiveWriter` can't have written, or OSError.
@@ -110,7 +110,7 @@ def members(source: BinaryIO) -> Iterator[Member]:
         if member.name in seen:
             raise CopyError(f"It has {member.name!r} twice.")
         seen.add(member.name)
-        found = Member(member.name, member.size, source)
+        found = ArchiveMember(member.name, member.size, source)
         yield found
         if any(_exactly(source, -member.size % _BLOCK)):
             raise CopyError(f"There is data after {member.name}.")

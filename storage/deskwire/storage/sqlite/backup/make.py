@@ -47,7 +47,7 @@ _SPARE: Final = 1 << 20
 """Bytes reserved for headers and the manifest in the check of free space."""
 
 
-class Order(Struct, frozen=True):
+class BackupRequest(Struct, frozen=True):
     """The options of a backup.
 
     Args:
@@ -81,7 +81,7 @@ class Backup(Struct, frozen=True):
     problems: list[CheckProblem]
 
 
-def back_up(order: Order) -> Backup:
+def back_up(order: BackupRequest) -> Backup:
     """Make the backup. It is complete and durable on return; on failure no file is left.
 
     Raises CopyError.
@@ -122,7 +122,7 @@ class _Staged(Struct, frozen=True):
     last_event: str | None
 
 
-def _made(order: Order, database: Path, file: BinaryIO, part: Path, copy: Path) -> Backup:
+def _made(order: BackupRequest, database: Path, file: BinaryIO, part: Path, copy: Path) -> Backup:
     needed = 2 * database_bytes(database) + _SPARE
     require_room(part.parent, needed, "The copy of the database needs its room twice for a while.")
     copy.unlink(missing_ok=True)
@@ -140,7 +140,7 @@ def _made(order: Order, database: Path, file: BinaryIO, part: Path, copy: Path) 
     return Backup(order.target, order.target.stat().st_size, staged.head, manifest, staged.problems)
 
 
-def _renew_seals(order: Order, copy: Path) -> None:
+def _renew_seals(order: BackupRequest, copy: Path) -> None:
     """Re-encrypt the snapshot with the current secret only, after an interrupted rotation of the secret."""
     if order.secrets is None or not order.secrets.former:
         return
@@ -151,7 +151,7 @@ def _renew_seals(order: Order, copy: Path) -> None:
         raise CopyError(f"The database is damaged: {error}") from error
 
 
-def _staged(order: Order, copy: Path) -> _Staged:
+def _staged(order: BackupRequest, copy: Path) -> _Staged:
     try:
         with closing(opened(copy, writing=False)) as connection:
             head, problems = _looked_at(order, connection)
@@ -161,7 +161,7 @@ def _staged(order: Order, copy: Path) -> _Staged:
         raise CopyError(f"The database is damaged: {error}") from error
 
 
-def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
+def _write(order: BackupRequest, staged: _Staged, writer: ArchiveWriter) -> Manifest:
     """Write the archive, and remove the snapshot of the database."""
     _add_document(writer, HEAD, staged.head.encoded())
     size = staged.path.stat().st_size
@@ -187,7 +187,7 @@ def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
     return manifest
 
 
-def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[CheckProblem]]:
+def _looked_at(order: BackupRequest, connection: sqlite3.Connection) -> tuple[Head, list[CheckProblem]]:
     """Return the head, and problems of the data that are no reason to refuse the backup."""
     if newer := unknown(connection):
         raise CopyError(
@@ -249,7 +249,7 @@ def _add_upload(writer: ArchiveWriter, path: Path, name: str, size: int, digest:
         return os.fstat(source.fileno()).st_size == size and writer.add_if(name, source, size, digest)
 
 
-def _add_end(writer: ArchiveWriter, order: Order, head: Head, manifest: Manifest) -> None:
+def _add_end(writer: ArchiveWriter, order: BackupRequest, head: Head, manifest: Manifest) -> None:
     if order.secrets is not None and order.with_secret:
         _add_document(writer, SECRET, f"{order.secrets.current}\n".encode())
     _add_document(writer, MANIFEST, manifest.encoded())
@@ -301,14 +301,14 @@ def _put_on_disk(file: BinaryIO) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _refuse_existing(order: Order) -> None:
+def _refuse_existing(order: BackupRequest) -> None:
     if order.target.is_dir():
         raise CopyError(f"{order.target} is a directory: name a file.")
     if not order.force and order.target.exists():
         raise CopyError(f"{order.target} already exists; use --force to replace it.")
 
 
-def _rename(order: Order, part: Path) -> None:
+def _rename(order: BackupRequest, part: Path) -> None:
     """Rename the file to its target, unless the target exists by now."""
     _refuse_existing(order)
     part.replace(order.target)

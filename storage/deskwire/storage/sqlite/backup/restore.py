@@ -46,7 +46,7 @@ _NOT_OURS: Final = frozenset({LOCK_NAME, "lost+found"})
 _MOVED: Final = (FOLDER, SECRET, FILE_NAME)
 
 
-class Order(Struct, frozen=True):
+class RestoreRequest(Struct, frozen=True):
     """The options of a restore.
 
     Args:
@@ -78,7 +78,7 @@ class Restored(Struct, frozen=True):
     problems: list[CheckProblem]
 
 
-def restore(order: Order) -> Restored:
+def restore(order: RestoreRequest) -> Restored:
     """Restore the backup. It is complete and durable on return; on failure the directory is empty.
 
     Raises CopyError, and DataDirectoryError if the directory is not empty or in use.
@@ -96,7 +96,7 @@ def restore(order: Order) -> Restored:
         lock.release()
 
 
-def _restored(order: Order) -> Restored:
+def _restored(order: RestoreRequest) -> Restored:
     stage = order.directory / RESTORING
     try:
         require_room(order.directory, order.source.stat().st_size, "Make room, or restore to another disk.")
@@ -112,7 +112,7 @@ def _restored(order: Order) -> Restored:
     return Restored(contents, skipped, problems)
 
 
-def _write_secret(order: Order, contents: Contents, stage: Path) -> None:
+def _write_secret(order: RestoreRequest, contents: Contents, stage: Path) -> None:
     """Write the secret of the backup, if any. Raises CopyError if the database needs another secret."""
     wanted = contents.manifest.secret_id
     given = order.secrets or (None if contents.secret is None else Secrets(contents.secret))
@@ -135,7 +135,7 @@ def _write_secret(order: Order, contents: Contents, stage: Path) -> None:
             os.fsync(file.fileno())
 
 
-def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int, list[CheckProblem]]:
+def _finish_database(order: RestoreRequest, contents: Contents, path: Path) -> tuple[int, list[CheckProblem]]:
     """Verify the database, and end its pending deliveries if requested. Raises CopyError."""
     try:
         with closing(opened(path)) as connection:

@@ -20,7 +20,7 @@ from deskwire.storage.sqlite.backup.archive import (
     SEAL,
     SECRET,
     UPLOAD,
-    Member,
+    ArchiveMember,
     is_document,
     members,
 )
@@ -89,7 +89,7 @@ def _named(path: Path) -> Iterator[None]:
         raise CopyError(f"The backup {path} can't be used: {error.strerror or error}") from error
 
 
-def _take(reading: _Reading, member: Member, into: Path | None) -> None:
+def _take(reading: _Reading, member: ArchiveMember, into: Path | None) -> None:
     """Process a member. Raises CopyError if it is not allowed at this point."""
     if not reading.documents and member.name != HEAD:
         raise CopyError("It does not begin with a backup's first document.")
@@ -120,7 +120,7 @@ def _require_known(head: Head) -> None:
         )
 
 
-def _receive(member: Member, place: Path | None) -> None:
+def _receive(member: ArchiveMember, place: Path | None) -> None:
     """Consume a member, writing it to a new file if `place` is given."""
     if place is None:
         for _ in member.pieces():

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from deskwire.engine.search.ports import IndexPosition
 from deskwire.storage.search.blocks import changed
-from deskwire.storage.search.postings import NONE, Place, PostingChanges, Words, joined, split
+from deskwire.storage.search.postings import NONE, ConversationWords, Place, PostingChanges, joined, split
 
 
 class IndexWrites:
@@ -29,17 +29,17 @@ class IndexWrites:
     def add(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
         stored = self._stored(conversation)
         if not words <= stored.body:
-            self._put(conversation, project, stored, Words(stored.body | words, stored.title))
+            self._put(conversation, project, stored, ConversationWords(stored.body | words, stored.title))
 
     def set_title(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
         stored = self._stored(conversation)
         if words != stored.title:
-            self._put(conversation, project, stored, Words(stored.body, frozenset(words)))
+            self._put(conversation, project, stored, ConversationWords(stored.body, frozenset(words)))
 
     def replace(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
         stored = self._stored(conversation)
         if words != stored.body:
-            self._put(conversation, project, stored, Words(frozenset(words), stored.title))
+            self._put(conversation, project, stored, ConversationWords(frozenset(words), stored.title))
             self._note_removal()
 
     def remove(self, conversation: int) -> None:
@@ -85,13 +85,15 @@ class IndexWrites:
                 "DELETE FROM postings WHERE project = ? AND length = ? AND word = ? AND block = ?", place
             )
 
-    def _stored(self, conversation: int) -> Words:
+    def _stored(self, conversation: int) -> ConversationWords:
         row = self._connection.execute(
             "SELECT body, title FROM words WHERE conversation = ?", (conversation,)
         ).fetchone()
-        return NONE if row is None else Words(split(row[0]), split(row[1]))
+        return NONE if row is None else ConversationWords(split(row[0]), split(row[1]))
 
-    def _put(self, conversation: int, project: int, before: Words, after: Words) -> None:
+    def _put(
+        self, conversation: int, project: int, before: ConversationWords, after: ConversationWords
+    ) -> None:
         if after == NONE:
             self._connection.execute("DELETE FROM words WHERE conversation = ?", (conversation,))
         else:

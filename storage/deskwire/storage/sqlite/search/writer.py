@@ -23,7 +23,7 @@ T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
 
-class SearchIndex:
+class SqliteSearchIndex:
     """Implements `engine.search.ports.SearchIndex` on a file from `prepared`."""
 
     def __init__(self, path: Path) -> None:
@@ -45,11 +45,11 @@ class SearchIndex:
         return self._path.stat().st_size
 
     async def bound(self) -> IndexPosition:
-        """See `SearchIndex.bound`. Transactions of SQLite are serial, so every visible row is safe."""
+        """See `SqliteSearchIndex.bound`. Transactions of SQLite are serial, so every visible row is safe."""
         return EVERYTHING
 
     async def write(self, job: Callable[[IndexTransaction], T]) -> T:
-        """See `SearchIndex.write`."""
+        """See `SqliteSearchIndex.write`."""
         try:
             return await trio.to_thread.run_sync(self._write, job, limiter=self._thread)
         except sqlite3.OperationalError as error:
@@ -60,7 +60,7 @@ class SearchIndex:
             raise
 
     async def settle(self) -> float | None:
-        """See `SearchIndex.settle`."""
+        """See `SqliteSearchIndex.settle`."""
         return await trio.to_thread.run_sync(self._settle, limiter=self._thread)
 
     def close(self) -> None:

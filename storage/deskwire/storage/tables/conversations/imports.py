@@ -10,7 +10,7 @@ from deskwire.engine.core.folding import address_key, fold
 from deskwire.engine.importing.ports import (
     ConversationMark,
     Imported,
-    ImportedMessage,
+    ImportedMessageId,
     MessageMark,
     MessageRow,
 )
@@ -84,12 +84,12 @@ class ImportReads(Queries):
         rows = self.conn.execute(_MESSAGES[self.dialect], self.dialect.paired([*messages]))
         return {(row[0], row[1]): row[2] for row in rows}
 
-    def imported_message(self, conversation: int, external_id: str) -> ImportedMessage | None:
+    def imported_message(self, conversation: int, external_id: str) -> ImportedMessageId | None:
         row = self.conn.execute(
             "SELECT message FROM imported_messages WHERE conversation = ? AND external_id = ?",
             (conversation, external_id),
         ).fetchone()
-        return None if row is None else ImportedMessage(row[0])
+        return None if row is None else ImportedMessageId(row[0])
 
     def unimported_messages(self, conversation: int) -> int:
         (written,) = self.conn.execute(

@@ -29,7 +29,7 @@ _SNOOZED: Final = "tickets t {indexed[tickets_snoozed]}"
 Terms = Iterator[tuple[str, tuple[Any, ...]]]
 
 
-class Words(NamedTuple):
+class WordAccessPath(NamedTuple):
     """The access path to tickets with certain words.
 
     Attributes:
@@ -47,7 +47,7 @@ class TicketListReads(Queries):
     """The query of `tickets.ports.TicketReader` for lists."""
 
     @abstractmethod
-    def ticket_words(self, project: int, text: str) -> Words | None:
+    def ticket_words(self, project: int, text: str) -> WordAccessPath | None:
         """Return the access path to tickets that have all prefixes in `text`; None if it has no word."""
 
     def tickets(
@@ -67,7 +67,7 @@ def list_query(
     sort: TicketSort,
     after: TicketPageKey | None,
     limit: int,
-    words: Words | None,
+    words: WordAccessPath | None,
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for a page, with its values.
 

@@ -10,7 +10,7 @@ import orjson
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.engine.tickets.activity import TicketActivity, ticket_actor
-from deskwire.engine.tickets.ticket import FieldChange, Priority, Ticket
+from deskwire.engine.tickets.ticket import Priority, Ticket, TicketChange
 from deskwire.storage.tables.base import Changes, Queries
 
 PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
@@ -161,5 +161,5 @@ def _activity_of(row: Sequence[Any]) -> TicketActivity:
     entry_id, at, user_id, user_name, action, changes, rowid = row
     actor = ticket_actor(user_id, user_name)
     return TicketActivity(
-        entry_id, at, actor, action, [FieldChange(*each) for each in orjson.loads(changes)], rowid
+        entry_id, at, actor, action, [TicketChange(*each) for each in orjson.loads(changes)], rowid
     )
