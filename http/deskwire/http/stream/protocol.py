@@ -1,4 +1,4 @@
-"""The Pusher protocol of one stream connection (Pusher protocol, messages).
+"""The protocol of one stream connection (Pusher protocol, messages).
 
 Source: decisions 5.
 """

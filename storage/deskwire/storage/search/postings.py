@@ -32,7 +32,7 @@ class ConversationWords(NamedTuple):
 
     @property
     def all(self) -> frozenset[str]:
-        """All words of the conversation."""
+        """The words of the conversation."""
         return self.body | self.title
 
 

@@ -80,7 +80,7 @@ class SqliteStore:
 
     @property
     def identity(self) -> DatabaseIdentity:
-        """Whether the open file is still the installation's database."""
+        """The state of the open file, which may no longer be the installation's database."""
         return self._database
 
     @property

@@ -56,7 +56,7 @@ class SessionRequest(Protocol):
 
     @property
     def headers(self) -> Fields:
-        """All headers of the request."""
+        """The headers of the request."""
 
     @property
     def secure(self) -> bool:
