@@ -1,4 +1,4 @@
-"""The nightly backup: which ones stay, and that systemd starts it with what it needs."""
+"""The nightly backup: retention, and the systemd units that start it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def backup(folder: Path, data: Path, **environ: str) -> subprocess.Complet
 
 
 def planted(folder: Path, times: Iterable[datetime]) -> set[str]:
-    """Put a file there for each backup of the past; their names."""
+    """Create a file for each past backup; return their names."""
     folder.mkdir()
     names = {each.strftime(FORM) for each in times}
     for name in names:
@@ -54,7 +54,7 @@ def planted(folder: Path, times: Iterable[datetime]) -> set[str]:
 
 
 def to_stay(names: Iterable[str], daily: int, weekly: int) -> set[str]:
-    """The last of each of the newest days and weeks."""
+    """Return the last backup of each of the newest days and weeks."""
     last_of_day: dict[str, str] = {}
     last_of_week: dict[str, str] = {}
     for name in sorted(names):

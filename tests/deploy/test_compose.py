@@ -1,4 +1,4 @@
-"""The compose files: valid by the specification, and right about the image and the files that they mount."""
+"""The compose files: valid by the specification, and consistent with the image and the files that they mount."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.support.root import ROOT
 
 IMAGE = stages()[-1]
 LOG_AND_WEBHOOKS_S = 3.0
-"""What a stop may take beyond DESKWIRE_SHUTDOWN_S."""
+"""How long a stop may take beyond DESKWIRE_SHUTDOWN_S."""
 ENGINE_S = 10.0
-"""What an engine leaves a container to stop, where nothing else is said."""
+"""An engine's default grace period for a container to stop."""
 TLS = Compose(DEPLOY / "compose.tls.yaml")
 NODES = Compose(DEPLOY / "compose.nodes.yaml")
 
@@ -129,7 +129,7 @@ def test_a_caddyfile_is_formatted_as_caddy_itself_would(name: str) -> None:
 
 
 def mounted(target: str, service: str) -> Path:
-    """The file of this repository that a service sees at a path."""
+    """Return the file of this repository that a service sees at a path."""
     (path,) = [mount.path for mount in TLS.mounts(service) if mount.target == target]
     assert path is not None
     return path

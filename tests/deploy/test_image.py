@@ -1,4 +1,4 @@
-"""The image as its files describe it: what goes into it, how it is run, and how its health is asked."""
+"""The image as described by its files: its contents, its command, and its health check."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PLANTED: Final = (
     "support.tar",
     "tests/conftest.py",
 )
-"""What may lie in a checkout and has no place in a build."""
+"""Files that may be in a checkout but do not belong in a build."""
 
 
 def test_the_image_runs_the_program_as_nobody_in_particular() -> None:
@@ -140,7 +140,7 @@ def test_hadolint_has_nothing_to_say_about_the_dockerfile() -> None:
 
 
 async def asked(port: int, **environ: str) -> tuple[int, str]:
-    """The exit status of the health check, and what it says."""
+    """Return the exit status and the output of the health check."""
     given = {"DESKWIRE_PORT": str(port), "http_proxy": "http://127.0.0.1:9", **environ}
     done = await trio.run_process(
         [sys.executable, "-I", str(HEALTH)], env=given, capture_stderr=True, check=False

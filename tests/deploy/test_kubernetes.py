@@ -1,4 +1,4 @@
-"""The manifests for Kubernetes: what its schemas allow, with the image's own facts, under the strictest standard for pods."""
+"""The manifests for Kubernetes: valid by its schemas, consistent with the image, under the strictest pod standard."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.support.root import ROOT
 FOLDER: Final = ROOT / "docs/deploy/kubernetes"
 IMAGE = stages()[-1]
 VERSIONS: Final = ("1.29.0", "1.37.0")
-"""The oldest version that knows all that the manifests say, and the newest whose schemas are here."""
+"""The oldest version that knows all fields of the manifests, and the newest whose schemas are here."""
 LOG_AND_WEBHOOKS_S: Final = 3.0
-"""What a stop may take beyond DESKWIRE_SHUTDOWN_S."""
+"""How long a stop may take beyond DESKWIRE_SHUTDOWN_S."""
 SECRETS: Final = {
     "DESKWIRE_SECRET": "a secret of more than thirty-two characters",
     "DESKWIRE_METRICS_TOKEN": "a token of more than thirty-two characters",
@@ -63,7 +63,7 @@ class Manifests:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that a container starts with, those of the secret included."""
+        """Return the variables that a container starts with, including those of the secret."""
         literals = [each for made in self.kustomization["configMapGenerator"] for each in made["literals"]]
         comment = (self.folder / "kustomization.yaml").read_text()
         return {

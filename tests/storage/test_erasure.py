@@ -1,4 +1,4 @@
-"""After a deletion no byte of what was deleted is left in the database file or its WAL (decisions 4)."""
+"""After a deletion no byte of the deleted data is left in the database file or its WAL (decisions 4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CONTACT_PLACES = ("NAME", "OLDNAME", "EMAIL", "PHONE", "AVATAR", "USERID")
 
 
 def mark(place: str) -> str:
-    """Return a text that stands nowhere else."""
+    """Return a text that occurs nowhere else."""
     return f"<<{place}-marker>>"
 
 
@@ -48,10 +48,10 @@ def left_in(directory: Path, places: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 async def scrubbed(engine: Running) -> None:
-    """Return once the writer has gone through the file, as it does between commits after an erasure."""
+    """Return once the writer has scrubbed the file, which it does between commits after an erasure."""
     with trio.fail_after(10):
-        while seen(engine.store, _scrub_due):  # noqa: ASYNC110  # the work is the writer's own; a file rings no bell
-            await trio.sleep(0.01)  # looks again: nothing announces it
+        while seen(engine.store, _scrub_due):  # noqa: ASYNC110  # the writer scrubs in the background, without a notification
+            await trio.sleep(0.01)  # poll: there is no notification
 
 
 def _scrub_due(reader: Any) -> bool:
@@ -59,7 +59,7 @@ def _scrub_due(reader: Any) -> bool:
 
 
 async def plant(engine: Running) -> Conversation:
-    """Make a conversation with a marker in every place that text can be in."""
+    """Create a conversation with a marker in every field that can hold text."""
     await engine.store.write(lambda tx: tx.insert_endpoint(endpoint()))
     identity = {"name": mark("OLDNAME")}
     command = create(mark("USERID"), identity, title=mark("OLDTITLE"), attributes={"k": mark("OLDATTRIBUTE")})
@@ -82,12 +82,12 @@ async def plant(engine: Running) -> Conversation:
 
 
 async def put(engine: Running, user_id: str, identity: Mapping[str, str]) -> None:
-    """Make a contact, or change its identity."""
+    """Create a contact, or change its identity."""
     await engine.store.write(lambda tx: put_contact(tx, PROJECT, ContactRef(user_id, identity), NOON))
 
 
 async def answer_all(engine: Running) -> None:
-    """Make an attempt for each pending delivery, whose response repeats what it was sent."""
+    """Record an attempt for each pending delivery, with a response that repeats the request."""
     (target,) = seen(engine.store, lambda reader: reader.endpoints(PROJECT.rowid))
     for delivery in seen(engine.store, lambda reader: reader.pending_deliveries(target.rowid, 0, 100)):
         attempt = Attempt(1, NOON, 5, 200, None, mark("ANSWER").encode())

@@ -1,4 +1,4 @@
-"""The kept answers of an SQLite database: what an upgrade does to them, and that nothing searches through all (ADR 24)."""
+"""The kept answers of an SQLite database: their upgrade, and searches that use an index (ADR 24)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_every_search_of_kept_answers_uses_an_index(tx: SqliteTransaction) -> No
 
 
 def test_a_search_by_name_is_compiled_once_whatever_is_looked_for(tx: SqliteTransaction) -> None:
-    """An index for `near = ''` would have it compiled anew for each value."""
+    """An index for `near = ''` would make SQLite compile the statement again for each value."""
     options = [row[0] for row in tx.conn.execute("PRAGMA compile_options")]
     if "ENABLE_STMTVTAB" not in options:
         pytest.skip("this SQLite does not tell how often a statement was compiled")

@@ -36,7 +36,7 @@ def tables(path: Path) -> dict[str, str]:
 
 
 def later(*steps: str) -> Migrations:
-    """Return the program's migrations with a later one behind them."""
+    """Return the program's migrations with one more at the end."""
     longer = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
         for known in migrations.pending(empty):
@@ -51,7 +51,7 @@ def later(*steps: str) -> Migrations:
 
 
 def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
-    """Hold the names: a renamed migration would be applied twice, and its old name refused as that of a newer program."""
+    """Fix the names: a renamed migration would be applied twice, and its old name refused as a newer program's."""
     names = [
         "m0001_the_main_job",
         "m0002_webhooks_that_explain_themselves",
@@ -344,7 +344,7 @@ _BEFORE_NOTES = "m0018_what_agents_note"
 def test_conversations_from_before_say_since_when_their_contact_waits_and_when_logs_came(
     tmp_path: Path,
 ) -> None:
-    """Count from the first message of the contact behind the newest answer, which a note is not."""
+    """The contact waits since its first message after the newest answer; a note is not an answer."""
     path = tmp_path / FILE_NAME
     threads = {
         "cnv_answered": ("OPEN", ["contact", "agent"]),
@@ -551,7 +551,7 @@ def test_a_conversation_that_was_moved_before_an_upgrade_is_known_behind_it_and_
 
 
 def test_projects_find_the_events_of_before_an_upgrade(tmp_path: Path) -> None:
-    """Those for everybody, that is: not the others, and not what was for one endpoint alone."""
+    """Only public events are found, not internal ones and not those for one endpoint alone."""
     path = tmp_path / FILE_NAME
     rows = [(position, (1, 2, 0)[position % 3], position % 5 == 0) for position in range(1, 200)]
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -176,7 +176,7 @@ async def test_what_the_service_itself_reads_takes_its_time(tmp_path: Path) -> N
 
         assert await store.read(long) == 2_000_000
         with on_behalf_of("a") as tenant:
-            tenant.waiting = False  # it has its answer, and this goes on behind it
+            tenant.waiting = False  # it has its answer, and the read goes on after it
             assert await store.read(long) == 2_000_000
         with on_behalf_of("a"), pytest.raises(Unavailable):
             await store.read(long)

@@ -1,4 +1,4 @@
-"""A database of before texts were folded: names that read alike still work, and everything is found as it is now."""
+"""An upgrade of a database whose texts were not folded: equal names still work, and searches find all rows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ROWS = (
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def reader(request: pytest.FixtureRequest, tmp_path: Path, empty_postgres_url: str) -> Iterator[Any]:
-    """What reads a database that was just brought up to date."""
+    """A reader of a database that was just upgraded."""
     if request.param == "sqlite":
         path = tmp_path / FILE_NAME
         with migrated_step_by_step(), closing(sqlite3.connect(path, isolation_level=None)) as connection:

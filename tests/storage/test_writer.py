@@ -1,4 +1,4 @@
-"""The writer: group commits, and what a failure costs whom (decisions 4.3; the docstring of `writer`)."""
+"""The writer: group commits, and the jobs that a failure affects (decisions 4.3; the docstring of `writer`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, found
 
 
 class Disk(sqlite3.Connection):
-    """A connection that counts its commits and fails where it is told to."""
+    """A connection that counts its commits and fails at the statements in `fails_at`."""
 
     commits = 0
     fails_at: frozenset[str] = frozenset()
@@ -39,7 +39,7 @@ class Disk(sqlite3.Connection):
 
 
 class Bench:
-    """A writer at work on a fresh database."""
+    """A running writer on a fresh database."""
 
     def __init__(self, path: Path, batch: int) -> None:
         migrate(path)
@@ -56,7 +56,7 @@ class Bench:
         return [name for (name,) in rows]
 
     async def together(self, *jobs: Callable[[Transaction], Any]) -> list[Any]:
-        """Have the writer find all these jobs in its queue at once; what each returned or raised."""
+        """Queue all these jobs before the writer takes the first; return each job's result or exception."""
         answers: list[Any] = [None] * len(jobs)
         hold, held = threading.Event(), trio.Event()
         token = trio.lowlevel.current_trio_token()
@@ -129,7 +129,7 @@ async def test_jobs_that_wait_together_share_one_commit(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         answers = await desk.together(*(adds(str(n)) for n in range(20)))
         assert answers == sorted(answers)
-        assert desk.disk.commits == 2  # one for what kept the writer busy, one for all of these
+        assert desk.disk.commits == 2  # one for the job that kept the writer busy, one for all of these
         assert desk.stored()[1:] == [str(n) for n in range(20)]
 
 
@@ -181,7 +181,7 @@ async def test_what_was_undone_and_run_again_is_published_once(tmp_path: Path) -
 
 
 async def test_a_refusal_that_rests_on_what_was_undone_is_thought_over(tmp_path: Path) -> None:
-    """The second job refuses because of the first, whose work is taken back with the third's."""
+    """The second job refuses because of the first, whose work is rolled back with the third's."""
     attempts: list[str] = []
 
     def once(tx: Transaction) -> None:
@@ -284,7 +284,7 @@ async def test_a_full_disk_is_told_and_left_unharmed_and_recovers(tmp_path: Path
         return set_limit
 
     async with bench(tmp_path) as desk:
-        await desk.writer.write(pages(1))  # SQLite takes it as: no larger than it is now
+        await desk.writer.write(pages(1))  # SQLite takes this as the current size
         answers = await desk.together(adds("small"), announces("x" * 100_000), adds("small too"))
         assert [answer.reason for answer in answers] == ["storage_failed"] * 3
         assert desk.stored() == ["Acme"]

@@ -1,4 +1,4 @@
-"""The moment of a read as an event id: the feed takes it, and behind it has all that was committed since."""
+"""The position of a read as an event id: the feed accepts it as a cursor, and lists every later commit after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STEPS = st.lists(
 
 
 def accepted(tx: Any, event_id: str) -> bool | None:
-    """What the feed makes of an id behind which to list: None for one that is not there yet, False behind its window."""
+    """Return whether the feed lists events after this id: None for an id in the future, False if it left the window."""
     pruned, newest = tx.event_window(PROJECT.rowid)
     if event_id > (newest or NO_EVENT_ID):
         return None

@@ -1,4 +1,4 @@
-"""Claims of conversations: what is remembered for them is never other than what is stored."""
+"""Claims of conversations: the cached state never differs from the stored one."""
 
 from __future__ import annotations
 

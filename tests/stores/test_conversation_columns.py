@@ -1,4 +1,4 @@
-"""The table of conversation columns: it agrees with the schema and with the state, and what it writes is read again."""
+"""The table of conversation columns: it agrees with the schema and the state, and values round-trip."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def test_indexed_columns_are_named_by_no_usual_statement(tx: Any) -> None:
     indexed = {
         row[2]
         for index in tx.conn.execute("PRAGMA index_list(conversations)").fetchall()
-        if index[1] != "conversations_by_change"  # which has no conversation whose last change was a message
+        if index[1]
+        != "conversations_by_change"  # this index omits conversations whose last change was a message
         for row in tx.conn.execute(f"PRAGMA index_info({index[1]})")
     }
     written = {column.name for column in COLUMNS if column.written in ("always", "by commands")}

@@ -54,7 +54,7 @@ def _people(tx: Any) -> None:
 SCALARS = st.sampled_from(
     ("gold", "true", "1", "1.5", "a\x00b", True, False, 1, 1.5, 0, 1e300, ["gold"], {"plan": "gold"})
 )
-"""Values of an attribute, of which only scalars are ever found."""
+"""Values of an attribute; only scalars can be found."""
 
 states: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
@@ -121,7 +121,7 @@ def key_of(state: Conversation, sort: Sort) -> tuple[int, int]:
 
 
 def has(state: Conversation, wanted: AttributeIs) -> bool:
-    """Say whether a conversation has an attribute with this value."""
+    """Return whether a conversation has an attribute with this value."""
     value = state.attributes.get(wanted.name)
     match value:
         case bool():
@@ -134,7 +134,7 @@ def has(state: Conversation, wanted: AttributeIs) -> bool:
 
 
 def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
-    """Say whether a conversation, of whose contact's messages so many were seen, belongs to a list."""
+    """Return whether a conversation belongs to a list, if `seen` of its contact's messages were seen."""
     text = fold(wanted.text or "")
     known = (fold(state.title or ""), fold(CONTACT.name or ""), fold(CONTACT.user_id))
     return (
@@ -163,7 +163,7 @@ def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
 
 
 def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
-    """Store a conversation with these fields and its contact's messages; no contact waits in a closed one."""
+    """Store a conversation with these fields and its contact's messages; in a closed one no contact is waiting."""
     if fields["status"] == "CLOSED":
         fields = {**fields, "waiting_since": None, "snoozed_until": None}
     state = Conversation(id=f"cnv_{number}", **fields)
@@ -178,7 +178,7 @@ def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
 
 
 def pages(tx: Any, wanted: ConversationFilter, sort: Sort, size: int) -> Iterator[Sequence[Listed]]:
-    """Yield the pages of a list, each behind the last one of the page before."""
+    """Yield the pages of a list, each from the last item of the previous page on."""
     after: Place | None = None
     while page := tx.search_conversations(PROJECT.rowid, wanted, sort, after, size).listed:
         yield page
@@ -456,7 +456,7 @@ def test_an_attribute_is_found_as_it_is_now_and_by_nothing_of_a_conversation_tha
 
 @pytest.mark.sqlite
 def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None:
-    """Whatever else a list wants of them, no more rows are read than have it."""
+    """A selective filter bounds the number of rows read, whatever the other filters are."""
     for number in range(40):
         fields = {"title": "x", "created_at": NOON + number, "updated_at": NOON + number}
         attributes = {"order": number, "plan": "gold"}

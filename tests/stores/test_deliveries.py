@@ -1,4 +1,4 @@
-"""Deliveries as rows: what is still to be sent, what an outage keeps waiting, and what ends how (decisions 6)."""
+"""Deliveries as rows: pending ones, those held back by an outage, and how each ends (decisions 6)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPEN = Circuit(20, NOON - 60_000, 3, NOON + 10_000, "why")
 
 
 class Shelf:
-    """A store with one endpoint, and the deliveries that a test puts there."""
+    """A store with one endpoint and a test's deliveries."""
 
     def __init__(self, directory: Path) -> None:
         self.store = InlineStore(directory)
@@ -38,12 +38,12 @@ class Shelf:
 
     @property
     def endpoint(self) -> Endpoint:
-        """The endpoint as it is stored."""
+        """The stored endpoint."""
         found = seen(self.store, lambda reader: reader.endpoints())
         return next(each for each in found if each.rowid == self.whom.rowid)
 
     def put(self, count: int = 1, *, at: int = NOON, lane: int | None = 7) -> list[Delivery]:
-        """Commit so many events, each with a delivery."""
+        """Commit `count` events, each with a delivery."""
         return [self.store.at_once(lambda tx: self._put(tx, at, lane)) for _ in range(count)]
 
     def _put(self, tx: Transaction, at: int, lane: int | None) -> Delivery:
@@ -91,11 +91,11 @@ class Shelf:
         return seen(self.store, lambda reader: reader.held_back(self.whom.rowid))
 
     def log(self) -> list[tuple[str, str | None, int | None]]:
-        """Status, reason and end of all deliveries, the oldest first."""
+        """Return status, reason and end of all deliveries, oldest first."""
         return [(each.status, each.reason, each.ended_at) for each in reversed(self.records())]
 
     def records(self) -> Sequence[DeliveryRecord]:
-        """All deliveries as the log shows them, the newest first."""
+        """Return all deliveries as the log shows them, newest first."""
 
         def read(reader: Reader) -> Sequence[DeliveryRecord]:
             return reader.delivery_records(PROJECT.rowid, self.whom.rowid, EVERYTHING, None, 100).records
@@ -118,7 +118,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
     made.store.close()
 
 
-# What is still to be sent
+# Pending deliveries
 
 
 def test_a_delivery_is_read_as_it_was_made(shelf: Shelf) -> None:
@@ -262,7 +262,7 @@ def test_what_is_too_old_ends_as_skipped_the_oldest_first_and_not_too_much_at_on
     assert shelf.log() == [("skipped", "old", NOON + 2_000)] * 3 + [("pending", None, None)] * 2
 
 
-# What an outage keeps waiting
+# Deliveries held back by an outage
 
 
 def test_nothing_is_held_back_while_the_circuit_is_closed(shelf: Shelf) -> None:
@@ -430,7 +430,7 @@ def test_old_deliveries_of_one_project_go_whatever_another_has_made_since(shelf:
 
 
 def test_pending_ones_are_read_without_those_of_one_conversation(shelf: Shelf) -> None:
-    """A probe that failed is followed by one of another conversation, or by a delivery without one."""
+    """After a failed probe the next one is a delivery of another conversation, or of none."""
     first, other, alone, again = (shelf.put(lane=lane)[0] for lane in (7, 8, None, 7))
 
     def read(after: int, lane: int | None) -> list[int]:
@@ -447,7 +447,7 @@ def test_pending_ones_are_read_without_those_of_one_conversation(shelf: Shelf) -
 
 
 def test_missed_ones_are_repeated_from_an_event_on(shelf: Shelf) -> None:
-    """The probes of a quiet endpoint take turns: the next one is beyond the event of the one before."""
+    """The probes of a quiet endpoint alternate: each one is for an event after the previous probe's."""
     first, second, third = shelf.put(3)
     shelf.drop(first, second, third)
     oldest = id_before("evt", NOON - 86_400_000)

@@ -1,4 +1,4 @@
-"""Searches in the delivery log: each combination of filters, and how far one of them looks (ADR 54)."""
+"""Searches in the delivery log: each combination of filters, and how many rows one call reads (ADR 54)."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 
 @pytest.fixture
 def short_sighted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a search look at ten deliveries of each status."""
+    """Limit a search to ten deliveries of each status."""
     monkeypatch.setattr(delivery_log, "LOOKED_AT", 10)
 
 

@@ -1,4 +1,4 @@
-"""Each fragment in which the dialects differ says the same on both: known answers, which the other one's text would not give."""
+"""Each SQL fragment in which the dialects differ gives the same, known answer on both stores."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ ODD = (
     "é e\u0301",
     "'\"\\%_{}",
 )
-"""Texts that one of the two databases would take for something else."""
+"""Texts that one of the two databases would misinterpret."""
 LISTED = tuple(text for text in ODD if "\0" not in text)
-"""Those that SQLite finds in a list: its JSON ends a text at U+0000."""
+"""The texts that SQLite finds in a list: its JSON ends a text at U+0000."""
 
 
 def test_texts_come_back_as_they_were_sent(tx: Any) -> None:

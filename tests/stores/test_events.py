@@ -52,14 +52,14 @@ class Table:
         self.tx = self._transactions.begun()
 
     def take_back(self, work: Callable[[], object]) -> None:
-        """Do something in a transaction of its own, and undo it."""
+        """Do something in a separate transaction, and roll it back."""
         self.commit()
         work()
         self._transactions.roll_back()
         self.tx = self._transactions.begun()
 
     def restart(self) -> None:
-        """Commit, and begin anew in another process."""
+        """Commit, close, and open the store again, like another process."""
         self._transactions.commit(self.tx)
         self.close()
         self._transactions = Transactions(self._directory)
@@ -89,7 +89,7 @@ def table(directory: Path) -> Iterator[Any]:
 
 @contextmanager
 def passing() -> Iterator[Path]:
-    """A directory whose store is gone behind the block, for one of many examples."""
+    """Yield a directory for one of many examples; its store is removed after the block."""
     with TemporaryDirectory() as directory:
         try:
             yield Path(directory)
@@ -161,13 +161,13 @@ def append_some(log: Table, count: int, at: int) -> None:
 
 
 def newest_of(model: list[tuple[StoredEvent, int]], spent: tuple[int, str | None]) -> tuple[int, str | None]:
-    """Position and id of the newest event ever made: of what is stored, or of what was erased."""
+    """Return position and id of the newest event ever made, whether it is stored or erased."""
     last = (model[-1][0].position, model[-1][0].id) if model else (0, None)
     return last if last[0] > spent[0] else spent
 
 
 def check_positions(tx: Any, stored: list[StoredEvent], everything: list[StoredEvent]) -> None:
-    """Reading on from an id's position gives exactly the events with larger ids."""
+    """Check that reading on from an id's position gives exactly the events with larger ids."""
     between = [new_id("evt", NOON + step) for step in range(0, 60_000, 7_000)]
     for event_id in [event.id for event in everything] + between + ["evt_", "evt_~"]:
         position = tx.event_position(PROJECT.rowid, event_id)

@@ -1,4 +1,4 @@
-"""Events beyond the contract as rows: their deliveries, what erases them, and circuits that turn (ADR 51)."""
+"""Events beyond the contract as rows: their deliveries, their erasure, and circuit events (ADR 51)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def registered(store: InlineStore, events: frozenset[str] = TYPES) -> Endpoint:
 
 
 def waiting(store: InlineStore, whom: Endpoint) -> list[tuple[str, int | None]]:
-    """The types of what waits for an endpoint, each with its lane."""
+    """Return the event types of an endpoint's pending deliveries, each with its lane."""
     rows = seen(store, lambda reader: reader.pending_deliveries(whom.rowid, 0, 100))
     return [(each.event.type, each.ordering_key) for each in rows]
 

@@ -1,4 +1,4 @@
-"""The events of conversations that have become another contact's, as the channel of each contact finds them in the table."""
+"""The events of conversations that were moved to another contact, as the channel of each contact finds them."""
 
 from __future__ import annotations
 

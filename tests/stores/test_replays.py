@@ -20,7 +20,7 @@ LATER = NOON + 60_000
 
 
 class Shelf:
-    """A store with two endpoints, and conversation 7, of which one endpoint was sent all events."""
+    """A store with two endpoints, one of which was sent all events of conversation 7."""
 
     def __init__(self, directory: Path) -> None:
         self.store = InlineStore(directory)
@@ -28,7 +28,7 @@ class Shelf:
         self.late = self.store.at_once(lambda tx: tx.insert_endpoint(endpoint())).rowid
 
     def put(self, sequence: int, kind: str = MESSAGE, *, conversation: int = 7, end: bool = True) -> Delivery:
-        """Commit an event with its delivery to the first endpoint, which has it unless it is not to `end`."""
+        """Commit an event with its delivery to the first endpoint; it is delivered unless `end` is False."""
 
         def job(tx: Transaction) -> Delivery:
             event = tx.append_event(PROJECT, EventDraft(kind, sequence, {}), conversation, NOON)
@@ -50,7 +50,7 @@ class Shelf:
         return seen(self.store, lambda reader: reader.replayable(whom, 7, wanted))
 
     def pending(self, whom: int) -> list[tuple[int | None, int | None, bool]]:
-        """Sequence, the one before, and whether it repeats another one, of what waits for an endpoint."""
+        """Return sequence, previous sequence and redelivery flag of each pending delivery of an endpoint."""
         found = seen(self.store, lambda reader: reader.pending_deliveries(whom, 0, 100))
         return [(each.event.sequence, each.previous, each.redelivery) for each in found]
 
@@ -123,7 +123,7 @@ def test_a_range_and_the_types_bound_what_is_sent(shelf: Shelf) -> None:
 
 @pytest.mark.sqlite
 def test_a_part_of_a_replay_reads_no_deliveries_of_later_parts(shelf: Shelf) -> None:
-    """The steps of SQLite's machine do not grow with them."""
+    """The steps of SQLite's virtual machine do not grow with later deliveries."""
 
     def part(first: int) -> int:
         taken = 0

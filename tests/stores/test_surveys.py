@@ -129,7 +129,7 @@ async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: 
         await engine.store.write(lambda tx: tx.put_insights(target.rowid, insights(summary=mark("GONE"))))
         async with trio.open_nursery() as nursery:
             with trio.CancelScope() as caller:
-                caller.cancel()  # whoever asked for it need not wait
+                caller.cancel()  # the caller need not wait
                 removal = engine.store.write(lambda tx: put_out_of_sight(tx, PROJECT.rowid, target.id))
                 await Removals(nursery, engine.store).clear_behind(removal)
             assert seen(engine.store, lambda reader: reader.survey(PROJECT.rowid, target.id)) is None
@@ -206,7 +206,7 @@ def explained(directory: Path, store: InlineStore, query: Any) -> str:
 
 
 class Slow:
-    """A model that answers when it is let, and meanwhile lets the test do something."""
+    """A model that answers when the test allows it, so that the test can act before the answer."""
 
     def __init__(self) -> None:
         self.asked, self.answer = trio.Event(), trio.Event()
@@ -234,7 +234,7 @@ async def test_a_refresh_does_not_bring_back_what_was_erased_while_it_ran(tmp_pa
         await engine.store.write(lambda tx: tx.erase_responses(ada.rowid, 100))
         model.answer.set()
         with trio.fail_after(10):
-            while target.rowid in refreshes._running:  # noqa: ASYNC110  # nobody is told of a refresh's end
+            while target.rowid in refreshes._running:  # noqa: ASYNC110  # a refresh's end is not announced
                 await trio.sleep(0.01)  # virtual time: the mock clock jumps
         done = seen(engine.store, lambda reader: reader.survey_refresh(target.rowid))
         assert done is not None
@@ -291,7 +291,7 @@ async def test_a_refresh_whose_end_could_not_be_stored_has_failed(inline_store: 
 
 
 class Failing:
-    """A model that is asked in vain."""
+    """A model that always fails."""
 
     async def complete(self, messages: Any, schema: Any) -> Mapping[str, Any]:
         await trio.lowlevel.checkpoint()

@@ -106,7 +106,7 @@ def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
 
 
 def plan(tx: Any, wanted: TicketFilter, sort: TicketSort) -> tuple[str, str]:
-    """Return SQLite's plan for a page in the middle of a list: how it chooses the rows, and what it does with those."""
+    """Return SQLite's plan for a page in the middle of a list: how it selects the rows, and the steps that follow."""
     words = None if wanted.text is None else tx.ticket_words(PROJECT.rowid, wanted.text)
     sql, values = list_query(PROJECT.rowid, wanted, sort, TicketPageKey(NOON, 500), 50, words)
     steps = tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values).fetchall()

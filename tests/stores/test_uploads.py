@@ -1,4 +1,4 @@
-"""The entries of uploads' contents, as the shelf that nodes share keeps and removes them (ADR 17)."""
+"""The entries of uploads' contents, as the nodes' shared file store adds and removes them (ADR 17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backup has everything of one moment, is whole or not there, and disturbs nobody."""
+"""A backup is a consistent snapshot, is complete or absent, and does not disturb the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The look at the index by `deskwire check`."""
+"""The check of the search index by `deskwire check`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.storage.search.test_index import talking
 
 
 async def kept(directory: Path) -> Path:
-    """Leave an index of two conversations; its file."""
+    """Create an index of two conversations; return its file."""
     async with talking(directory, ["first", "second"]):
         return directory / FILE_NAME
 
 
 def found(directory: Path) -> list[str]:
-    """The codes of what is wrong."""
+    """Return the codes of the problems."""
     return [problem.code for problem in check(directory, None, contents=False).problems]
 
 

@@ -1,4 +1,4 @@
-"""The index against a scan of everything, whatever happens and wherever its work is cut short."""
+"""The index compared with a full scan, after any history and any interruption of its work."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ QUERIES = TEXTS | st.sampled_from(["r", "re", "ref", "refu", "a-", "ada@", "ex",
 
 
 async def taken_in(store: SqliteStore, most: int = 1_000) -> bool:
-    """Have the index take in what there is, so many times; whether it is complete."""
+    """Index at most `most` batches of stored messages; return whether the index is complete."""
     for _ in range(most):
         known = partial(next_batch_to_ingest, position=store.index.position, complete=store.index.complete)
         intake = await store.read(known)
@@ -66,30 +66,30 @@ async def taken_in(store: SqliteStore, most: int = 1_000) -> bool:
 async def found(
     store: SqliteStore, query: str, limit: int = 1_000, project: int = PROJECT.rowid
 ) -> RowMatches:
-    """The rows that a search finds."""
+    """Return the rows that a search finds."""
     return await store.read(lambda reader: reader.found_conversations(project, query_words(query), limit))
 
 
 async def settled(index: SearchIndex) -> None:
-    """Return once what was taken out is overwritten."""
+    """Return once removed entries are overwritten."""
     while (pause_s := await index.settle()) is not None:
         await trio.lowlevel.checkpoint() if pause_s == 0 else await trio.sleep(pause_s)
 
 
 def bytes_of(directory: Path) -> bytes:
-    """All bytes of the index, its WAL included."""
+    """Return all bytes of the index, including its WAL."""
     return b"".join(path.read_bytes() for path in directory.iterdir() if path.name.startswith(FILE_NAME))
 
 
 @dataclass
 class Model:
-    """The conversations, and what a scan of them finds."""
+    """A model of the conversations, searched by a full scan."""
 
     texts: dict[str, list[str]] = field(default_factory=dict)
     titles: dict[str, str | None] = field(default_factory=dict)
 
     def scan(self, query: str) -> set[str]:
-        """The ids of those that have every word."""
+        """Return the ids of the conversations that have every word."""
         asked = query_words(query)
         return {name for name in self.texts if asked and all(map(partial(self._has, name), asked))}
 
@@ -99,14 +99,14 @@ class Model:
 
 
 class Life:
-    """An engine, and the model beside it."""
+    """An engine and its model."""
 
     def __init__(self, engine: Running, model: Model) -> None:
         self.engine = engine
         self.model = model
 
     async def begin(self, title: str | None, text: str) -> str:
-        """Begin a conversation; its id."""
+        """Create a conversation; return its id."""
         command = create(title=title, message=post(text=text))
         await self.engine.directory.create(PROJECT, command)
         self.model.titles[command.conversation_id], self.model.texts[command.conversation_id] = title, [text]
@@ -131,7 +131,7 @@ class Life:
             del self.model.texts[name], self.model.titles[name]
 
     async def agree(self, queries: list[str]) -> None:
-        """Make sure that the index finds what a scan does."""
+        """Check that the index finds the same as a scan."""
         assert await taken_in(self.engine.store)
         ids = {row: name for name, row in await self.engine.store.read(_rows)}
         for query in queries:
@@ -170,7 +170,7 @@ STEPS = st.lists(
 
 
 async def live(steps: list[tuple[object, ...]], queries: list[str], directory: Path) -> None:
-    """Live through the steps, and compare at the end."""
+    """Carry out the steps, and compare at the end."""
     model, rest = Model(), list(steps)
     while True:
         async with running(directory) as engine:
@@ -208,7 +208,7 @@ def test_a_search_finds_what_a_scan_finds_after_whatever_happened(monkeypatch: p
 
 @asynccontextmanager
 async def talking(directory: Path, texts: list[str]) -> AsyncIterator[Life]:
-    """An engine with a conversation for each of the texts, which the index knows."""
+    """Yield an engine with an indexed conversation for each of the texts."""
     async with running(directory) as engine:
         life = Life(engine, Model())
         for text in texts:

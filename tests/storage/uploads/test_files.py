@@ -1,4 +1,4 @@
-"""What uploads may ask of their files, wherever those are kept."""
+"""The file stores of uploads: the same operations wherever the files are stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNKNOWN = sha256(b"unknown").hexdigest()
 
 
 def bytes_of(size: int) -> bytes:
-    """So many bytes, no two parts of them alike."""
+    """Return this many bytes, of which no two parts are equal."""
     return b"".join(sha256(str(at).encode()).digest() for at in range(size // 32 + 1))[:size]
 
 
@@ -194,7 +194,7 @@ def test_files_in_the_database_are_read_by_four_sessions_at_once_and_the_others_
             holder.execute("LOCK TABLE upload_parts IN ACCESS EXCLUSIVE MODE")
             reading = [pool.submit(files.read, content, 0, 4) for _ in range(12)]
             while _sessions(beside, "AND wait_event_type = 'Lock'") < AT_ONCE:
-                time.sleep(0.01)  # looks again: nothing announces it
+                time.sleep(0.01)  # poll: there is no notification
             holder.rollback()
             assert {each.result() for each in reading} == {b"kept"}
             assert _sessions(beside) == AT_ONCE
