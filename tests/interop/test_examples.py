@@ -1,4 +1,4 @@
-"""The subscribers that the guide shows, run as they are."""
+"""The example subscribers of the guide, run unmodified."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES = HERE.parents[1] / "docs/examples"
 
 
 async def prints(stage: Stage, command: list[str]) -> list[str]:
-    """What an example has printed when three events were posted after its subscription, and have come."""
+    """Return the output of an example after it has received three events posted after its subscription."""
     environ = {**os.environ, "BASE": stage.service.url, "KEY": stage.service.demo["serverKey"]}
     environ.update(NO_PROXY="*", no_proxy="*")
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=environ)
