@@ -35,7 +35,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 async def outcomes(service: Service, conversation: dict[str, Any], **params: Any) -> list[dict[str, Any]]:
-    """Return a page of what became of the conversation's events."""
+    """Return a page of the deliveries of the conversation's events."""
     path = f"/conversations/{conversation['id']}/deliveries"
     answer = await service.dashboard.get(path, params=params)
     assert answer.status_code == 200, answer.text
@@ -44,7 +44,7 @@ async def outcomes(service: Service, conversation: dict[str, Any], **params: Any
 
 
 async def settled(service: Service, conversation: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Return what became of the events once there is that much and nothing is pending."""
+    """Return the deliveries once there are `count` and none is pending."""
     with trio.fail_after(20):
         while True:
             found = await outcomes(service, conversation, limit="200")
@@ -54,7 +54,7 @@ async def settled(service: Service, conversation: dict[str, Any], count: int) ->
 
 
 async def redelivered(service: Service, conversation: dict[str, Any], endpoint: dict[str, Any]) -> None:
-    """Send the newest delivery of the conversation again, and wait for its end."""
+    """Repeat the newest delivery of the conversation, and wait for its end."""
     params = {"conversation": conversation["id"], "limit": "1"}
     log = f"/s2s/webhooks/{endpoint['id']}/deliveries"
     newest = (await service.http.get(log, params=params)).json()["items"][0]["id"]

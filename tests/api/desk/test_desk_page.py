@@ -1,4 +1,4 @@
-"""The desk as it is served: for everybody, the same for a year, and nothing but its own files."""
+"""The desk's page and files: public, cacheable for a year, and limited to its own files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDER = ROOT / "http/deskwire/http/pages/desk"
 
 @pytest.fixture
 async def anybody(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    """A client without credentials, which follows no redirection."""
+    """Yield a client without credentials, which follows no redirects."""
     async with httpx.AsyncClient(base_url=service.url) as client:
         yield client
 
@@ -69,7 +69,7 @@ async def test_who_has_the_page_or_a_file_is_not_sent_it_again(anybody: httpx.As
 
 
 async def address(anybody: httpx.AsyncClient, name: str) -> str:
-    """Return the address of a file, as the page names it."""
+    """Return the URL of a file as the page refers to it."""
     found = re.search(rf'"(web/[0-9a-f]{{16}})/{re.escape(name)}"', (await anybody.get("/desk")).text)
     assert found is not None
     return f"/{found[1]}/{name}"

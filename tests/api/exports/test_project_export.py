@@ -1,4 +1,4 @@
-"""Exports of a project's objects: everything once, then exactly what has changed since the last export."""
+"""Exports of a project's objects: first everything, then exactly the changes since the last export."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = ("conversations", "messages", "tickets", "survey-responses")
 
 
 async def export(service: Service, kind: str, **params: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The lines of an export, and its last line."""
+    """Return the lines of an export, and its last line."""
     answer = await service.http.get(f"/s2s/export/{kind}", params=params)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/x-ndjson"
@@ -30,7 +30,7 @@ async def export(service: Service, kind: str, **params: str) -> tuple[list[dict[
 
 
 class Copy:
-    """What somebody has who exports again and again."""
+    """A copy of a project that is kept up to date by repeated exports."""
 
     def __init__(self, service: Service, kind: str) -> None:
         self.service, self.kind = service, kind
@@ -38,7 +38,7 @@ class Copy:
         self.objects: dict[str, dict[str, Any]] = {}
 
     async def go_on(self) -> int:
-        """Take in another export; return the number of its lines."""
+        """Apply another export; return the number of its lines."""
         lines, last = await export(self.service, self.kind, **self.cursor)
         assert last["deletions"]
         for line in lines:
@@ -174,7 +174,7 @@ async def test_an_import_between_two_exports_of_which_the_second_comes_too_late_
 
 
 async def bring_in(service: Service, name: str, first: int, behind: int) -> None:
-    """Import a conversation of long ago, with its messages from `first` up to `behind`, and a note with each."""
+    """Import an old conversation with its messages from `first` up to, not including, `behind`, each with a note."""
     began = {"externalId": name, "contact": {"userId": name}, "createdAt": "2024-03-01T09:00:00Z"}
     records: list[dict[str, Any]] = [{"type": "conversation", **began}]
     for number in range(first, behind):
@@ -189,13 +189,13 @@ async def bring_in(service: Service, name: str, first: int, behind: int) -> None
 
 
 async def imported(service: Service, name: str) -> dict[str, Any]:
-    """The conversation that was imported by this name."""
+    """Return the conversation that was imported under this name."""
     found = await service.http.get("/s2s/import/conversation", params={"externalId": name})
     return await service.fetch({"id": found.json()["id"]})
 
 
 async def check(service: Service, conversations: Copy, messages: Copy, living: list[dict[str, Any]]) -> None:
-    """The copies are what is there. Raises AssertionError."""
+    """Check that the copies equal the stored objects. Raises AssertionError."""
     assert conversations.objects == {each["id"]: await service.fetch(each) for each in living}
     expected = {}
     for each in living:
@@ -277,12 +277,12 @@ async def test_an_export_from_before_the_stored_events_misses_nothing_that_is_th
 
 
 async def _pruned(service: Service, event_id: str) -> None:
-    """Return when the log has let go of what came behind an event."""
+    """Return once the log has pruned the events that followed an event."""
     known = {"after": event_id}
     with trio.fail_after(20):
         answer = await service.http.get("/s2s/events", params=known)
         while answer.status_code != 410:
-            await trio.sleep(0.02)  # nothing announces what retention has done
+            await trio.sleep(0.02)  # poll: retention is not announced
             answer = await service.http.get("/s2s/events", params=known)
 
 

@@ -1,4 +1,4 @@
-"""Histories that are imported through the wire: what comes in, what is said, and how it goes on (ADR 30)."""
+"""Imports of histories over HTTP: the imported objects, the answers, and later messages (ADR 30)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def problems(directory: Path) -> list[str]:
 
 
 def told(report: dict[str, Any]) -> dict[int, list[tuple[str, str]]]:
-    """The refused lines with where they are wrong, and how."""
+    """Return the refused lines, each with the places and codes of its problems."""
     return {
         each["line"]: [(error["pointer"], error["code"]) for error in each["errors"]]
         for each in report["refusals"]

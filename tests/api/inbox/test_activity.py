@@ -1,4 +1,4 @@
-"""Who did what to a conversation, as its activity says it, and what agents alone are told of it."""
+"""The activity of a conversation: each change with its actor, and the events for agents only."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_agents_are_told_of_notes_of_hidden_conversations_and_of_who_close
         ("conversation.changed", ["status", "closedBy", "closedAt", "waitingSince"], shown["id"]),
         ("conversation.changed", ["networkLogsAt"], shown["id"]),
         ("conversation.changed", ["deleted"], hidden["id"]),
-    ]  # what was told of the hidden one went with it
+    ]  # the hidden one's earlier events were deleted with it
     assert told(service)[1]["data"]["actor"]["type"] == "key"
     assert told(service)[0]["data"]["message"]["text"] == "a note"
     assert told(service)[-1]["data"]["conversation"] == {"id": hidden["id"]}

@@ -1,4 +1,4 @@
-"""The agent's view of a conversation, and its thread: what is in them, and what others get of it."""
+"""The agent's view of a conversation and its thread: their contents, and what other callers get."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FIELDS = {
     "workflow",
     "mine",
 }
-"""What the agent's view has beyond the conversation object."""
+"""Fields that the agent's view has in addition to the conversation object."""
 
 
 async def seen(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:
-    """The conversation as an agent sees it."""
+    """Return the agent's view of the conversation."""
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}", params={"view": "agent"})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -36,7 +36,7 @@ async def seen(service: Service, conversation: dict[str, Any]) -> dict[str, Any]
 
 
 async def thread(service: Service, conversation: dict[str, Any], **params: str) -> dict[str, Any]:
-    """A page of the conversation's messages."""
+    """Return a page of the conversation's messages."""
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}/messages", params=params)
     assert answer.status_code == 200, answer.text
     page: dict[str, Any] = answer.json()

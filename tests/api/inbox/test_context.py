@@ -1,4 +1,4 @@
-"""What is around a conversation: all parts in one call, each as its own route shows it, none that a role may not read."""
+"""The context of a conversation: all parts in one call, each as in its own route, except those a role may not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.api.staff import person
 
 
 async def context(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:
-    """What is around a conversation."""
+    """Return the context of a conversation."""
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}/context")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -20,7 +20,7 @@ async def context(service: Service, conversation: dict[str, Any]) -> dict[str, A
 
 
 async def get(service: Service, path: str, **params: str) -> Any:
-    """What a route of the dashboard answers."""
+    """Return the answer of a route of the dashboard."""
     answer = await service.dashboard.get(path, params=params)
     assert answer.status_code == 200, answer.text
     return answer.json()

@@ -1,4 +1,4 @@
-"""What each agent has seen: own places in conversations, unread messages, and the counters of an inbox."""
+"""Each agent's seen messages: read positions in conversations, unread messages, and the counters of an inbox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.stores import beside
 
 
 async def see(http: httpx.AsyncClient, conversation: dict[str, Any], index: int) -> dict[str, Any]:
-    """Say what was seen; return the answer."""
+    """Mark messages as seen; return the answer."""
     answer = await http.put(f"/conversations/{conversation['id']}/seen", json={"index": index})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -23,7 +23,7 @@ async def see(http: httpx.AsyncClient, conversation: dict[str, Any], index: int)
 
 
 async def mine(http: httpx.AsyncClient, conversation: dict[str, Any]) -> dict[str, Any]:
-    """An agent's own part of the agent's view, which the list shows as well."""
+    """Return an agent's own part of the agent's view, and check that the list shows the same."""
     answer = await http.get(f"/conversations/{conversation['id']}", params={"view": "agent"})
     found: dict[str, Any] = answer.json()["mine"]
     listed = (await http.get("/conversations", params={"view": "agent"})).json()["items"]
@@ -32,7 +32,7 @@ async def mine(http: httpx.AsyncClient, conversation: dict[str, Any]) -> dict[st
 
 
 async def unread(http: httpx.AsyncClient, **params: str) -> list[str]:
-    """The ids of what an agent has to read."""
+    """Return the ids of an agent's unread conversations."""
     answer = await http.get("/conversations", params={"unread": "true", **params})
     return [item["id"] for item in answer.json()["items"]]
 
@@ -45,7 +45,7 @@ async def reply(service: Service, conversation: dict[str, Any], text: str, *, in
 
 
 async def counted(http: httpx.AsyncClient) -> dict[str, Any]:
-    """The counters of an agent's inbox."""
+    """Return the counters of an agent's inbox."""
     answer = await http.get("/inbox/counters")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -139,7 +139,7 @@ async def test_the_agents_other_pages_hear_of_what_was_seen_and_nobody_elses_do(
 
 
 def rows(service: Service) -> list[tuple[int, int]]:
-    """The places that are stored: the index and how many messages of the contact that were seen."""
+    """Return the stored read positions: the index, and the number of the contact's messages that were seen."""
     with beside(service.directory) as connection:
         return connection.execute("SELECT number, contact_messages FROM agent_seen").fetchall()
 

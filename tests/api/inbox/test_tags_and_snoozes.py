@@ -1,4 +1,4 @@
-"""Tags and snoozes: the form in which they are kept, how a snooze ends, and who is told of them."""
+"""Tags and snoozes: the normal form of tags, the end of a snooze, and their events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents write: replies that may refuse themselves, conversations they start, and who may write."""
+"""Writes of agents: conditional replies, conversations they start, and permissions."""
 
 from __future__ import annotations
 
@@ -217,7 +217,9 @@ async def test_another_tenants_conversations_contacts_and_tags_look_like_none(se
         )
         for table in ("contacts", "conversations", "conversation_tags"):
             connection.execute(f"UPDATE {table} SET project = 9")
-        connection.execute("UPDATE conversations SET id = ?", (FOREIGN,))  # one that no actor knows
+        connection.execute(
+            "UPDATE conversations SET id = ?", (FOREIGN,)
+        )  # a conversation that no actor has loaded
     path = f"/conversations/{FOREIGN}"
     for method, target, body in (
         ("GET", f"{path}/activity", None),

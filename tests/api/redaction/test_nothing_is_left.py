@@ -22,13 +22,13 @@ from tests.support.sockets.receivers import Receiver, Request
 from tests.support.sockets.server_process import LOOK_S
 
 PLACES: Final = ("message", "longmessage", "note", "answer", "filename", "filebytes", "newest", "imported")
-"""What is planted in messages that go, and in what receivers answer to them."""
+"""Places of markers in the messages that will be removed, and in the receivers' answers to them."""
 STAYS: Final = ("title", "before", "behind")
 
 
 @asynccontextmanager
 async def quoting(service: Service) -> AsyncIterator[tuple[Receiver, str]]:
-    """A registered receiver that answers with a marker to what goes; with the path of its deliveries."""
+    """Register a receiver that answers with a marker to the removed messages; yield it with the path of its deliveries."""
 
     async def quote(stream: trio.abc.Stream, request: Request) -> None:
         planted = any(mark(place).encode() in request.body for place in PLACES)
@@ -42,7 +42,7 @@ async def quoting(service: Service) -> AsyncIterator[tuple[Receiver, str]]:
 
 
 async def delivered(service: Service, log: str) -> list[dict[str, Any]]:
-    """The deliveries, once none is pending."""
+    """Return the deliveries once none is pending."""
     with trio.fail_after(30):
         while True:
             found: list[dict[str, Any]] = (await service.http.get(log, params={"limit": "200"})).json()[
@@ -54,7 +54,7 @@ async def delivered(service: Service, log: str) -> list[dict[str, Any]]:
 
 
 async def plant(service: Service) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A conversation with markers; it, and the messages that are to go."""
+    """Create a conversation with markers; return it and the messages that will be removed."""
     conversation = await service.create(title=mark("title"), message={"text": mark("before")})
     file = (f"{mark('filename')}.txt", mark("filebytes").encode() * 2_000, "text/plain")
     upload = (await service.http.post("/uploads", files={"file": file})).json()["id"]
@@ -88,7 +88,7 @@ def imported() -> bytes:
 
 
 async def bring_in(service: Service) -> dict[str, Any]:
-    """Import the file; the message that it brings."""
+    """Import the file; return its message."""
     headers = {"Content-Type": "application/x-ndjson"}
     answer = await service.http.post("/s2s/import", content=imported(), headers=headers)
     assert answer.status_code == 200, answer.text
@@ -141,11 +141,11 @@ async def found(service: Service, word: str, count: int) -> None:
             answer = (await service.dashboard.get("/search", params={"q": word})).json()
             if len(answer["conversations"]) == count:
                 return
-            await trio.sleep(LOOK_S)  # looks again: the index is behind, and nothing announces it
+            await trio.sleep(LOOK_S)  # poll: the index lags, and does not announce its progress
 
 
 async def clean(service: Service, conversation: dict[str, Any], log: str) -> None:
-    """Assert that nothing that the API shows has a marker of what is gone."""
+    """Assert that no answer of the API has a marker of the removed messages."""
     path, contact = f"/conversations/{conversation['id']}", conversation["contact"]
     texts = [
         (await client.get(url, params=params)).text
@@ -169,7 +169,7 @@ async def clean(service: Service, conversation: dict[str, Any], log: str) -> Non
 
 
 async def redelivered(service: Service, receiver: Receiver, log: str) -> None:
-    """Assert that deliveries which are repeated have nothing of it either."""
+    """Assert that repeated deliveries have no marker either."""
     before = len(receiver.requests)
     again = await delivered(service, log)
     for each in again:

@@ -25,7 +25,7 @@ def path_of(message: dict[str, Any], surface: str = "/s2s") -> str:
 
 
 async def redact(service: Service, message: dict[str, Any], **body: Any) -> dict[str, Any]:
-    """Redact as the backend does; the message as it is then."""
+    """Redact as the backend does; return the resulting message."""
     answer = await service.http.post(f"{path_of(message)}/redact", json=body)
     assert answer.status_code == 200, answer.text
     redacted: dict[str, Any] = answer.json()
@@ -40,7 +40,7 @@ async def messages(service: Service, conversation: dict[str, Any], **query: str)
 
 
 async def attached(service: Service, conversation: dict[str, Any], *names: str) -> dict[str, Any]:
-    """A message with files of these names."""
+    """Post a message with files of these names."""
     uploads = []
     for name in names:
         file = (name, f"bytes of {name}".encode(), "text/plain")
@@ -49,7 +49,7 @@ async def attached(service: Service, conversation: dict[str, Any], *names: str) 
 
 
 def lasting(message: dict[str, Any]) -> dict[str, Any]:
-    """The message without the URLs of its files, which are signed anew each time."""
+    """Return the message without the URLs of its files, which have a new signature in each answer."""
     files = [{k: v for k, v in each.items() if k != "url"} for each in message["attachments"]]
     return {**message, "attachments": files}
 

@@ -1,4 +1,4 @@
-"""Reports through the wire: for each role and kind of credential, of one project alone, and with everything wrong named."""
+"""Reports over HTTP: for each role and kind of credential, for one project only, and with all problems of a query."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_a_message_of_each_author_type_counts_under_its_own_name(service: 
             add_untimed(connection)
             connection.execute(
                 "UPDATE messages SET author_type = author_type"
-            )  # which a trigger counts again
+            )  # a trigger counts the messages again
     assert (await report(service.dashboard, "volume", **DAY))["total"] == total
     assert problems(service.directory) == []
 
@@ -119,7 +119,7 @@ async def test_imported_conversations_can_be_left_out(service: Service) -> None:
 
 
 async def test_what_happens_here_is_counted_in_its_own_commit(service: Service) -> None:
-    """Reopened by the contact, rated anew, written to by a bot first: each counts as it should."""
+    """A reopening by the contact, a changed rating, and a bot's first answer each count correctly."""
     user = str((await service.dashboard.get("/users/me")).json()["id"])
     made = await service.create("u1", message={"text": "Hello?"})
     await service.say(made, "A bot says hello", author={"type": "bot"})
@@ -268,7 +268,7 @@ async def test_a_period_may_have_four_hundred_days_and_may_be_empty(service: Ser
 
 
 async def test_a_day_is_that_of_the_time_zone_also_when_clocks_are_set_back(service: Service) -> None:
-    """Of 2024-10-27 Berlin has 25 hours; its first moment is 22:00 of the day before in UTC."""
+    """In Berlin 2024-10-27 has 25 hours and begins at 22:00 UTC of the previous day."""
     times = (
         "2024-10-26T21:59:59.999Z",
         "2024-10-26T22:00:00Z",

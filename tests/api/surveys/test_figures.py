@@ -1,4 +1,4 @@
-"""The figures of a survey through the wire: counts, scores, steps of time, versions (ADR 20)."""
+"""The figures of a survey over HTTP: counts, scores, time buckets, versions (ADR 20)."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ async def test_a_read_that_is_repeated_counts_nothing_twice(
 
 
 def _look_twice(monkeypatch: pytest.MonkeyPatch, kind: type[AnyStore]) -> None:
-    """Have each query run again behind itself, as it does if a session with PostgreSQL is lost before the answer."""
+    """Run each query twice, as happens if a PostgreSQL session is lost before the answer."""
     once = kind.read
 
     async def twice(store: Any, query: Callable[[Any], Any]) -> Any:

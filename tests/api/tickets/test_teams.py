@@ -1,4 +1,4 @@
-"""Teams through the wire, and what their deletion means for tickets (decisions 7)."""
+"""Teams over HTTP, and the effect of their deletion on tickets (decisions 7)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_team_of_another_organisation_looks_like_an_unknown_one(service:
         assert [answer.status_code for answer in answers] == [404, 404]
         assert len({str({**answer.json(), "requestId": ""}) for answer in answers}) == 1
     assert [each["name"] for each in (await service.dashboard.get("/teams")).json()["items"]] == ["Support"]
-    await make_team(service, "Other")  # the other one's name is free here
+    await make_team(service, "Other")  # the name is taken only in the other organisation
 
 
 @pytest.mark.parametrize(("role", "manages"), [("viewer", False), ("agent", False), ("admin", True)])
@@ -120,7 +120,7 @@ async def test_tickets_are_taken_from_a_deleted_team(service: Service) -> None:
     refused = await service.dashboard.patch(f"/tickets/{ticket['id']}", json={"processingTeam": team["id"]})
     assert pointers(refused) == {"/processingTeam": "unknown"}
     with trio.fail_after(10):
-        while (await fetch(service, ticket))["processingTeam"]:  # noqa: ASYNC110  # taken behind the call; no bell rings
+        while (await fetch(service, ticket))["processingTeam"]:  # noqa: ASYNC110  # removed after the call, without a notification
             await trio.sleep(0.01)  # looks again: nothing announces it
     (entry, _) = await log_of(service, ticket)
     assert (entry["actor"]["type"], changes_in(entry)) == ("system", {"processingTeam": (team["id"], None)})

@@ -1,4 +1,4 @@
-"""Uploads through the wire: sent, fetched by signed URLs, refused, and let go of (decisions 7; ADR 17)."""
+"""Uploads over HTTP: sent, fetched by signed URLs, refused, and removed (decisions 7; ADR 17)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = {"file": ("a photo.png", PNG, "text/html")}
 
 
 async def send(service: Service, content: bytes = PNG, name: str = "photo.png") -> dict[str, Any]:
-    """Upload a file; returns the answer."""
+    """Upload a file; return the answer."""
     answer = await service.http.post("/uploads", files={"file": (name, content, "x/y")})
     assert answer.status_code == 200, answer.text
     upload: dict[str, Any] = answer.json()
@@ -32,7 +32,7 @@ async def send(service: Service, content: bytes = PNG, name: str = "photo.png") 
 
 
 async def send_chunks(service: Service, content: Iterable[bytes]) -> tuple[int, bytes]:
-    """Upload a file of no announced length, for as long as the service lets one; status and body."""
+    """Upload a file of unannounced length for as long as the service accepts it; return status and body."""
     head = (
         "POST /v3/uploads HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
         f"Authorization: Bearer {service.demo['serverKey']}\r\n"
@@ -49,7 +49,7 @@ def on_disk(service: Service) -> list[Path]:
 
 
 async def gone(service: Service, *paths: Path) -> None:
-    """Return once the files are removed, as they are behind an erasure's commit."""
+    """Return once the files are removed, which happens after an erasure's commit."""
     with trio.fail_after(10):
         while any(path.exists() for path in paths):  # noqa: ASYNC110  # a file rings no bell
             await trio.sleep(0.01)  # looks again: nothing announces it

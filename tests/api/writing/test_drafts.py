@@ -1,4 +1,4 @@
-"""Drafts: each agent's own, merged where two were written at once, and gone with what they belong to."""
+"""Drafts: private to each agent, merged after concurrent writes, and deleted with their conversation or agent."""
 
 from __future__ import annotations
 
