@@ -1,4 +1,4 @@
-"""The guide to machine credentials says of every permission what it shows, and of every call that needs several which (ADR 70)."""
+"""The guide to machine credentials lists the scope of every permission, and all permissions of calls that need several (ADR 70)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS = [line for line in GUIDE.splitlines() if line.startswith("| ")]
 
 
 def shows() -> dict[str, str]:
-    """What each permission shows, by the table of the guide."""
+    """Return the data that each permission shows, from the table of the guide."""
     part = GUIDE.partition("## What a permission shows")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z]+\.[a-z]+)` \| ([^|]*) \|", part, re.MULTILINE)
     assert len(rows) == len(dict(rows)), "each permission has one row"

@@ -1,4 +1,4 @@
-"""The files to deploy with: what they claim of the program holds, and their own programs accept them."""
+"""The deployment files: they agree with the program, and the tools that read them accept them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VARIABLE: Final = re.compile(r"DESKWIRE_[A-Z0-9_]+")
 
 
 class Unit(dict[str, list[str]]):
-    """The values of a unit file by name; sections don't matter here."""
+    """Return the values of a unit file by name; sections don't matter here."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -40,17 +40,17 @@ class Unit(dict[str, list[str]]):
 
 
 def files() -> list[Path]:
-    """Every file to deploy with."""
+    """Return every deployment file."""
     return sorted(path for path in DEPLOY.rglob("*") if path.is_file() and path.suffix != ".pyc")
 
 
 def settings_of(path: Path) -> dict[str, str]:
-    """What an environment file sets, and what it offers in comments."""
+    """Return the settings of an environment file, including those in comments."""
     return dict(re.findall(r"^#?(DESKWIRE_[A-Z_]+)=(.*)$", path.read_text(), re.MULTILINE))
 
 
 def accepted(command: list[str]) -> None:
-    """The options of a command line are ones of the program."""
+    """Check that the options of a command line exist."""
     done = CliRunner().invoke(cli, [*command, "--help"])
     assert done.exit_code == 0, done.output
     assert all(f" {each} " in done.output for each in command if each.startswith("--"))
@@ -110,7 +110,7 @@ def test_the_limit_of_open_files_has_room_for_all_connections() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze to ask")
 def test_systemd_accepts_the_units(tmp_path: Path) -> None:
-    """With a program and a user that are on this machine, or it complains about those."""
+    """Use a program and a user of this machine, because systemd complains about missing ones."""
     text = (DEPLOY / "deskwire.service").read_text().replace("/usr/local/bin/deskwire", "/bin/true")
     unit = tmp_path / "deskwire.service"
     unit.write_text(text)
@@ -142,7 +142,7 @@ def test_proxies_let_through_what_the_service_takes() -> None:
     for text in bodies.values():
         (allowed,) = re.findall(r"\b(\d+)(?:m|MiB)\b", text)
         assert int(allowed) * 1024 * 1024 > upload
-    assert "/app/" in bodies["nginx.conf"]  # Caddy passes websockets on by itself
+    assert "/app/" in bodies["nginx.conf"]  # Caddy passes websockets on by default
     assert "X-Forwarded-For $proxy_add_x_forwarded_for" in bodies["nginx.conf"]
 
 

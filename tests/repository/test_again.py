@@ -1,4 +1,4 @@
-"""What failed is run once more, in CI alone, and what fails twice has failed."""
+"""Failed tests are run again in CI only; a test that fails twice has failed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What `make audit` makes of the tool's answers: only a source that knows of every pin, and nothing against it, is good.
+"""The verdict of `make audit` on the tool's answers: it passes only if a source knows every pin and reports no vulnerability.
 
-The tool is a stand-in that says what pip-audit has said on such an occasion.
+The tool is a fake that prints recorded output of pip-audit.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ REFUSED = "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='x', po
 
 
 def today() -> date:
-    """Return the day as it is now, which may be another one than when the run began."""
+    """Return the current day, which may differ from the day when the run began."""
     return datetime.now(UTC).date()
 
 
 class Bench:
-    """A folder with locks, and a tool that answers for each."""
+    """A folder with locks, and a fake tool that answers for each."""
 
     def __init__(self, folder: Path) -> None:
         self.locks = folder / "locks"
@@ -56,12 +56,12 @@ class Bench:
         self.locks.mkdir()
 
     def says(self, name: str, *dependencies: dict[str, Any], err: str = "", status: int = 0) -> None:
-        """Let the tool answer so for the lock of this name; without dependencies it says nothing on stdout."""
+        """Set the tool's answer for the lock of this name; without dependencies it prints nothing on stdout."""
         out = json.dumps({"dependencies": dependencies, "fixes": []}) if dependencies else ""
         (self.locks / f"{name}.txt").write_text(json.dumps({"out": out, "err": err, "status": status}))
 
     def audit(self, *more: str) -> int:
-        """Audit; the exit status."""
+        """Run the audit; return the exit status."""
         tool = f"{sys.executable} {self.tool}"
         given = ("--locks", str(self.locks), "--exceptions", str(self.exceptions), "--tool", tool)
         return main([*given, *more])
@@ -119,7 +119,7 @@ def test_without_a_source_it_says_so_and_goes_on_only_if_told_to(
     if reached_by_nothing == "an error":
         bench.says("run", err=REFUSED, status=1)
     else:
-        bench.says("run", UNKNOWN, UNKNOWN)  # what pip-audit calls "No known vulnerabilities found"
+        bench.says("run", UNKNOWN, UNKNOWN)  # reported by pip-audit as "No known vulnerabilities found"
     assert bench.audit() == 1
     assert bench.audit("--where-reached") == 0
     assert capsys.readouterr().out.splitlines() == [UNREACHED, UNREACHED]

@@ -1,4 +1,4 @@
-"""Units are the tests that start nothing: what names a starter is none, and what starts something all the same fails."""
+"""Unit tests start no process or server: a test that uses a starter is not a unit test, and a unit test that starts one fails."""
 
 from __future__ import annotations
 
