@@ -93,7 +93,7 @@ async def test_a_backup_that_fails_removes_none_of_those_that_are_there(tmp_path
 
 
 @pytest.mark.parametrize("environ", [{"KEEP_DAILY": "a week"}, {"KEEP_DAILY": "0", "KEEP_WEEKLY": "0"}])
-async def test_what_is_no_number_of_backups_is_refused_before_anything_is_made(
+async def test_invalid_number_of_backups_is_refused_before_a_backup(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     done = await backup(tmp_path / "backups", tmp_path / "data", **environ)

@@ -144,9 +144,7 @@ async def test_a_container_is_content_with_a_volume_that_kubernetes_has_opened_t
     assert "data.open_to_others" not in log.read()
 
 
-async def test_a_container_stops_before_it_would_be_killed_whatever_its_clients_do(
-    image: Image, tmp_path: Path
-) -> None:
+async def test_container_stops_in_time_despite_its_clients(image: Image, tmp_path: Path) -> None:
     """The clients: an endless request body, a silent stream, a receiver that never answers, and a log without a reader."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)

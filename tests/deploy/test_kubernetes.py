@@ -88,7 +88,7 @@ each_set = pytest.mark.parametrize("manifests", [ONE, NODES], ids=["one", "nodes
 @needs("kubernetes_validate")
 @each_set
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_manifest_is_what_the_schemas_of_kubernetes_allow(manifests: Manifests, version: str) -> None:
+def test_each_manifest_is_valid_by_the_schemas_of_kubernetes(manifests: Manifests, version: str) -> None:
     from kubernetes_validate import ValidationError, validate
 
     for each in manifests.resources.values():
@@ -102,7 +102,7 @@ def test_each_manifest_is_what_the_schemas_of_kubernetes_allow(manifests: Manife
 @needs("kubernetes_validate")
 @needs("kubectl")
 @each_set
-def test_kustomize_makes_of_a_folder_what_the_schemas_allow_too(manifests: Manifests) -> None:
+def test_kustomize_output_is_valid_by_the_schemas(manifests: Manifests) -> None:
     from kubernetes_validate import validate
 
     kubectl = program("kubectl")
@@ -121,7 +121,7 @@ def test_kustomize_makes_of_a_folder_what_the_schemas_allow_too(manifests: Manif
 
 
 @each_set
-def test_the_nodes_are_started_with_settings_that_go_together_and_told_in_time_to_stop(
+def test_nodes_have_consistent_settings_and_enough_time_to_stop(
     manifests: Manifests,
 ) -> None:
     config = Config.load(manifests.environment, {})

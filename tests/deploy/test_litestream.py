@@ -84,7 +84,7 @@ def pending(url: str) -> bool:
     return [line for line in lines if line.startswith(f"{PENDING} ")] == [f"{PENDING} 1.0"]
 
 
-async def test_a_replica_brings_everything_back_and_an_erasure_ends_when_litestream_lets_go(
+async def test_replica_restores_everything_and_erasure_waits_for_litestream(
     tmp_path: Path,
 ) -> None:
     config = configured(tmp_path)

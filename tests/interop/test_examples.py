@@ -54,12 +54,12 @@ async def check(stage: Stage, command: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("node")
-async def test_the_javascript_example_prints_what_is_posted(stage: Stage, tmp_path: Path) -> None:
+async def test_javascript_example_prints_posted_messages(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(HERE / "node_modules")
     shutil.copy(EXAMPLES / "subscribe.mjs", tmp_path)
     await check(stage, ["node", str(tmp_path / "subscribe.mjs")])
 
 
 @pytest.mark.usefixtures("pysher")
-async def test_the_python_example_prints_what_is_posted(stage: Stage) -> None:
+async def test_python_example_prints_posted_messages(stage: Stage) -> None:
     await check(stage, [sys.executable, str(EXAMPLES / "subscribe.py")])

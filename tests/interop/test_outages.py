@@ -137,7 +137,7 @@ async def deaf(
 
 
 @pytest.mark.parametrize("away_s", [4, 7, 12])
-async def test_consumers_hear_again_soon_after_the_first_writer(
+async def test_consumers_receive_events_soon_after_the_first_writer(
     away_s: int, tmp_path: Path, launch: Launch
 ) -> None:
     async with installed(tmp_path) as stage, trio.open_nursery() as nursery:

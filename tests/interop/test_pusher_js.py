@@ -56,7 +56,7 @@ async def test_the_largest_event_that_the_api_allows_arrives_whole(stage: Stage)
     assert client.events == feed
 
 
-async def test_a_superseded_client_is_told_and_stays_away(stage: Stage) -> None:
+async def test_superseded_client_is_notified_and_does_not_reconnect(stage: Stage) -> None:
     """Decisions 5.4; Pusher protocol, close codes 4000 to 4099."""
     first = await stage.pusher_js("one")
     second = await stage.pusher_js("two")
@@ -71,7 +71,7 @@ async def test_a_superseded_client_is_told_and_stays_away(stage: Stage) -> None:
     assert "disconnected" not in second.states
 
 
-async def test_a_superseded_client_that_never_heard_of_it_returns_once_and_idles(stage: Stage) -> None:
+async def test_superseded_client_without_a_notice_returns_once_and_idles(stage: Stage) -> None:
     """Decisions 5: a superseded id that returns is answered with 409 and left open."""
     first = await stage.pusher_js("one")
     (lost,) = stage.proxy.links

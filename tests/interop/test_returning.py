@@ -42,7 +42,7 @@ def check(client: Client, sent: Sequence[str], resumed_after: str) -> None:
     assert client.events == [*sent[:before], *sent[confirmed:]]
 
 
-async def test_after_a_cut_what_was_sent_meanwhile_comes_once_and_in_order(stage: Stage, name: str) -> None:
+async def test_events_sent_during_a_cut_come_once_and_in_order(stage: Stage, name: str) -> None:
     """Decisions 5: nothing is missed over a reconnect; confirmed events are not repeated."""
     client = await start(stage, name)
     sent = await stage.talk(5)
@@ -58,7 +58,7 @@ async def test_after_a_cut_what_was_sent_meanwhile_comes_once_and_in_order(stage
 
 
 @pytest.mark.usefixtures("node")
-async def test_a_cut_in_the_middle_of_a_slow_connection_repeats_only_what_was_in_flight(stage: Stage) -> None:
+async def test_cut_of_a_slow_connection_repeats_only_events_in_flight(stage: Stage) -> None:
     """Decisions 5: only events in flight are duplicated."""
     client = await stage.pusher_js("one")
     stage.proxy.trickle = 512

@@ -219,7 +219,7 @@ async def test_nothing_but_the_user_id_of_an_erased_contact_without_conversation
 
 
 @pytest.mark.sqlite  # looks into the pages of the file
-async def test_the_user_id_goes_with_the_events_of_the_deletions(tmp_path: Path) -> None:
+async def test_user_id_is_pruned_with_the_deletion_events(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         await plant(engine)
         async with erasures(engine) as erasing:
@@ -233,7 +233,7 @@ async def test_the_user_id_goes_with_the_events_of_the_deletions(tmp_path: Path)
 
 
 @pytest.mark.sqlite  # with positions that leave nothing out
-async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_still_grow(
+async def test_erased_contacts_events_leave_the_window_and_positions_still_grow(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path) as engine:

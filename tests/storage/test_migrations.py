@@ -130,7 +130,7 @@ def test_migrating_again_changes_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == content
 
 
-def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(
+def test_older_database_is_upgraded_and_keeps_its_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / FILE_NAME
@@ -215,9 +215,7 @@ def test_a_first_migration_that_fails_leaves_a_database_that_can_be_opened_later
     assert "conversations" in tables(path)
 
 
-def test_deliveries_that_were_made_before_the_log_outlived_events_say_what_they_carried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_deliveries_get_the_data_of_their_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / FILE_NAME
     first = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
@@ -341,7 +339,7 @@ def test_accounts_from_before_homes_are_at_home_where_they_were_first_members(
 _BEFORE_NOTES = "m0018_what_agents_note"
 
 
-def test_conversations_from_before_say_since_when_their_contact_waits_and_when_logs_came(
+def test_upgraded_conversations_get_waiting_and_network_log_times(
     tmp_path: Path,
 ) -> None:
     """The contact waits since its first message after the newest answer; a note is not an answer."""
@@ -401,7 +399,7 @@ def test_conversations_from_before_say_since_when_their_contact_waits_and_when_l
     assert {row and row[0].last_turn for row in stored.values()} == {4}
 
 
-def test_conversations_from_before_count_what_their_contact_wrote_and_know_their_hour(tmp_path: Path) -> None:
+def test_upgraded_conversations_get_contact_message_counts_and_their_hour(tmp_path: Path) -> None:
     """Count messages of the contact that have a number."""
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -435,7 +433,7 @@ def test_conversations_from_before_count_what_their_contact_wrote_and_know_their
     assert [each.sequence for each in thread] == [None] * 4
 
 
-def test_conversations_from_before_reports_have_the_milestones_that_can_be_told(tmp_path: Path) -> None:
+def test_upgraded_conversations_get_the_milestones_that_can_be_derived(tmp_path: Path) -> None:
     """Of two closings the first was noted with who did it; between them the contact wrote, which has opened it again."""
     path = tmp_path / FILE_NAME
     user, team = '{"type":"user","id":"usr_1","name":"Ada"}', '{"type":"team","id":"team_1","name":"Returns"}'
@@ -534,7 +532,7 @@ def test_every_table_by_key_alone_has_its_key_in_front(tmp_path: Path) -> None:
             assert keys == sorted(keys, reverse=True), table
 
 
-def test_a_conversation_that_was_moved_before_an_upgrade_is_known_behind_it_and_no_damage(
+def test_conversation_moved_before_an_upgrade_is_found_after_it(
     tmp_path: Path,
 ) -> None:
     with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:

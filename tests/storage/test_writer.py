@@ -133,7 +133,7 @@ async def test_jobs_that_wait_together_share_one_commit(tmp_path: Path) -> None:
         assert desk.stored()[1:] == [str(n) for n in range(20)]
 
 
-async def test_a_commit_takes_no_more_jobs_than_a_batch_may_have(tmp_path: Path) -> None:
+async def test_commit_has_at_most_one_batch_of_jobs(tmp_path: Path) -> None:
     async with bench(tmp_path, batch=4) as desk:
         await desk.together(*(adds(str(n)) for n in range(10)))
         assert desk.disk.commits == 1 + 3
@@ -150,7 +150,7 @@ async def test_readers_see_the_events_before_the_jobs_are_answered_and_in_order(
         assert {str(told) for told in desk.told[first_answer:]} == {f"answer {n}" for n in range(3)}
 
 
-async def test_what_is_answered_is_on_disk_for_every_reader(tmp_path: Path) -> None:
+async def test_answered_jobs_are_visible_to_every_reader(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         for n in range(5):
             await desk.writer.write(adds(str(n)))
@@ -171,7 +171,7 @@ async def test_a_job_that_raises_after_it_wrote_is_undone_and_its_neighbours_are
         assert desk.stored()[1:] == ["a", "b", "c"]
 
 
-async def test_what_was_undone_and_run_again_is_published_once(tmp_path: Path) -> None:
+async def test_job_that_is_rolled_back_and_repeated_publishes_once(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         answers = await desk.together(announces("a"), refuses_late, announces("b"))
         events = [event for told in desk.told if isinstance(told, Commit) for event in told.events]
@@ -180,7 +180,7 @@ async def test_what_was_undone_and_run_again_is_published_once(tmp_path: Path) -
         assert [event.id for event in stored] == [event.id for event in events]
 
 
-async def test_a_refusal_that_rests_on_what_was_undone_is_thought_over(tmp_path: Path) -> None:
+async def test_refusal_based_on_rolled_back_state_is_repeated(tmp_path: Path) -> None:
     """The second job refuses because of the first, whose work is rolled back with the third's."""
     attempts: list[str] = []
 
@@ -266,7 +266,7 @@ async def test_a_commit_that_the_database_itself_refuses_stores_nothing_of_the_b
         assert desk.stored() == ["Acme", "c"]
 
 
-async def test_a_transaction_that_cannot_begin_is_told_to_all_who_wait(tmp_path: Path) -> None:
+async def test_all_queued_jobs_fail_if_the_transaction_cannot_begin(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         desk.disk.fails_at = frozenset({"BEGIN IMMEDIATE"})
         assert (await answer_of(desk, adds("a"))).reason == "storage_failed"
@@ -275,7 +275,7 @@ async def test_a_transaction_that_cannot_begin_is_told_to_all_who_wait(tmp_path:
         assert desk.stored() == ["Acme", "b"]
 
 
-async def test_a_full_disk_is_told_and_left_unharmed_and_recovers(tmp_path: Path) -> None:
+async def test_full_disk_is_reported_and_writes_recover(tmp_path: Path) -> None:
     def pages(limit: int) -> Callable[[Transaction], None]:
         def set_limit(tx: Transaction) -> None:
             assert isinstance(tx, SqliteTransaction)
@@ -296,7 +296,7 @@ async def test_a_full_disk_is_told_and_left_unharmed_and_recovers(tmp_path: Path
         assert verdict == "ok"
 
 
-async def test_what_is_queued_at_the_end_is_committed_and_what_comes_later_refused(tmp_path: Path) -> None:
+async def test_closing_commits_queued_jobs_and_refuses_later_ones(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     desk = Bench(path, batch=3)
     answers: list[Any] = []

@@ -39,7 +39,7 @@ def accepted(tx: Any, event_id: str) -> bool | None:
 @pytest.mark.thorough
 @given(STEPS)
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_behind_a_read_the_feed_has_what_came_since_or_says_that_it_has_not(
+def test_feed_lists_events_after_a_read_or_refuses_the_position(
     steps: list[tuple[str, int]],
 ) -> None:
     now, sequence = NOON, 0

@@ -94,7 +94,7 @@ def empty(inline_store: InlineStore) -> InlineStore:
     return inline_store
 
 
-def test_a_change_that_is_taken_back_leaves_no_record(empty: InlineStore) -> None:
+def test_rolled_back_change_leaves_no_record(empty: InlineStore) -> None:
     def job(tx: Transaction) -> None:
         tx.insert_organisation("org_x", "X", NOON)
         raise ValueError
@@ -104,7 +104,7 @@ def test_a_change_that_is_taken_back_leaves_no_record(empty: InlineStore) -> Non
     assert records(empty) == []
 
 
-def test_the_name_holds_for_its_context_alone_and_the_inner_one_counts(empty: InlineStore) -> None:
+def test_innermost_signature_names_the_actor_within_its_context(empty: InlineStore) -> None:
     first, second = ChangeOrigin(Actor("user", "usr_1"), NOON), ChangeOrigin(Actor("operator", "root"), NOON)
 
     def job(tx: Transaction) -> None:
@@ -136,7 +136,7 @@ def test_numbers_among_the_details_are_added_up(empty: InlineStore) -> None:
     assert (record.count, record.details) == (3, {"deliveries": 21})
 
 
-def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
+def test_failures_beyond_the_limit_of_addresses_share_a_record(
     empty: InlineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "PLACES_MAX", 5)
@@ -160,7 +160,7 @@ def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
     ]
 
 
-def test_the_oldest_are_pruned_and_from_when_on_all_is_there_is_known(empty: InlineStore) -> None:
+def test_pruning_removes_the_oldest_and_stores_the_start_of_the_trail(empty: InlineStore) -> None:
     for number in range(5):
         fail(empty, None, NOON + number * COUNTED_MS)
     assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 2

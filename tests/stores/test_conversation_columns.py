@@ -123,7 +123,7 @@ def test_a_change_of_any_field_that_may_change_is_stored(tx: Any, column: column
 
 
 @pytest.mark.sqlite
-def test_a_statement_writes_what_its_change_may_change_and_nothing_else(tx: Any) -> None:
+def test_statement_writes_only_columns_that_its_change_may_affect(tx: Any) -> None:
     def written(sql: str) -> set[str]:
         return {
             part.split(" = ")[0] for part in sql.partition(" SET ")[2].partition(" WHERE ")[0].split(", ")

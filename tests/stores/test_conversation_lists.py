@@ -194,7 +194,7 @@ def pages(tx: Any, wanted: ConversationFilter, sort: Sort, size: int) -> Iterato
     seen=st.integers(-1, 3),
     many=st.sampled_from((0, 2, 1_000)),
 )
-def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
+def test_list_pages_equal_sorting_and_filtering_by_hand(
     tx: Any,
     monkeypatch: pytest.MonkeyPatch,
     fields: list[dict[str, Any]],
@@ -230,7 +230,7 @@ def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
 
 
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
-def test_nothing_is_without_a_rating_and_has_one(tx: Any, sort: Sort) -> None:
+def test_no_conversation_is_both_rated_and_unrated(tx: Any, sort: Sort) -> None:
     asked = {"project": 1, "status": "OPEN", "created_at": NOON, "updated_at": NOON, "waiting_since": NOON}
     for number, rating in enumerate((None, 0, 9)):
         stored(tx, number, {**asked, "rating": rating})
@@ -245,7 +245,7 @@ def test_nothing_is_without_a_rating_and_has_one(tx: Any, sort: Sort) -> None:
 
 @pytest.mark.sqlite
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
-def test_no_list_looks_at_conversations_that_its_index_does_not_name(tx: Any, sort: Sort) -> None:
+def test_list_reads_only_conversations_of_its_index(tx: Any, sort: Sort) -> None:
     bare = ConversationFilter()
     wanted = [
         bare,
@@ -316,7 +316,7 @@ def test_a_list_by_activity_is_in_the_order_of_its_index(
         (ConversationFilter(changed_before=NOON), Sort("created"), "by_creation (project=? AND archived=? AND status=? AND created_at<?)"),
     ],
 )  # fmt: skip
-def test_a_list_by_one_time_that_is_bounded_by_another_begins_at_the_bound(
+def test_list_by_one_time_bounded_by_another_starts_at_the_bound(
     tx: Any, wanted: ConversationFilter, sort: Sort, bound: str
 ) -> None:
     *ways, out_of_order = ways_of(1, wanted, sort)
@@ -407,7 +407,7 @@ def test_a_list_by_change_reads_both_of_its_indexes_in_their_order(tx: Any, orde
 
 
 @pytest.mark.sqlite
-def test_a_message_behind_a_message_leaves_the_index_by_change_as_it_is(tx: Any) -> None:
+def test_message_after_a_message_does_not_change_the_index_by_change(tx: Any) -> None:
     state = Conversation(id="cnv_1", project=PROJECT.rowid, created_at=NOON, updated_at=NOON)
     state = tx.insert_conversation(state, CONTACT.rowid, {})
     counted = (
@@ -437,7 +437,7 @@ def test_a_message_behind_a_message_leaves_the_index_by_change_as_it_is(tx: Any)
         ({"note": "a" * 64}, {"note": "a" * 65}, AttributeIs("note", "a" * 65), 1),
     ],
 )
-def test_an_attribute_is_found_as_it_is_now_and_by_nothing_of_a_conversation_that_is_gone(
+def test_current_attributes_are_found_and_none_of_deleted_conversations(
     tx: Any, before: dict[str, Any], after: dict[str, Any], wanted: AttributeIs, found: int
 ) -> None:
     state = Conversation(
@@ -455,7 +455,7 @@ def test_an_attribute_is_found_as_it_is_now_and_by_nothing_of_a_conversation_tha
 
 
 @pytest.mark.sqlite
-def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None:
+def test_selective_filter_uses_its_index_in_any_order(tx: Any) -> None:
     """A selective filter bounds the number of rows read, whatever the other filters are."""
     for number in range(40):
         fields = {"title": "x", "created_at": NOON + number, "updated_at": NOON + number}
@@ -478,7 +478,7 @@ def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None
 
 
 @pytest.mark.sqlite
-def test_the_attributes_of_one_conversation_are_removed_without_a_look_at_others(tx: Any) -> None:
+def test_removing_attributes_reads_only_one_conversation(tx: Any) -> None:
     (trigger,) = tx.conn.execute("SELECT sql FROM sqlite_schema WHERE name = 'attributes_go'").fetchone()
     delete = trigger[trigger.index("DELETE FROM") : trigger.index(";")]
     for name, value in (

@@ -116,7 +116,7 @@ def short_sighted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_sighted")
-def test_a_search_that_is_followed_to_its_end_finds_what_fits_and_nothing_else(shelf: Shelf) -> None:
+def test_search_followed_to_its_end_finds_exactly_the_matches(shelf: Shelf) -> None:
     shelf.fill(150)
     times = [None, NOON, NOON + 500, NOON + 505, NOON + 1_490, NOON + 9_000]
     conversations = (None, shelf.conversation.id, "cnv_00000000000000000000000000")
@@ -129,7 +129,7 @@ def test_a_search_that_is_followed_to_its_end_finds_what_fits_and_nothing_else(s
 
 
 @pytest.mark.usefixtures("short_sighted")
-def test_a_search_for_a_type_says_how_far_it_has_looked(shelf: Shelf) -> None:
+def test_search_for_a_type_returns_how_far_it_has_read(shelf: Shelf) -> None:
     shelf.fill(25, ["delivered"])
     first = shelf.search(DeliveryFilter(event_type=NEVER))
     assert (first.records, first.reached) == ([], (shelf.rows[15].position, shelf.rows[15].at))

@@ -231,7 +231,7 @@ def test_a_conversations_events_come_by_sequence(tmp_path: Path) -> None:
         assert len(tx.conversation_events(7, 0, 2)) == 2
 
 
-def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_index() -> None:
+def test_deletions_are_found_by_object_even_from_before_the_index() -> None:
     """Their rows refer to nothing; the lanes of a conversation and of its contact end with them."""
     about = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada"}}, "reason": "manual"}
     with passing() as directory, table(directory) as tx:
@@ -261,7 +261,7 @@ def test_pruning_a_deletion_wants_its_bytes_overwritten_as_it_names_a_contact(tm
 
 @given(st.lists(st.tuples(st.sampled_from(TYPES), st.integers(1, 2)), max_size=12), st.integers(0, 12))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, int]], after: int) -> None:
+def test_events_for_agents_are_in_no_other_query(made: list[tuple[str, int]], after: int) -> None:
     with passing() as directory, table(directory) as tx:
         tx.conn.execute(
             "INSERT INTO contacts (rowid, id, project, user_id, created_at, updated_at) VALUES (8, 'con_8', 1, 'ada', 0, 0)"
@@ -298,7 +298,7 @@ def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, i
         assert not [event for event in tx.published if event.internal and event.topics]
 
 
-def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbered(tmp_path: Path) -> None:
+def test_events_for_agents_cannot_be_delivered_directed_or_numbered(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         told = tx.append_event(PROJECT, EventDraft("memory.changed", None, {}), None, NOON)
         with pytest.raises(AssertionError):

@@ -53,7 +53,7 @@ def ticket_event(tx: Transaction, ticket: int, subject: int | None) -> StoredEve
     return extend(tx, PROJECT, draft, subject, NOON, lane=ticket_lane(ticket), ticket=ticket)
 
 
-def test_of_those_who_store_that_a_circuit_has_turned_the_first_one_tells(store: InlineStore) -> None:
+def test_only_the_first_store_of_a_circuit_change_makes_an_event(store: InlineStore) -> None:
     whom, watch = registered(store), registered(store)
     lane = endpoint_lane(whom.rowid)
     for before, after in ((CLOSED, OPEN), (CLOSED, OPEN), (OPEN, replace(OPEN, probes=1))):
@@ -65,7 +65,7 @@ def test_of_those_who_store_that_a_circuit_has_turned_the_first_one_tells(store:
     assert waiting(store, whom) == [], "it is not told of itself"
 
 
-def test_with_a_ticket_all_that_waits_of_it_goes_and_nothing_of_another(store: InlineStore) -> None:
+def test_ticket_erasure_removes_only_its_own_pending_deliveries(store: InlineStore) -> None:
     whom = registered(store)
     for ticket in (1, 2):
         store.at_once(lambda tx, number=ticket: ticket_event(tx, number, WHO))  # type: ignore[misc]
@@ -73,7 +73,7 @@ def test_with_a_ticket_all_that_waits_of_it_goes_and_nothing_of_another(store: I
     assert waiting(store, whom) == [("ticket.created", ticket_lane(2))]
 
 
-def test_with_a_contact_goes_what_waits_of_a_ticket_while_it_was_the_contacts(store: InlineStore) -> None:
+def test_contact_erasure_removes_ticket_deliveries_from_its_time_as_subject(store: InlineStore) -> None:
     whom = registered(store)
     for subject in (WHO, None):
         store.at_once(lambda tx, about=subject: ticket_event(tx, 1, about))  # type: ignore[misc]
@@ -81,7 +81,7 @@ def test_with_a_contact_goes_what_waits_of_a_ticket_while_it_was_the_contacts(st
     assert waiting(store, whom) == [("ticket.created", ticket_lane(1))]
 
 
-def test_an_event_goes_with_its_subject_and_with_its_ticket() -> None:
+def test_event_is_erased_with_its_subject_and_with_its_ticket() -> None:
     event = StoredEvent(1, "evt_1", "ticket.created", 1, WHO, None, b"{}", 3)
     assert event.erased_with({WHO})
     assert event.erased_with({ticket_lane(3)})
@@ -106,6 +106,6 @@ def test_the_keys_of_all_kinds_are_apart_and_fit_a_signed_integer_of_64_bits() -
     assert response_lane("rsp_01KZ00000000000000000000R1") != response_lane("rsp_01KZ00000000000000000000R2")
 
 
-def test_what_a_newer_program_has_put_into_the_log_is_on_no_stream_of_this_one() -> None:
+def test_unknown_events_of_a_newer_program_are_on_no_stream() -> None:
     event = StoredEvent(1, "evt_1", "ticket.exploded", 1, None, None, b"{}")
     assert (event.internal, event.on_no_stream) == (True, True)

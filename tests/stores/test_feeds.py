@@ -117,7 +117,7 @@ def check(tx: Any, project: int, mine: list[StoredEvent], bound: int, limit: int
     assert list(newest) == shown[::-1][:limit]
 
 
-def test_events_are_added_to_the_table_with_the_one_that_begins_the_next_stretch(tmp_path: Path) -> None:
+def test_events_are_added_to_the_table_with_the_first_event_of_the_next_batch(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         append(tx, PROJECT, "shown", TAIL - 1)
         assert tx.conn.execute(ADDED).fetchone() == (0, None)
@@ -129,7 +129,7 @@ def test_events_are_added_to_the_table_with_the_one_that_begins_the_next_stretch
         assert tx.conn.execute(ADDED).fetchone() == (2 * TAIL - 2, 2 * TAIL - 1)
 
 
-def test_what_a_rollback_took_out_of_the_table_is_added_again(tmp_path: Path) -> None:
+def test_rows_removed_by_a_rollback_are_added_again(tmp_path: Path) -> None:
     with tables(tmp_path) as log:
         first = append(log.tx, PROJECT, "shown", 10)
         log.take_back(partial(append_later, log, 2 * TAIL))
@@ -138,7 +138,7 @@ def test_what_a_rollback_took_out_of_the_table_is_added_again(tmp_path: Path) ->
         assert list(log.tx.events(PROJECT.rowid, 0, 99, frozenset())) == [*first, last]
 
 
-def test_a_project_alone_reads_no_event_of_others_but_the_newest(tmp_path: Path) -> None:
+def test_project_reads_only_the_newest_event_of_others(tmp_path: Path) -> None:
     """With one event of the other project among many, the steps of SQLite's virtual machine do not grow."""
 
     def steps(work: Any) -> int:
@@ -169,7 +169,7 @@ def test_a_project_alone_reads_no_event_of_others_but_the_newest(tmp_path: Path)
         assert [steps(each) for each in asked] == few
 
 
-def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path: Path) -> None:
+def test_each_query_of_a_project_uses_an_index_and_sorts_nothing(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         queries: list[str] = []
         tx.conn.set_trace_callback(queries.append)

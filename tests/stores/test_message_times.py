@@ -123,7 +123,7 @@ CHANGES: Final = {
 
 @budget(150)
 @given(st.lists(deeds, max_size=60), st.integers(1, 6))
-def test_reports_count_what_is_there_whatever_is_written_changed_and_erased(
+def test_reports_count_stored_messages_after_any_writes_and_erasures(
     tx: Any, monkeypatch: pytest.MonkeyPatch, what: list[tuple[str, int, tuple[int, int]]], at_once: int
 ) -> None:
     """Keys are reused after the newest messages are deleted, and times go back, as those of imports do."""
@@ -150,7 +150,7 @@ def test_reports_count_what_is_there_whatever_is_written_changed_and_erased(
         tx.forget()
 
 
-def test_a_key_that_is_given_again_is_counted_although_the_newest_of_the_table_had_gone_before(
+def test_reused_key_is_counted_after_the_newest_row_was_deleted(
     tx: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(message_times, "BATCH_SIZE", 4)
@@ -202,7 +202,7 @@ def test_an_erased_conversation_leaves_no_row_in_the_table(tx: Any, monkeypatch:
         "UPDATE message_times_end SET message = 3",
     ],
 )
-def test_a_check_finds_whatever_reports_would_count_wrong(
+def test_check_finds_all_wrong_counts_of_reports(
     tx: Any, monkeypatch: pytest.MonkeyPatch, spoiling: str
 ) -> None:
     monkeypatch.setattr(message_times, "BATCH_SIZE", 4)
@@ -250,9 +250,7 @@ def test_reports_go_by_the_time_in_the_table_and_read_the_newest_messages_alone(
     assert [plan[0] for plan in plans] == [tables, newest] * 2
 
 
-def test_what_was_counted_before_a_stop_or_a_rollback_is_counted_behind_it(
-    tx: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_resume_after_a_stop_or_a_rollback(tx: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_times, "BATCH_SIZE", 4)
     conversation = begin(tx, PROJECT.rowid)
     for _ in range(3):

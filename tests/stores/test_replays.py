@@ -62,7 +62,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
     made.store.close()
 
 
-def test_what_had_arrived_is_sent_again_in_order_and_names_what_it_repeats(shelf: Shelf) -> None:
+def test_delivered_events_are_redelivered_in_order(shelf: Shelf) -> None:
     for sequence in (1, 2, 3):
         shelf.put(sequence)
     shelf.put(1, conversation=8)
@@ -72,7 +72,7 @@ def test_what_had_arrived_is_sent_again_in_order_and_names_what_it_repeats(shelf
     assert shelf.pending(shelf.late) == []
 
 
-def test_what_is_on_its_way_is_left_out(shelf: Shelf) -> None:
+def test_pending_deliveries_are_left_out(shelf: Shelf) -> None:
     shelf.put(1)
     shelf.put(2, end=False)
     assert shelf.replayable(shelf.crm) == Replayable(1, 1, 0)
@@ -92,7 +92,7 @@ def test_the_newest_delivery_of_an_event_is_the_one_that_is_repeated(shelf: Shel
     assert record.redelivered_as is not None
 
 
-def test_an_endpoint_that_came_later_gets_its_first_deliveries_each_with_the_one_before(shelf: Shelf) -> None:
+def test_late_endpoint_gets_first_deliveries_with_previous_sequences(shelf: Shelf) -> None:
     shelf.put(1)
     shelf.put(2, CLOSED)
     shelf.put(3)
@@ -102,7 +102,7 @@ def test_an_endpoint_that_came_later_gets_its_first_deliveries_each_with_the_one
     assert shelf.pending(shelf.late) == [(1, 0, False), (3, 1, False)]
 
 
-def test_a_part_says_where_the_next_one_begins(shelf: Shelf) -> None:
+def test_part_returns_the_start_of_the_next_one(shelf: Shelf) -> None:
     for sequence in range(1, 6):
         shelf.put(sequence)
     assert shelf.replay(shelf.crm, Replayed(ALL.types, 2), 2) == (2, 3)
@@ -156,6 +156,6 @@ def test_events_that_are_no_longer_stored_are_counted_and_not_sent(shelf: Shelf)
     assert shelf.replay(shelf.crm) == (1, None)
 
 
-def test_an_endpoint_is_sent_those_types_again_that_it_lists() -> None:
+def test_endpoint_is_resent_only_its_listed_types() -> None:
     assert MESSAGE in replayed_types(endpoint())
     assert replayed_types(endpoint(events=frozenset({MESSAGE, "ticket.created"}))) == {MESSAGE}

@@ -372,7 +372,7 @@ def periods(zone: str) -> list[Period]:
 
 @budget(40)
 @given(st.lists(steps, max_size=60), st.sampled_from(ZONES), st.sampled_from((1, 7, 512)))
-def test_each_report_says_what_adding_up_by_hand_gives(
+def test_each_report_equals_a_count_by_hand(
     tx: Any, monkeypatch: pytest.MonkeyPatch, what: list[tuple[int, int, int]], zone: str, at_once: int
 ) -> None:
     """On SQLite the table that reports read has all messages, most of them, or none (ADR 74)."""
@@ -430,7 +430,7 @@ def assert_same_as_csv(report: Report, by: GroupBy | None) -> None:
     assert not any(cell.startswith(("=", "+", "-", "@")) for line in lines for cell in line)
 
 
-def test_names_are_those_that_agents_and_teams_have_now(tx: Any) -> None:
+def test_reports_show_current_names_of_agents_and_teams(tx: Any) -> None:
     reply, team, close = 2, 13, DEEDS.index(closes)
     play(tx, [(0, 0, 0), (0, team, 1), (0, reply, 1), (0, close, 1)], PROJECT)
     (period, *_) = periods("UTC")
@@ -448,9 +448,7 @@ def test_names_are_those_that_agents_and_teams_have_now(tx: Any) -> None:
     assert names("agent") == [("usr_1", None)]
 
 
-def test_of_very_many_groups_those_with_the_most_are_shown_and_the_others_counted(
-    tx: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_largest_groups_are_shown_and_the_others_counted(tx: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deskwire.engine.reports.report.ROWS_MAX", 2)
     vip, late = 20, 21
     play(tx, [(0, 0, 0), (0, vip, 0), (1, 0, 0), (1, late, 0), (2, 0, 0), (2, vip, 0)], PROJECT)

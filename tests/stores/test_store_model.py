@@ -370,7 +370,7 @@ async def live(steps: list[Any], directory: Path) -> None:
 @pytest.mark.thorough
 @given(STEPS)
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_the_store_holds_what_the_commands_say_over_evictions_and_restarts(steps: list[Any]) -> None:
+def test_store_equals_the_model_over_evictions_and_restarts(steps: list[Any]) -> None:
     with TemporaryDirectory() as directory:
         try:
             trio.run(live, steps, Path(directory))

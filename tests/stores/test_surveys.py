@@ -117,7 +117,7 @@ async def test_a_deleted_response_leaves_no_byte_and_no_quote(tmp_path: Path) ->
 
 
 @pytest.mark.sqlite
-async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: Path) -> None:
+async def test_removed_survey_is_hidden_at_once_and_then_deleted(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
 
@@ -138,7 +138,7 @@ async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: 
         assert left_in(tmp_path, ("GONE",)) == []
 
 
-async def test_a_removal_that_a_stop_cut_short_is_taken_up(tmp_path: Path) -> None:
+async def test_interrupted_removal_is_resumed(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
         await answer(engine, target, None, why="slow")
@@ -219,7 +219,7 @@ class Slow:
         return {"themes": [], "summary": "All is well."}
 
 
-async def test_a_refresh_does_not_bring_back_what_was_erased_while_it_ran(tmp_path: Path) -> None:
+async def test_refresh_does_not_restore_responses_erased_during_its_run(tmp_path: Path) -> None:
     async with running(tmp_path) as engine, trio.open_nursery() as nursery:
         target = await stored(engine)
         ada = await contact(engine, "ada")
@@ -259,7 +259,7 @@ async def test_a_second_call_joins_the_refresh_that_is_running(tmp_path: Path) -
         nursery.cancel_scope.cancel()
 
 
-async def test_a_refresh_that_a_stop_cut_short_has_failed(tmp_path: Path) -> None:
+async def test_interrupted_refresh_has_failed(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
         await answer(engine, target, None, score=3, why="slow")
@@ -313,7 +313,7 @@ async def test_a_model_that_fails_ends_the_refresh_and_leaves_the_insights_as_th
     assert seen(inline_store, lambda reader: reader.survey_insights(target.rowid)) == before
 
 
-async def test_a_refresh_of_a_survey_that_is_removed_meanwhile_ends_quietly(
+async def test_refresh_ends_quietly_if_its_survey_is_removed(
     inline_store: InlineStore,
 ) -> None:
     target = await stored(inline_store)

@@ -83,7 +83,7 @@ def fits(ticket: Ticket, wanted: TicketFilter) -> bool:
 @given(
     made=st.lists(tickets, max_size=14), wanted=filters, sort=st.sampled_from(SORTS), limit=st.integers(1, 4)
 )
-def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
+def test_pages_of_a_list_equal_sorting_and_filtering_by_hand(
     tx: Any, made: list[dict[str, Any]], wanted: TicketFilter, sort: TicketSort, limit: int
 ) -> None:
     tx.conn.execute("SAVEPOINT empty")
@@ -218,7 +218,7 @@ def test_a_ticket_is_found_by_its_own_title(tx: Any, text: str) -> None:
     assert foreign == []
 
 
-def test_a_deleted_team_is_found_by_nobody_and_its_name_is_free(tx: Any) -> None:
+def test_deleted_team_is_not_found_and_its_name_is_free(tx: Any) -> None:
     team = tx.insert_team(Team("team_1", PROJECT.rowid, "Returns", NOON, NOON))
     tx.delete_team(team.rowid, NOON)
     assert tx.team(PROJECT.rowid, team.id) is None

@@ -86,9 +86,7 @@ async def test_a_backup_beside_a_running_service_is_of_one_moment_and_holds_up_n
     assert counts == sorted(set(counts))
 
 
-def test_what_was_deleted_is_in_no_part_of_a_backup_even_before_the_file_is_scrubbed(
-    data: Path, tmp_path: Path
-) -> None:
+def test_backup_has_no_deleted_data_even_before_scrubbing(data: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(data / FILE_NAME)) as connection, connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("INSERT INTO network_logs VALUES (1, ?, 0)", (b"marker-of-an-erased-text" * 100,))
@@ -99,9 +97,7 @@ def test_what_was_deleted_is_in_no_part_of_a_backup_even_before_the_file_is_scru
 
 
 @pytest.mark.parametrize("damage", ["missing", "shorter", "altered"])
-def test_a_file_that_goes_meanwhile_or_is_damaged_is_named_and_left_out(
-    data: Path, tmp_path: Path, damage: str
-) -> None:
+def test_vanishing_or_damaged_file_is_named_and_left_out(data: Path, tmp_path: Path, damage: str) -> None:
     path = DiskFiles(data).place(CONTENT)
     if damage == "missing":
         path.unlink()

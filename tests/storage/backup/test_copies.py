@@ -102,7 +102,7 @@ def test_without_room_for_the_copy_nothing_is_migrated(data: Path, monkeypatch: 
     assert made(data) == []
 
 
-def test_what_a_kill_left_of_a_copy_is_removed_by_the_next(data: Path) -> None:
+def test_remains_of_a_killed_copy_are_removed_by_the_next(data: Path) -> None:
     (data / "backups").mkdir()
     (data / "backups" / "20200101T000000Z-before-m1.sqlite3.part").write_text("half")
     copy_before_upgrade(data / FILE_NAME, 2, "m2")

@@ -250,7 +250,7 @@ def said(parts: Parts, name: str, **fields: object) -> None:
         ("1 problems", "manifest.json", {"files": "many"}),
     ],
 )
-def test_documents_that_say_something_else_are_refused(
+def test_mismatching_manifest_is_refused(
     data: Path, tmp_path: Path, reason: str, name: str, fields: dict[str, object]
 ) -> None:
     made = back_up(data, tmp_path / "b.tar", with_secret=False)

@@ -141,7 +141,7 @@ async def both_agree(stores: list[Kept], queries: list[str], limit: int = 20) ->
 
 
 @pytest.mark.thorough
-async def test_both_find_the_same_in_every_language_whatever_changes_and_goes(
+async def test_both_find_the_same_in_every_language_after_changes_and_deletions(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_SIZE", 40)

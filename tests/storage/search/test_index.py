@@ -194,7 +194,7 @@ async def live(steps: list[tuple[object, ...]], queries: list[str], directory: P
                 return
 
 
-def test_a_search_finds_what_a_scan_finds_after_whatever_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_equals_a_scan_after_any_history(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "BATCH_SIZE", 3)  # so that a few messages take several steps
 
     @given(STEPS, st.lists(QUERIES, min_size=1, max_size=5))
@@ -224,7 +224,7 @@ async def test_a_message_that_gets_the_place_of_a_deleted_one_is_taken_in(tmp_pa
         await life.agree(["first", "second", "third"])
 
 
-async def test_an_index_of_many_conversations_answers_within_bounds_and_says_that_there_is_more(
+async def test_search_of_many_conversations_is_bounded_and_reports_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup, "SORTED_MAX", 4)
@@ -241,7 +241,7 @@ async def test_an_index_of_many_conversations_answers_within_bounds_and_says_tha
 
 
 @pytest.mark.parametrize("harm", ["missing", "version", "torn", "marked", "empty", "another"])
-async def test_an_index_that_does_not_fit_is_made_anew_by_the_next_start(
+async def test_mismatching_index_is_rebuilt_at_the_next_start(
     tmp_path: Path, harm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / FILE_NAME
@@ -269,7 +269,7 @@ async def test_an_index_that_does_not_fit_is_made_anew_by_the_next_start(
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_an_index_that_is_newer_than_its_database_is_made_anew(tmp_path: Path) -> None:
+async def test_index_newer_than_its_database_is_rebuilt(tmp_path: Path) -> None:
     old = tmp_path / "old.sqlite3"
     async with talking(tmp_path, ["before"]) as life:
         with closing(sqlite3.connect(tmp_path / "deskwire.sqlite3")) as connection:

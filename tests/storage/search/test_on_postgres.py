@@ -53,7 +53,7 @@ async def found(kept: Kept, word: str) -> bool:
     return bool(result.rows)
 
 
-async def test_what_commits_late_with_a_smaller_key_is_found(
+async def test_late_commit_with_a_smaller_key_is_found(
     kept: Kept, late: psycopg.Connection[tuple[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PATIENCE_S", 0.05)
@@ -100,7 +100,7 @@ async def test_a_transaction_that_ends_soon_is_waited_for(
     assert await found(kept, "tardy")
 
 
-async def test_a_node_that_was_not_told_that_another_keeps_the_index_writes_nothing(kept: Kept) -> None:
+async def test_node_with_a_stale_index_position_writes_nothing(kept: Kept) -> None:
     other = PostgresIndex(kept.store.database)
     bound = await other.bound()
     stale = await kept.store.read(
@@ -116,7 +116,7 @@ async def test_a_node_that_was_not_told_that_another_keeps_the_index_writes_noth
     other.close()
 
 
-async def test_an_index_of_another_version_is_made_anew(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_index_of_another_version_is_rebuilt(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     await kept.take_in()
     monkeypatch.setattr(module, "VERSION", "2, Unicode 99")
     monkeypatch.setattr(module, "_ANEW", module._ANEW.replace("'1, ", "'2, "))
@@ -126,7 +126,7 @@ async def test_an_index_of_another_version_is_made_anew(kept: Kept, monkeypatch:
     assert (await kept.store.read(lambda reader: reader.search_lag())).building
 
 
-async def test_no_row_has_a_word_of_what_was_erased(kept: Kept) -> None:
+async def test_no_row_has_an_erased_word(kept: Kept) -> None:
     command = create(title="Secretive matters", message=post(text="clandestine words"))
     await kept.actors.create(PROJECT, command)
     await kept.take_in()

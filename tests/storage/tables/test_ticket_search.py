@@ -146,7 +146,7 @@ def test_words_go_from_the_file_while_tickets_are_erased_all_the_time(
     assert [word for word in gone if word[-TAIL:].encode() in data] == []
 
 
-def test_a_merge_that_a_crash_cut_short_begins_anew(tx: SqliteTransaction) -> None:
+def test_interrupted_merge_starts_again(tx: SqliteTransaction) -> None:
     history = History(tx, 7)
     for _ in range(80):
         history.go_on()

@@ -34,7 +34,7 @@ def bytes_of(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_was_put_is_there_whole_and_in_every_part(shelves: Shelves, size: int) -> None:
+def test_stored_file_is_read_whole_and_in_any_range(shelves: Shelves, size: int) -> None:
     data = bytes_of(size)
     content = shelves.put(data)
     assert content.sha256 == sha256(data).hexdigest()
@@ -80,7 +80,7 @@ def _entered(url: str, content: Content) -> Content:
     return Content(content.project, content.sha256, row[0])
 
 
-def test_of_two_alike_one_stays_and_neither_draft_is_left(shelves: Shelves) -> None:
+def test_one_of_two_equal_files_stays_without_drafts(shelves: Shelves) -> None:
     drafts = [shelves.files.draft() for _ in range(4)]
     data = bytes_of(PART_BYTES + 5)
     for draft in drafts:
@@ -102,7 +102,7 @@ def test_projects_do_not_share_a_file(shelves: Shelves) -> None:
     assert shelves.files.read(other, 0, 10) == b"same"
 
 
-def test_what_is_not_there_has_no_size_can_not_be_read_and_may_be_removed(shelves: Shelves) -> None:
+def test_missing_file_has_no_size_and_can_be_removed(shelves: Shelves) -> None:
     content = shelves.content(UNKNOWN)
     assert shelves.files.size(content) is None
     with pytest.raises(OSError, match=r"gone|No such file"):
@@ -124,7 +124,7 @@ def test_all_contents_are_listed(shelves: Shelves, monkeypatch: pytest.MonkeyPat
     assert set(shelves.files.contents()) == put
 
 
-def test_a_removed_file_is_gone_from_the_list_and_can_be_put_again(
+def test_removed_file_is_not_listed_and_can_be_stored_again(
     shelves: Shelves, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket, "OLD", timedelta(seconds=-5))
@@ -135,14 +135,14 @@ def test_a_removed_file_is_gone_from_the_list_and_can_be_put_again(
 
 
 @pytest.mark.s3
-def test_a_young_object_is_nobodys_orphan(s3: str) -> None:
+def test_young_object_is_not_an_orphan(s3: str) -> None:
     files = S3Files(f"s3://uploads/young?endpoint={s3}")
     Shelves(files, lambda _: 1).put(b"young")
     assert list(files.contents()) == []
 
 
 @pytest.mark.s3
-def test_a_bucket_that_is_missing_or_gone_says_what_to_do(s3: str) -> None:
+def test_missing_bucket_is_reported_with_a_remedy(s3: str) -> None:
     with pytest.raises(OSError, match="there is no bucket missing: create it, or correct DESKWIRE_FILES"):
         S3Files(f"s3://missing/a?endpoint={s3}").clear_drafts()
     nobody = S3Files("s3://uploads/a?endpoint=http://127.0.0.1:1")
@@ -153,7 +153,7 @@ def test_a_bucket_that_is_missing_or_gone_says_what_to_do(s3: str) -> None:
     assert told.value.errno == errno.EIO
 
 
-def test_files_in_the_database_survive_its_restart_and_say_when_it_is_gone() -> None:
+def test_files_in_the_database_survive_its_restart_and_report_its_loss() -> None:
     with fresh_database() as url:
         files = DatabaseFiles(url)
         shelves = Shelves(files, lambda content: _entered(url, content).entry)
@@ -174,7 +174,7 @@ def _end_sessions(url: str) -> None:
         )
 
 
-def test_a_file_whose_entry_went_meanwhile_is_not_kept_and_no_error() -> None:
+def test_file_whose_entry_was_removed_is_discarded_without_error() -> None:
     with fresh_database() as url:
         files = DatabaseFiles(url)
         draft = files.draft()
