@@ -31,7 +31,7 @@ async def confirmed(
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
-async def test_a_consumer_of_the_project_says_up_to_where_it_has_confirmed(service: Service) -> None:
+async def test_project_consumer_shows_its_confirmed_position(service: Service) -> None:
     conversation = await service.create(message={"text": "one"})
     assert await consumers(service, conversation) == []
     async with consuming(service) as consumer:

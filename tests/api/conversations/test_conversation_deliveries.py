@@ -66,9 +66,7 @@ async def redelivered(service: Service, conversation: dict[str, Any], endpoint: 
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
-async def test_each_event_says_what_became_of_it_at_each_endpoint(
-    service: Service, receiver: Receiver
-) -> None:
+async def test_each_event_lists_its_delivery_to_each_endpoint(service: Service, receiver: Receiver) -> None:
     crm = await register(service, f"{receiver.url}hook?key=s3cret", description="The CRM")
     async with receiving() as broken:
         broken.behaviour = FAILING
@@ -124,7 +122,7 @@ async def test_events_are_chosen_by_sequence_by_range_and_by_pages(
     assert listed == all_of_them
 
 
-async def test_what_was_sent_again_is_listed_once_and_as_it_arrived_first(
+async def test_redelivered_event_is_listed_once_with_its_first_arrival(
     service: Service, receiver: Receiver
 ) -> None:
     receiver.behaviour = FAILING
@@ -154,7 +152,7 @@ async def test_a_removed_endpoint_is_not_shown(service: Service, receiver: Recei
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
-async def test_everybody_who_reads_conversations_sees_what_became_of_them(
+async def test_every_reader_of_conversations_sees_their_deliveries(
     service: Service, receiver: Receiver, role: str
 ) -> None:
     await register(service, receiver.url)
@@ -166,7 +164,7 @@ async def test_everybody_who_reads_conversations_sees_what_became_of_them(
         assert answer.json()["items"] == found
 
 
-async def test_a_conversation_of_another_project_or_of_nobody_is_not_there(service: Service) -> None:
+async def test_unknown_or_foreign_conversation_is_not_found(service: Service) -> None:
     conversation = await service.create()
     path = f"/organisations/{await organisation_of(service)}/projects"
     other = (await service.dashboard.post(path, json={"name": "Other"})).json()["id"]

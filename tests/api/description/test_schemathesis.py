@@ -85,7 +85,7 @@ async def schemathesis(service: Service, directory: Path, *options: str) -> tupl
         pytest.param(("--phases", "stateful", "--max-examples", "40"), id="stateful"),
     ],
 )
-async def test_what_is_made_up_by_the_description_is_answered_by_it(
+async def test_generated_requests_are_answered_as_described(
     service: Service, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     status, said = await schemathesis(service, tmp_path, *options)

@@ -59,7 +59,7 @@ async def test_an_export_of_an_empty_project_has_its_last_line_alone(service: Se
     assert [await copy.go_on() for _ in range(3)] == [0, 0, 0]
 
 
-async def test_a_second_export_of_conversations_has_what_changed_and_what_is_gone(service: Service) -> None:
+async def test_second_export_of_conversations_has_changes_and_deletions(service: Service) -> None:
     a, b, c, d = [await service.create(title=title, message={"text": "hi"}) for title in "abcd"]
     copy = Copy(service, "conversations")
     assert await copy.go_on() == 4
@@ -72,7 +72,7 @@ async def test_a_second_export_of_conversations_has_what_changed_and_what_is_gon
     assert await copy.go_on() == 0
 
 
-async def test_a_second_export_of_messages_has_new_ones_alone(service: Service) -> None:
+async def test_second_export_of_messages_has_only_new_ones(service: Service) -> None:
     a, b = await service.create(message={"text": "1"}), await service.create(message={"text": "2"})
     copy = Copy(service, "messages")
     assert await copy.go_on() == 2
@@ -100,7 +100,7 @@ async def test_a_second_export_of_messages_has_those_that_were_redacted_and_dele
     assert said[1]["id"] not in copy.objects
 
 
-async def test_a_second_export_of_tickets_has_what_changed_and_what_is_gone(service: Service) -> None:
+async def test_second_export_of_tickets_has_changes_and_deletions(service: Service) -> None:
     tickets = [(await service.dashboard.post("/tickets", json={"title": t})).json() for t in "abc"]
     copy = Copy(service, "tickets")
     assert await copy.go_on() == 3
@@ -111,7 +111,7 @@ async def test_a_second_export_of_tickets_has_what_changed_and_what_is_gone(serv
     assert copy.objects == {tickets[0]["id"]: changed.json(), tickets[2]["id"]: tickets[2]}
 
 
-async def test_a_second_export_of_survey_responses_has_what_was_added_and_what_is_gone(
+async def test_second_export_of_survey_responses_has_additions_and_deletions(
     service: Service,
 ) -> None:
     first, second = await survey(service), await survey(service)
@@ -130,7 +130,7 @@ async def test_a_second_export_of_survey_responses_has_what_was_added_and_what_i
     assert copy.objects == {each["id"]: each for each in (kept, added)}
 
 
-async def test_what_an_import_brings_in_is_in_the_next_export_once_and_in_every_list(
+async def test_imported_objects_are_in_the_next_export_once_and_in_every_list(
     service: Service,
 ) -> None:
     conversations, messages = Copy(service, "conversations"), Copy(service, "messages")
@@ -155,7 +155,7 @@ async def test_what_an_import_brings_in_is_in_the_next_export_once_and_in_every_
     assert {each["id"]: each for each in listed} == conversations.objects
 
 
-async def test_an_import_between_two_exports_of_which_the_second_comes_too_late_is_not_missed(
+async def test_import_before_an_expired_export_cursor_is_not_missed(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, event_window_s=0.0, retention_interval_s=0.05) as service:
@@ -204,7 +204,7 @@ async def check(service: Service, conversations: Copy, messages: Copy, living: l
     assert messages.objects == expected
 
 
-async def test_hidden_conversations_and_their_messages_come_once_they_are_visible(service: Service) -> None:
+async def test_hidden_conversations_are_exported_once_they_are_visible(service: Service) -> None:
     hidden = await service.create(visible=False, message={"text": "hi"})
     copies = [Copy(service, kind) for kind in ("conversations", "messages")]
     assert [await copy.go_on() for copy in copies] == [0, 0]
@@ -240,7 +240,7 @@ async def test_no_cursor_has_an_event_of_another_project(service: Service) -> No
         assert named < newest, f"{kind}: an event of another project, or one that comes behind it"
 
 
-async def test_an_export_since_a_time_has_what_changed_since(service: Service) -> None:
+async def test_export_since_a_time_has_later_changes(service: Service) -> None:
     old, new = await service.create(message={"text": "1"}), await service.create(message={"text": "2"})
     since = (await service.fetch(new))["updatedAt"]
     lines, last = await export(service, "conversations", updatedSince=since)
@@ -287,7 +287,7 @@ async def _pruned(service: Service, event_id: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_exports_beside_writers_add_up_to_what_is_there(service: Service, seed: int) -> None:
+async def test_exports_during_writes_add_up_to_the_stored_objects(service: Service, seed: int) -> None:
     rng = random.Random(seed)
     living: list[dict[str, Any]] = []
     conversations, messages = Copy(service, "conversations"), Copy(service, "messages")

@@ -228,7 +228,7 @@ async def test_a_redaction_leaves_nothing_of_the_pieces_that_are_gone(service: S
     assert CARD not in "".join(await texts(service, "zendesk-35436"))
 
 
-async def test_deletions_of_what_is_not_here_change_nothing(service: Service) -> None:
+async def test_deletions_of_unknown_objects_change_nothing(service: Service) -> None:
     await bring(service.http, conversation("a"), message("a", 0))
     lines = [
         {"type": "deletion", "conversation": "a", "message": "unknown"},

@@ -26,7 +26,7 @@ async def get(service: Service, path: str, **params: str) -> Any:
     return answer.json()
 
 
-async def test_everything_around_a_conversation_comes_in_one_call(service: Service) -> None:
+async def test_context_of_a_conversation_comes_in_one_call(service: Service) -> None:
     made = [
         await service.create(user="u1", title=f"{number}", message={"text": "Hello"}) for number in range(7)
     ]
@@ -81,7 +81,7 @@ async def test_memory_that_is_switched_off_is_not_shown(service: Service) -> Non
     ("permission", "part"),
     [("contacts.read", "contact"), ("tickets.read", "tickets"), ("memory.read", "memory")],
 )
-async def test_what_a_role_may_not_read_is_null(
+async def test_parts_that_a_role_may_not_read_are_null(
     service: Service, monkeypatch: pytest.MonkeyPatch, permission: str, part: str
 ) -> None:
     made = await service.create()
@@ -102,7 +102,7 @@ async def test_every_role_has_the_context(service: Service, role: str) -> None:
     assert (answer.status_code, answer.json()["contact"]["userId"]) == (200, "u1")
 
 
-async def test_there_is_no_context_of_what_is_not_there(service: Service) -> None:
+async def test_unknown_conversation_has_no_context(service: Service) -> None:
     made = await service.create()
     await service.http.delete(f"/s2s/conversations/{made['id']}")
     answer = await service.dashboard.get(f"/conversations/{made['id']}/context")

@@ -51,7 +51,7 @@ async def test_several_statuses_show_the_conversations_of_each(service: Service)
     assert await listed(service, status="PENDING") == [pending["id"]]
 
 
-async def test_conversations_are_listed_by_who_has_them(service: Service) -> None:
+async def test_conversations_are_listed_by_assignee(service: Service) -> None:
     mine, teams, nobodys = [await service.create(user=f"u{number}") for number in range(3)]
     team = (await service.dashboard.post("/teams", json={"name": "Returns"})).json()["id"]
     own = await me(service)
@@ -81,7 +81,7 @@ async def test_conversations_are_listed_by_one_tag_or_any_of_several(service: Se
     assert none["id"] in await listed(service)
 
 
-async def test_archived_and_snoozed_conversations_leave_the_agents_views_of_what_is_to_do(
+async def test_archived_and_snoozed_conversations_leave_the_agents_work_lists(
     service: Service,
 ) -> None:
     """Snoozed ones stay in the list of all; both are found by their state, their contact and a text."""
@@ -101,7 +101,7 @@ async def test_archived_and_snoozed_conversations_leave_the_agents_views_of_what
     assert await listed(service, q="order", **view) == ids
 
 
-async def test_those_who_wait_are_listed_with_the_longest_wait_first(service: Service) -> None:
+async def test_waiting_conversations_are_listed_longest_wait_first(service: Service) -> None:
     first = await service.create(user="u1", message={"text": "Hello"})
     answered = await service.create(user="u2", message={"text": "Hello"})
     second = await service.create(user="u3", message={"text": "Hello"})
@@ -173,7 +173,7 @@ async def test_a_cursor_is_good_for_its_own_list_alone(service: Service) -> None
     assert await refused(service, cursor=cursor) == [("/cursor", "bad_cursor")]
 
 
-async def test_a_list_that_moves_while_it_is_paged_shows_what_stays_once(service: Service) -> None:
+async def test_list_that_changes_while_paged_shows_unmoved_items_once(service: Service) -> None:
     """No item is shown twice, but a conversation that moves to the front between two pages may be missed."""
     made = [(await service.create(user=f"u{number}"))["id"] for number in range(9)]
     moved = {made[1], made[7]}

@@ -173,7 +173,7 @@ async def act(desk: Desk, workflow: str, team: str, user: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_what_was_read_and_all_newer_events_make_what_is_read_now(service: Service, seed: int) -> None:
+async def test_old_list_with_newer_events_equals_the_current_list(service: Service, seed: int) -> None:
     """Rows of conversations that the page has not read come with its next read."""
     desk = Desk(service, seed)
     body = {"name": "Orders", "trigger": {"type": "manual"}, "flows": FLOWS}

@@ -80,7 +80,7 @@ async def test_a_conversation_can_be_marked_unread_again(service: Service) -> No
     assert await unread(service.dashboard) == [made["id"]]
 
 
-async def test_what_one_agent_has_seen_is_nobody_elses(service: Service) -> None:
+async def test_read_position_is_private_to_its_agent(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     async with person(service, "viewer") as other:
         other.http.headers["project"] = service.demo["projectId"]
@@ -90,7 +90,7 @@ async def test_what_one_agent_has_seen_is_nobody_elses(service: Service) -> None
         assert (await unread(other.http), await unread(service.dashboard)) == ([], [made["id"]])
 
 
-async def test_unread_ones_are_looked_for_among_the_open_unless_a_status_is_given(service: Service) -> None:
+async def test_unread_filter_covers_open_conversations_unless_a_status_is_given(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     await service.do(made, "close")
     assert await unread(service.dashboard) == []
@@ -109,7 +109,7 @@ async def test_unread_ones_are_looked_for_among_the_open_unless_a_status_is_give
         ({"index": 0, "user": "usr_1"}, ("/user", "unknown_field")),
     ],
 )
-async def test_what_can_not_have_been_seen_is_refused(
+async def test_impossible_read_position_is_refused(
     service: Service, body: dict[str, Any], where: tuple[str, str]
 ) -> None:
     made = await service.create(message={"text": "0"})
@@ -118,7 +118,7 @@ async def test_what_can_not_have_been_seen_is_refused(
     assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [where]
 
 
-async def test_nothing_can_be_seen_of_what_is_not_there(service: Service) -> None:
+async def test_unknown_conversation_cannot_be_marked_as_seen(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     await service.http.delete(f"/s2s/conversations/{made['id']}")
     for identifier in (made["id"], "cnv_1"):
@@ -126,7 +126,7 @@ async def test_nothing_can_be_seen_of_what_is_not_there(service: Service) -> Non
         assert (answer.status_code, answer.json()["code"]) == (404, "conversation_not_found")
 
 
-async def test_the_agents_other_pages_hear_of_what_was_seen_and_nobody_elses_do(service: Service) -> None:
+async def test_read_position_is_published_only_to_the_agents_own_pages(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     async with person(service, "agent") as other:
         other.http.headers["project"] = service.demo["projectId"]
@@ -144,7 +144,7 @@ def rows(service: Service) -> list[tuple[int, int]]:
         return connection.execute("SELECT number, contact_messages FROM agent_seen").fetchall()
 
 
-async def test_places_go_with_their_conversation_and_with_their_user(service: Service) -> None:
+async def test_read_positions_are_deleted_with_their_conversation_and_user(service: Service) -> None:
     first, second = [await service.create(user=f"u{number}", message={"text": "0"}) for number in range(2)]
     await see(service.dashboard, first, 0)
     async with person(service, "agent") as other:

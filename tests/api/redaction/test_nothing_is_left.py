@@ -182,7 +182,7 @@ async def redelivered(service: Service, receiver: Receiver, log: str) -> None:
     assert sequences[-1] == max(sequences)
 
 
-async def test_a_delivery_that_waits_for_its_next_attempt_is_sent_without_what_was_redacted(
+async def test_waiting_delivery_is_sent_without_redacted_text(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, webhook_retry_after_s=(1.0, 1.0, 1.0)) as service, receiving() as receiver:
@@ -205,7 +205,7 @@ async def test_a_delivery_that_waits_for_its_next_attempt_is_sent_without_what_w
         assert "" in texts
 
 
-async def test_what_a_receiver_answers_to_an_attempt_under_way_is_not_kept(service: Service) -> None:
+async def test_answer_to_an_attempt_in_flight_is_not_stored(service: Service) -> None:
     async with receiving() as receiver:
         begun, redacted = trio.Event(), trio.Event()
 
@@ -232,7 +232,7 @@ async def test_what_a_receiver_answers_to_an_attempt_under_way_is_not_kept(servi
         assert left(service.directory, ("message",)) == []
 
 
-async def test_who_is_behind_on_the_stream_and_the_agents_stream_gets_it_redacted(service: Service) -> None:
+async def test_lagging_stream_readers_get_redacted_text(service: Service) -> None:
     conversation = await service.create()
     async with page(service.dashboard) as desk, consuming(service) as consumer:
         await consumer.subscribe()

@@ -118,7 +118,7 @@ async def test_imported_conversations_can_be_left_out(service: Service) -> None:
     assert [row["open"] for row in days.values()] == [0] * 29 + [1]
 
 
-async def test_what_happens_here_is_counted_in_its_own_commit(service: Service) -> None:
+async def test_live_changes_are_counted_in_their_own_commit(service: Service) -> None:
     """A reopening by the contact, a changed rating, and a bot's first answer each count correctly."""
     user = str((await service.dashboard.get("/users/me")).json()["id"])
     made = await service.create("u1", message={"text": "Hello?"})
@@ -164,7 +164,7 @@ async def test_a_comment_with_the_same_rating_neither_moves_it_nor_counts_again(
     assert problems(service.directory) == []
 
 
-async def test_a_team_has_what_was_assigned_to_it_last_and_an_agent_who_takes_it_over(
+async def test_last_team_and_the_agent_who_takes_over_are_counted(
     service: Service,
 ) -> None:
     user = (await service.dashboard.get("/users/me")).json()
@@ -319,7 +319,7 @@ async def test_the_csv_has_the_figures_of_the_json_and_no_formula(service: Servi
     assert tagged.splitlines()[2] == f"vip,1,10.0,100.0,{'0,' * 10}1"
 
 
-async def test_an_erased_conversation_is_in_no_report_any_more(service: Service) -> None:
+async def test_erased_conversation_is_in_no_report(service: Service) -> None:
     made, kept = (
         await service.create("u1", message={"text": "Hello"}),
         await service.create("u2", message={"text": "Hi"}),

@@ -100,7 +100,7 @@ async def test_a_deleted_response_is_in_no_figure(service: Service) -> None:
     assert kept["id"] != gone["id"]
 
 
-async def test_the_figures_tell_of_the_last_refresh_of_the_insights(service: Service) -> None:
+async def test_figures_show_the_last_refresh_of_the_insights(service: Service) -> None:
     made = await survey(service)
     await respond(service, made, answers={"score": 9})
     done = await refreshed(service, made)

@@ -132,7 +132,7 @@ async def test_no_search_text_is_a_syntax_error(service: Service, text: str) -> 
     assert (await service.dashboard.get("/tickets", params={"q": text})).status_code == 200
 
 
-async def test_what_is_changed_is_found_by_its_new_words_only(service: Service) -> None:
+async def test_changed_ticket_is_found_only_by_its_new_words(service: Service) -> None:
     ticket = await make(service, title="Umbrella", description="yellow")
     await patch(service, ticket, title="Parasol")
     assert (await listed(service, q="umbrella"), await listed(service, q="yellow para")) == ([], ["Parasol"])

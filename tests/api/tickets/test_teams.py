@@ -45,7 +45,7 @@ async def test_a_team_is_made_read_changed_listed_and_deleted(service: Service) 
         assert (gone.status_code, gone.json()["code"]) == (404, "team_not_found")
 
 
-async def test_names_are_unique_in_a_project_whatever_their_case(service: Service) -> None:
+async def test_names_are_unique_in_a_project_regardless_of_case(service: Service) -> None:
     team = await make_team(service, "Returns")
     for call in (
         service.dashboard.post("/teams", json={"name": "RETURNS"}),
@@ -113,7 +113,7 @@ async def test_every_member_reads_teams_and_admins_manage_them(
             assert "members.manage" in answer.json()["detail"]
 
 
-async def test_tickets_are_taken_from_a_deleted_team(service: Service) -> None:
+async def test_deleted_team_loses_its_tickets(service: Service) -> None:
     team = await make_team(service, "Returns")
     ticket = await make(service, processingTeam=team["id"])
     await service.dashboard.delete(f"/teams/{team['id']}")
@@ -126,7 +126,7 @@ async def test_tickets_are_taken_from_a_deleted_team(service: Service) -> None:
     assert (entry["actor"]["type"], changes_in(entry)) == ("system", {"processingTeam": (team["id"], None)})
 
 
-async def test_a_snoozed_ticket_wakes_up_by_itself_also_after_a_restart(tmp_path: Path) -> None:
+async def test_snoozed_ticket_wakes_automatically_even_after_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         soon, over_the_restart = await make(service), await make(service)
         for ticket, duration in ((soon, 0.05), (over_the_restart, 0.5)):

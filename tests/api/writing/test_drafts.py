@@ -109,7 +109,7 @@ async def test_drafts_are_for_people_who_may_reply(service: Service) -> None:
 
 
 @pytest.mark.parametrize("mode", ["reply", "note"])
-async def test_a_draft_keeps_its_files_and_lets_them_go(service: Service, mode: str) -> None:
+async def test_draft_keeps_and_releases_its_files(service: Service, mode: str) -> None:
     conversation = await service.create()
     upload = await service.http.post("/uploads", files={"file": ("a.txt", b"hello", "text/plain")})
     upload_id = found(upload)["id"]
@@ -133,7 +133,7 @@ async def test_a_draft_stays_with_a_conversation_that_another_contact_gets(servi
     assert (await drafts(service.dashboard, conversation))["reply"] == draft
 
 
-async def test_no_export_has_what_was_not_sent(service: Service) -> None:
+async def test_no_export_has_drafts(service: Service) -> None:
     conversation = await service.create("u1", message={"text": "Hello"})
     await write(service.dashboard, conversation, "unsent words")
     await hold(service.dashboard, conversation, "unsent message")
