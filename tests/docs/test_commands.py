@@ -114,9 +114,7 @@ def agrees(shown: str, printed: str) -> bool:
         ("[]", "[] []", False),
     ],
 )
-def test_what_is_shown_agrees_with_what_is_printed_where_it_says_something(
-    shown: str, printed: str, agreed: bool
-) -> None:
+def test_shown_output_matches_printed_output(shown: str, printed: str, agreed: bool) -> None:
     assert agrees(shown, printed) is agreed
 
 

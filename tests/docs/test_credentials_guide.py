@@ -21,11 +21,11 @@ def shows() -> dict[str, str]:
     return dict(rows)
 
 
-def test_the_guide_says_of_every_permission_what_it_shows() -> None:
+def test_guide_lists_every_permission() -> None:
     assert shows().keys() == EVERY_PERMISSION
 
 
-def test_the_guide_says_nothing_of_what_shows_nothing() -> None:
+def test_guide_omits_permissions_that_show_nothing() -> None:
     silent = {name for name, text in shows().items() if text == "nothing"}
     assert silent == {name for name, areas in SEES.items() if not areas} - {"translations.manage"}
 

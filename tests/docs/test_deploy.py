@@ -88,14 +88,14 @@ def test_the_unit_starts_the_program_with_settings_that_go_together(files: tuple
     accepted(command)
 
 
-def test_the_socket_is_where_the_service_would_listen_by_itself() -> None:
+def test_socket_uses_the_default_address_of_the_service() -> None:
     config = Config.load({}, {})
     assert Unit("deskwire.socket")["ListenStream"] == [f"{config.host}:{config.port}"]
     assert "deskwire.socket" in Unit("deskwire.service")["After"][0].split()
     assert "Accept" not in Unit("deskwire.socket")
 
 
-def test_the_service_is_given_the_time_that_it_needs_until_it_says_that_it_is_ready() -> None:
+def test_service_start_has_no_timeout() -> None:
     unit = Unit("deskwire.service")
     assert (unit["Type"], unit["NotifyAccess"], unit["TimeoutStartSec"]) == (
         ["notify"],
@@ -135,7 +135,7 @@ def test_nginx_accepts_its_file(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_proxies_let_through_what_the_service_takes() -> None:
+def test_proxies_accept_bodies_that_the_service_accepts() -> None:
     bodies = {name: (DEPLOY / name).read_text() for name in ("nginx.conf", "Caddyfile")}
     upload = SETTINGS["upload_limit_bytes"].default
     assert isinstance(upload, int)

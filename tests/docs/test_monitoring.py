@@ -170,6 +170,6 @@ def test_the_dashboard_is_free_of_addresses_and_asks_for_its_data_source() -> No
     assert variables == {"datasource": "datasource", "instance": "query"}
 
 
-def test_the_guide_links_to_what_is_published() -> None:
+def test_guide_links_to_the_published_files() -> None:
     published = {path.name for path in (ROOT / "docs/monitoring").iterdir()}
     assert published == set(re.findall(r"\(\.\./monitoring/([\w.]+)\)", GUIDE))

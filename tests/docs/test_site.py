@@ -61,7 +61,7 @@ def test_every_page_has_its_place_in_the_navigation_once(configuration: dict[str
         ("contract", "[a](#6-events)", "[a](#6-events)"),
     ],
 )
-def test_a_link_leads_to_its_target_or_to_what_stands_for_that(
+def test_link_leads_to_its_target_or_its_substitute(
     configuration: dict[str, Any], page: str, text: str, shown: str
 ) -> None:
     source = [text]
@@ -82,9 +82,7 @@ def test_a_page_that_is_a_files_place_has_the_files_text(
 
 
 @pytest.mark.parametrize("page", ["api", "cli"])
-def test_a_page_that_is_too_long_for_a_file_is_what_the_program_writes(
-    configuration: dict[str, Any], page: str
-) -> None:
+def test_long_page_is_generated_by_the_program(configuration: dict[str, Any], page: str) -> None:
     source = [(DOCS / f"reference/{page}.md").read_text()]
     configuration["_read"](None, f"reference/{page}", source)
     assert len(source[0].split()) > 5_000
@@ -164,7 +162,7 @@ def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(t
         ("a.js", 'fetch("https://stats.example/hit") // https://harmless.example'),
     ],
 )
-def test_what_comes_from_elsewhere_is_found(tmp_path: Path, name: str, text: str) -> None:
+def test_resource_from_another_host_is_found(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     assert len(fetched(tmp_path / name)) == 1
 

@@ -85,7 +85,7 @@ def test_pins_that_a_source_knows_nothing_against_pass(bench: Bench) -> None:
     assert bench.audit() == 0
 
 
-def test_a_planted_pin_fails_and_is_named_with_what_mends_it(
+def test_planted_pin_fails_and_is_named_with_its_fix(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.says("run", GOOD)
@@ -107,13 +107,13 @@ def test_a_source_that_goes_away_halfway_is_no_success(bench: Bench) -> None:
     assert bench.audit("--where-reached") == 1
 
 
-def test_a_tool_that_fails_by_itself_is_no_success(bench: Bench) -> None:
+def test_failing_tool_is_not_a_success(bench: Bench) -> None:
     bench.says("run", err="ERROR: requirement jinja2 is not pinned", status=1)
     assert bench.audit("--where-reached") == 1
 
 
 @pytest.mark.parametrize("reached_by_nothing", ["an error", "no package known"])
-def test_without_a_source_it_says_so_and_goes_on_only_if_told_to(
+def test_missing_source_is_reported_and_tolerated_only_on_request(
     bench: Bench, capsys: pytest.CaptureFixture[str], reached_by_nothing: str
 ) -> None:
     if reached_by_nothing == "an error":
@@ -125,7 +125,7 @@ def test_without_a_source_it_says_so_and_goes_on_only_if_told_to(
     assert capsys.readouterr().out.splitlines() == [UNREACHED, UNREACHED]
 
 
-def test_an_exception_lets_its_finding_pass_for_its_time_and_says_so(
+def test_exception_suppresses_its_finding_until_it_expires(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.says("run", PLANTED, status=1)
@@ -138,7 +138,7 @@ def test_an_exception_lets_its_finding_pass_for_its_time_and_says_so(
     assert bench.audit() == 1
 
 
-def test_an_exception_that_has_expired_fails_even_where_nobody_can_be_asked(
+def test_expired_exception_fails_even_without_a_source(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.says("run", err=REFUSED, status=1)

@@ -188,7 +188,7 @@ async def test_role_has_exactly_its_survey_permissions(service: Service, role: s
             assert "surveys.manage" in answer.json()["detail"]
 
 
-async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+async def test_stale_update_is_refused_and_overwrites_nothing(service: Service) -> None:
     made = await survey(service)
     path = f"/engagement/surveys/{made['id']}"
     seen = (await service.dashboard.get(path)).headers["etag"]

@@ -192,7 +192,7 @@ def test_any_text_is_an_entry_id_or_refused_with_the_reason(text: str) -> None:
     assert read == text or "id" in read or "key" in read
 
 
-async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+async def test_stale_update_is_refused_and_overwrites_nothing(service: Service) -> None:
     await put(service, ARTICLE, "en", title="Refunds")
     await put(service, ARTICLE, "de", title="Erstattung")
     seen = (await service.dashboard.get(path(ARTICLE), params={"language": "de"})).headers["etag"]

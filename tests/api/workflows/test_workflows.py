@@ -335,7 +335,7 @@ async def test_attributes_that_are_nested_deeply_are_stored_or_refused(service: 
     assert answer.status_code == (200 if depth == 200 else 422), answer.text
 
 
-async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+async def test_stale_update_is_refused_and_overwrites_nothing(service: Service) -> None:
     made = await make(service)
     path = f"/workflows/{made['id']}"
     seen = (await service.dashboard.get(path)).headers["etag"]

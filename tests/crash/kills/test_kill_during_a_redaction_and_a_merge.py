@@ -119,7 +119,7 @@ class Redacting:
         return gone
 
 
-async def test_what_was_redacted_is_nowhere_after_a_kill_and_the_rest_is_there_or_gone_as_a_whole(
+async def test_redaction_survives_a_kill_completely_or_not_at_all(
     tmp_path: Path,
 ) -> None:
     server = Server(tmp_path)
@@ -249,7 +249,7 @@ class Merging:
             assert [each["content"] for each in memory] == ["Gold"]
 
 
-async def test_a_merge_that_kills_cut_short_goes_on_by_itself_and_tells_everything_once(
+async def test_killed_merge_resumes_automatically_and_publishes_each_event_once(
     tmp_path: Path,
 ) -> None:
     server = Server(tmp_path)

@@ -52,7 +52,7 @@ def process(tmp_path: Path) -> Process:
     return Process(root)
 
 
-def test_what_was_there_before_is_safe(process: Process) -> None:
+def test_earlier_files_are_safe(process: Process) -> None:
     assert process.left(NOTHING_SPARED) == {"old": b"there before"}
 
 

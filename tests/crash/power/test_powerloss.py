@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return recorded(tmp_path_factory.mktemp("run"), 1)
 
 
-def test_nothing_that_was_told_is_lost_with_the_power(run: Recorded, tmp_path: Path) -> None:
+def test_nothing_acknowledged_or_sent_is_lost_in_a_power_failure(run: Recorded, tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     problems = run.problems(CUTS, seed, tmp_path)
     assert not problems, f"seed {seed}: {problems}"
