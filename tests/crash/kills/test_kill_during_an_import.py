@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of an import, of the service and of the command: the same file again, and everything is there once."""
+"""SIGKILL of the service and of the command during an import: importing the file again stores everything once."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Importing:
         self._environ = {**environment(), **access}
 
     async def start(self) -> trio.Process:
-        """Begin from the file's start."""
+        """Start the import from the beginning of the file."""
         return await trio.lowlevel.open_process(
             self._command, env=self._environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
 
 async def come_in(server: Server, name: str) -> None:
-    """Return once the conversation is there."""
+    """Return once the conversation is stored."""
     headers = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
     async with httpx.AsyncClient(base_url=f"{server.url}/v3", headers=headers, trust_env=False) as http:
         with trio.fail_after(60):
@@ -55,7 +55,7 @@ async def come_in(server: Server, name: str) -> None:
 
 
 def stored(directory: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """The messages of each conversation in their order, by the ids that they had elsewhere."""
+    """Return the messages of each conversation in order, by their external ids."""
     found: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     with closing(connect_reader(directory / FILE_NAME)) as connection:
         rows = connection.execute(

@@ -77,7 +77,7 @@ async def _replay_with_a_kill(server: Server) -> tuple[History, Consumer]:
 
 
 class _Middle:
-    """Called for each chat that is over; at a certain one it kills the server and starts it again."""
+    """Counts finished chats; at a certain one it kills the server and starts it again."""
 
     def __init__(self, nursery: trio.Nursery, server: Server, at: int) -> None:
         self._nursery = nursery
