@@ -1,4 +1,4 @@
-"""Odd texts come back exactly as they were sent, from every place that keeps them."""
+"""Unusual texts are returned exactly as sent, from every field that stores them."""
 
 from __future__ import annotations
 

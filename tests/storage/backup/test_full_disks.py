@@ -1,4 +1,4 @@
-"""A disk that takes only so much, at every stage: an error, and nothing left. The limit is the system's own for files."""
+"""A full disk at every stage causes an error and leaves nothing behind. The limit is the system's limit of file sizes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def files_up_to(size: int) -> Iterator[None]:
 
 @pytest.fixture
 def whole(data: Path, tmp_path: Path) -> Path:
-    """Make a backup of the directory."""
+    """Make a complete backup of the directory."""
     return back_up(data, tmp_path / "whole.tar").path
 
 
