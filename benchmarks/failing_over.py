@@ -203,7 +203,7 @@ class _Stage:
             while True:
                 if all(each.newest >= since for each in subjects):
                     return
-                await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(_LOOK_S)  # poll: there is no notification
 
     async def _deliverers(self) -> dict[str, str]:
         """Return the name of each endpoint's delivering node, once all endpoints have one."""
@@ -212,7 +212,7 @@ class _Stage:
                 found = await self._database.run(_DELIVERERS)
                 if len(found) == _ENDPOINTS:
                     return {str(url): str(node) for url, node in found}
-                await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(_LOOK_S)  # poll: there is no notification
 
     async def _write(self, number: int, subject: _Subject, key: str) -> None:
         headers = {"Authorization": f"Bearer {key}"}

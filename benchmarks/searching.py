@@ -1,4 +1,4 @@
-"""The time of a search while typing, of the indexing, and of an erasure from the index."""
+"""The time of searches while typing, of indexing, and of erasures from the index."""
 
 from __future__ import annotations
 

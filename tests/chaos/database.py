@@ -128,7 +128,7 @@ class Pair:
         """Stop the primary, and start it again after a while; SIGKILL kills it."""
         end = self.primary.kill if how is signal.SIGKILL else partial(self.primary.stop, how)
         await trio.to_thread.run_sync(end)
-        await trio.sleep(away_s)  # this is how long it is away
+        await trio.sleep(away_s)  # the downtime
         await trio.to_thread.run_sync(self.primary.start)
 
     async def fail_over(self, death: Death = "killed", *, caught_up: bool = True) -> None:

@@ -104,7 +104,7 @@ async def _cut_clients(stage: Stage) -> tuple[str, float]:
 
 async def _silence_clients(stage: Stage) -> tuple[str, float]:
     stage.balancer.relay.silence()
-    await trio.sleep(seconds := stage.chance.uniform(0.5, 4.0))  # this is how long it lasts
+    await trio.sleep(seconds := stage.chance.uniform(0.5, 4.0))  # the duration of the fault
     if stage.chance.random() < 0.5:
         stage.balancer.relay.cut()
     stage.balancer.relay.speak()
@@ -139,7 +139,7 @@ async def _silence_database(stage: Stage) -> tuple[str, float]:
     way = stage.database.ways[number]
     for relay in way:
         relay.silence()
-    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 9.0)))  # this is how long it lasts
+    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 9.0)))  # the duration of the fault
     for relay in way:
         if stage.chance.random() < 0.5:
             relay.cut()
@@ -152,7 +152,7 @@ async def _delay_database(stage: Stage) -> tuple[str, float]:
     way = stage.chance.choice(stage.database.ways)
     for relay in way:
         relay.delay_s = 0.03
-    await trio.sleep(3.0)  # this is how long it lasts
+    await trio.sleep(3.0)  # the duration of the fault
     for relay in way:
         relay.delay_s = 0.0
     return "a slow way to PostgreSQL", 2.0
@@ -165,7 +165,7 @@ async def _lose_hints(stage: Stage) -> tuple[str, float]:
     for pid in carriers:
         os.kill(pid, signal.SIGSTOP)
     try:
-        await trio.sleep(seconds := stage.chance.uniform(3.0, 8.0))  # this is how long it lasts
+        await trio.sleep(seconds := stage.chance.uniform(3.0, 8.0))  # the duration of the fault
     finally:
         for pid in carriers:
             with suppress(ProcessLookupError):  # the backend has ended with its server
@@ -227,7 +227,7 @@ async def bring_back_primary(stage: Stage) -> tuple[str, float]:
 async def _lose_standby(stage: Stage) -> tuple[str, float]:
     """Disconnect the standby for a while, in which no commit is answered."""
     stage.database.replication.silence()
-    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 12.0)))  # this is how long it lasts
+    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 12.0)))  # the duration of the fault
     stage.database.replication.cut()
     stage.database.replication.speak()
     await stage.database.wait_until_followed()

@@ -91,7 +91,7 @@ class Node(Server):
     async def watch(self) -> None:
         """Restart the node whenever it has ended, until cancelled."""
         while True:
-            await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(_LOOK_S)  # poll: there is no notification
             if not self._wanted or self._turn.locked() or self._runs():
                 continue
             self._judge_end()
@@ -105,7 +105,7 @@ class Node(Server):
         async with self._turn:
             await self.kill()
             self.reachable = False
-            await trio.sleep(away_s)  # this is how long it is away
+            await trio.sleep(away_s)  # the downtime
             self.stopped = False
             await self.start()
 
@@ -114,7 +114,7 @@ class Node(Server):
         async with self._turn:
             status = await self.stop()
             self.reachable = False
-            await trio.sleep(away_s)  # this is how long it is away
+            await trio.sleep(away_s)  # the downtime
             await self.start()
         return status
 
@@ -159,7 +159,7 @@ class Balancer:
         while True:
             if all(node.reachable for node in self._nodes):
                 return
-            await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(_LOOK_S)  # poll: there is no notification
 
     async def watch(self) -> None:
         """Check the health of the nodes until cancelled; close connections to a node that is down."""
@@ -177,4 +177,4 @@ class Balancer:
             if node.reachable and not ready:
                 self.relay.cut(node.port)
             node.reachable = ready
-            await trio.sleep(_HEALTH_S)  # asks again: nothing announces it
+            await trio.sleep(_HEALTH_S)  # poll: there is no notification

@@ -469,7 +469,7 @@ class Run:
         with trio.move_on_after(self._patience_s):
             pending = await get(api, f"{path}?status=pending")
             while pending["items"]:
-                await trio.sleep(_FOLLOW_S)  # nothing announces it
+                await trio.sleep(_FOLLOW_S)  # poll: there is no notification
                 pending = await get(api, f"{path}?status=pending")
         arrivals = [each for each in journal.arrivals if isinstance(each, Delivery)]
         listed = await all_of(api, path)

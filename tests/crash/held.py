@@ -75,7 +75,7 @@ async def settled(http: httpx.AsyncClient, patience_s: float) -> list[str]:
     held: list[Any] = []
     with trio.move_on_after(patience_s):
         while held := (await http.get("/held-messages")).json()["items"]:  # noqa: ASYNC110
-            await trio.sleep(_PAUSE_S)  # looks again: nothing announces it
+            await trio.sleep(_PAUSE_S)  # poll: there is no notification
     return [each["text"] for each in held]
 
 

@@ -122,7 +122,7 @@ async def balancing(name: str, folder: Path, ports: Sequence[int]) -> AsyncItera
     try:
         with trio.fail_after(20):
             while not await _listens(port):  # noqa: ASYNC110
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
         yield port
     finally:
         os.killpg(process.pid, signal.SIGKILL)

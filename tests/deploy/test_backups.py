@@ -102,7 +102,7 @@ async def test_invalid_number_of_backups_is_refused_before_a_backup(
     assert not (tmp_path / "backups").exists()
 
 
-def test_the_unit_may_write_where_the_data_and_the_backups_are_and_nowhere_else() -> None:
+def test_unit_may_write_only_to_data_and_backups() -> None:
     unit = (DEPLOY / "deskwire-backup.service").read_text()
     service = (DEPLOY / "deskwire.service").read_text()
     for line in ("User=deskwire", "Environment=DESKWIRE_DATA=/var/lib/deskwire"):

@@ -97,9 +97,7 @@ def test_only_the_network_of_the_proxy_is_believed_about_addresses(compose: Comp
 
 @needs("caddy")
 @pytest.mark.parametrize(("compose", "service"), [(TLS, "caddy"), (NODES, "balancer")], ids=["tls", "nodes"])
-def test_caddy_accepts_the_file_that_is_mounted_and_finds_the_nodes_by_it(
-    compose: Compose, service: str
-) -> None:
+def test_caddy_accepts_the_mounted_file_and_finds_the_nodes(compose: Compose, service: str) -> None:
     (file,) = [mount.path for mount in compose.mounts(service) if mount.target == "/etc/caddy/Caddyfile"]
     caddy = program("caddy")
     assert caddy is not None

@@ -67,9 +67,7 @@ async def healthy(url: str) -> None:
                 await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
-def test_the_wheel_in_the_image_is_the_one_that_a_release_has_byte_for_byte(
-    image: Image, tmp_path: Path
-) -> None:
+def test_wheel_in_the_image_equals_the_release_byte_for_byte(image: Image, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -131,7 +129,7 @@ async def test_a_container_restores_a_backup_to_an_empty_volume(
     assert (volume / "secret").stat().st_uid == 10001
 
 
-async def test_a_container_is_content_with_a_volume_that_kubernetes_has_opened_to_its_group(
+async def test_container_accepts_a_volume_with_group_permissions_from_kubernetes(
     image: Image, tmp_path: Path, log: IO[str]
 ) -> None:
     """`fsGroup` gives the volume's own folder to the group, with all rights; the data is in one of its own."""

@@ -94,7 +94,7 @@ def test_image_has_the_sources_of_the_wheel() -> None:
     assert project["project"]["optional-dependencies"].keys() == set(defaults(FIRST)["EXTRAS"].split())
 
 
-def test_the_locks_of_the_extras_add_their_libraries_to_those_of_every_installation_and_no_other() -> None:
+def test_locks_of_extras_add_only_their_own_libraries() -> None:
     def pins(name: str) -> set[str]:
         text = (ROOT / "requirements" / name).read_text()
         return set(re.findall(r"^[\w.-]+==[^\s;]+", text, re.MULTILINE))
@@ -148,7 +148,7 @@ async def asked(port: int, **environ: str) -> tuple[int, str]:
     return done.returncode, done.stderr.decode()
 
 
-async def test_the_health_check_asks_a_service_with_and_without_tls_whether_it_is_ready(
+async def test_health_check_checks_readiness_with_and_without_tls(
     tmp_path: Path,
 ) -> None:
     plain, secure = tmp_path / "plain", tmp_path / "secure"

@@ -138,7 +138,7 @@ def test_nodes_have_consistent_settings_and_enough_time_to_stop(
     assert "args" not in manifests.container
 
 
-def test_the_variables_that_kubernetes_makes_of_services_would_end_the_start_and_are_not_made() -> None:
+def test_service_variables_of_kubernetes_are_disabled_because_they_break_the_start() -> None:
     links = {"DESKWIRE_PORT": "tcp://10.96.0.12:80", "DESKWIRE_SERVICE_HOST": "10.96.0.12"}
     with pytest.raises(ConfigError):
         Config.load({**ONE.environment, **links}, {})
@@ -146,7 +146,7 @@ def test_the_variables_that_kubernetes_makes_of_services_would_end_the_start_and
 
 
 @each_set
-def test_a_pod_keeps_to_the_restricted_standard_with_a_root_that_is_read_only(manifests: Manifests) -> None:
+def test_pod_meets_the_restricted_standard_with_a_read_only_root(manifests: Manifests) -> None:
     labels = manifests.resources["Namespace"]["metadata"]["labels"]
     assert labels == {"pod-security.kubernetes.io/enforce": "restricted"}
     of_pod, of_container = manifests.pod["securityContext"], manifests.container["securityContext"]
@@ -202,7 +202,7 @@ def test_everything_that_selects_the_nodes_finds_them(manifests: Manifests) -> N
     assert files == set(manifests.kustomization["resources"])
 
 
-def test_one_node_has_its_volume_to_itself_and_several_leave_one_another_time() -> None:
+def test_single_node_has_an_exclusive_volume_and_several_are_never_all_down() -> None:
     (claim,) = ONE.workload["spec"]["volumeClaimTemplates"]
     assert ONE.workload["spec"]["replicas"] == 1
     assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]

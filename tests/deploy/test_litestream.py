@@ -38,7 +38,7 @@ async def until(holds: Callable[[], bool]) -> None:
         while True:
             if holds():
                 return
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 def litestream() -> str:

@@ -39,7 +39,7 @@ async def started(command: Sequence[str], url: str, environ: Mapping[str, str]) 
                     with suppress(httpx.TransportError):
                         if (await http.get(url)).is_success:
                             break
-                    await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                    await trio.sleep(LOOK_S)  # poll: there is no notification
         yield
     finally:
         process.terminate()

@@ -119,7 +119,7 @@ def judged(directory: Path, course: Course, expectations: str) -> str:
     ],
     ids=["held and dropped", "skipped"],
 )
-def test_each_fires_within_a_minute_of_the_first_event_that_it_is_about_and_not_before(
+def test_each_alert_fires_within_a_minute_of_its_first_event(
     tmp_path: Path, settings: dict[str, float], alerts: set[str]
 ) -> None:
     course = measured(tmp_path, **settings)

@@ -50,7 +50,7 @@ NOT_RUN = {
 """Pages whose commands are not run here, with the reason."""
 
 
-def test_every_command_that_is_not_run_is_so_for_a_reason_and_is_shell_all_the_same() -> None:
+def test_every_skipped_command_has_a_reason_and_is_valid_shell() -> None:
     shown = {name(page): [each.text for each in blocks(page) if each.words == ("sh",)] for page in guides()}
     assert {page for page, texts in shown.items() if texts} == NOT_RUN.keys()
     for text in (text for texts in shown.values() for text in texts):

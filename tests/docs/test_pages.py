@@ -78,7 +78,7 @@ def test_every_event_type_that_is_named_is_one(page: Path) -> None:
     assert set(EVENT.findall(page.read_text())) <= {*REGISTRY, *EPHEMERAL_TYPES, *ACTIONS}
 
 
-def test_the_guides_name_no_event_that_is_not_sent_but_those_that_one_must_ask_for() -> None:
+def test_guides_name_only_sent_events_and_those_on_request() -> None:
     for page in guides():
         unsent = (
             set(EVENT.findall(page.read_text()))
@@ -141,7 +141,7 @@ def test_every_route_and_every_setting_is_in_the_reference() -> None:
     assert {(method, shape(path)) for method, path in found} == CALLS
 
 
-def test_every_example_shown_is_its_file_or_a_part_of_it_and_every_other_is_linked() -> None:
+def test_every_example_is_shown_from_its_file_or_linked() -> None:
     shown = set()
     for page in guides():
         links = [(page.parent / link).resolve() for link in LINK.findall(prose(page)) if "/examples/" in link]

@@ -151,7 +151,7 @@ async def test_a_stop_in_good_order_sends_clients_away_and_they_come_back(
                 assert client.events == await stage.feed()
 
 
-async def test_a_restart_that_hands_the_socket_over_brings_clients_back_as_soon_as_it_is_up(
+async def test_clients_reconnect_at_once_after_a_restart_with_socket_handover(
     tmp_path: Path, launch: Launch, name: str
 ) -> None:
     """ADR 38: clients reconnect at once after 4200 and wait in the socket's backlog; with a closed socket it takes 15 s."""

@@ -131,7 +131,7 @@ async def test_nothing_of_a_deleted_conversation_is_left(tmp_path: Path) -> None
 
 
 @pytest.mark.sqlite  # looks into the pages of the file
-async def test_a_reader_in_the_way_delays_the_scrubbing_and_does_not_prevent_it(tmp_path: Path) -> None:
+async def test_open_reader_delays_scrubbing_but_does_not_prevent_it(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         state = await plant(engine)
         reader = connect_reader(tmp_path / FILE_NAME)
@@ -160,7 +160,7 @@ async def test_a_deletion_leaves_the_deletions_event_and_its_delivery_alone(tmp_
         assert list(chunk.events) == list(events)
 
 
-async def test_a_deletion_that_would_take_events_of_its_own_commit_away_is_refused(tmp_path: Path) -> None:
+async def test_deletion_that_would_erase_events_of_its_own_commit_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         command = create()
         receipt = await engine.directory.create(PROJECT, command)
@@ -201,7 +201,7 @@ async def test_nothing_of_an_erased_contact_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.sqlite  # looks into the pages of the file
-async def test_nothing_but_the_user_id_of_an_erased_contact_without_conversations_is_left(
+async def test_only_the_user_id_of_an_erased_contact_without_conversations_is_left(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path) as engine:
@@ -254,7 +254,7 @@ async def test_erased_contacts_events_leave_the_window_and_positions_still_grow(
 
 @pytest.mark.thorough
 @pytest.mark.sqlite  # how SQLite moves rows
-async def test_no_page_keeps_a_ghost_of_a_row_that_was_moved_before_it_was_deleted(tmp_path: Path) -> None:
+async def test_no_page_keeps_remains_of_a_moved_and_deleted_row(tmp_path: Path) -> None:
     """SQLite moves rows when pages split or merge, and `secure_delete` does not reach what it leaves behind."""
     chance = random.Random(0)
     count = 120

@@ -63,7 +63,7 @@ class Opened:
                 refusal = self.store.identity.refusal
                 if refusal is not None and RESCUED in refusal.detail:
                     return refusal.detail
-                await trio.sleep(0.01)  # looks again: nothing announces it
+                await trio.sleep(0.01)  # poll: there is no notification
 
 
 def _insert(name: str, tx: Transaction) -> None:
@@ -370,7 +370,7 @@ async def test_deleted_side_file_loses_nothing_by_a_kill_after_the_refusal(tmp_p
                 shutil.copyfile(here.path, copy)
                 if stored(copy) == here.acknowledged:
                     break
-                await trio.sleep(0.01)  # looks again: nothing announces it
+                await trio.sleep(0.01)  # poll: there is no notification
 
 
 async def test_cut_wal_refuses_writes(tmp_path: Path) -> None:

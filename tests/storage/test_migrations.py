@@ -146,7 +146,7 @@ def test_older_database_is_upgraded_and_keeps_its_data(
         assert connection.execute("SELECT name FROM organisations").fetchall() == [("Acme",)]
 
 
-def test_a_database_of_a_newer_program_is_refused_by_name_and_left_alone(tmp_path: Path) -> None:
+def test_database_of_a_newer_program_is_refused_by_name_unchanged(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         later("CREATE TABLE added (x)").apply(Database(connection, execute_plugins=False))
@@ -156,7 +156,7 @@ def test_a_database_of_a_newer_program_is_refused_by_name_and_left_alone(tmp_pat
     assert tables(path) == before
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+def test_file_other_than_a_database_is_refused_unchanged(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     path.write_bytes(b"these are my holiday notes\n" * 100)
     with pytest.raises(DataDirectoryError, match="not a database"):
@@ -196,7 +196,7 @@ def test_a_migration_that_fails_half_way_leaves_nothing_and_is_tried_again(
     assert set(tables(path)) - set(before) == {"added"}
 
 
-def test_a_first_migration_that_fails_leaves_a_database_that_can_be_opened_later(
+def test_failed_first_migration_leaves_a_database_that_opens_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / FILE_NAME

@@ -62,7 +62,7 @@ def test_hanging_commit_sends_later_ones_into_the_thread(quick_disk: Pace) -> No
     assert 20 < later < 60
 
 
-def test_a_commit_on_trios_thread_folds_no_log_and_every_so_often_one_in_a_thread_does(
+def test_inline_commits_run_no_checkpoint_and_regular_ones_in_a_thread_do(
     quick_disk: Pace,
 ) -> None:
     for _ in range(3):

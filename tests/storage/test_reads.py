@@ -152,7 +152,7 @@ def on_behalf_of(who: Hashable) -> Iterator[Tenant]:
         TENANT.reset(token)
 
 
-async def test_a_read_that_takes_too_long_for_a_request_is_ended_and_its_connection_goes_on(
+async def test_slow_read_of_a_request_is_aborted_and_its_connection_stays_usable(
     tmp_path: Path,
 ) -> None:
     async with store_with(tmp_path, readers=1, read_timeout_s=0.05) as store:

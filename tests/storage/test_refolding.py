@@ -90,7 +90,7 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path, empty_postgres_url: s
     current.close()
 
 
-def test_accounts_and_teams_that_read_alike_go_on_and_no_other_joins_them(reader: Any) -> None:
+def test_existing_equal_names_are_kept_and_new_ones_are_refused(reader: Any) -> None:
     for user_id, email in (
         ("usr_1", "\u00c4rztin@example.org"),
         ("usr_2", "\u00e4rztin@example.org"),

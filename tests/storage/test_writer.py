@@ -157,14 +157,14 @@ async def test_answered_jobs_are_visible_to_every_reader(tmp_path: Path) -> None
             assert desk.stored()[-1] == str(n)
 
 
-async def test_a_job_that_raises_before_it_writes_costs_its_neighbours_nothing(tmp_path: Path) -> None:
+async def test_job_that_raises_before_a_write_affects_no_other_job(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         first, refused, last = await desk.together(adds("a"), refuses, adds("b"))
         assert isinstance(refused, NotFound)
         assert (last, desk.stored()[1:], desk.disk.commits) == (first + 1, ["a", "b"], 2)
 
 
-async def test_a_job_that_raises_after_it_wrote_is_undone_and_its_neighbours_are_not(tmp_path: Path) -> None:
+async def test_job_that_raises_after_a_write_is_rolled_back_alone(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         answers = await desk.together(adds("a"), refuses_late, adds("b"), refuses_late, adds("c"))
         assert [type(answer) for answer in answers] == [int, NotFound, int, NotFound, int]

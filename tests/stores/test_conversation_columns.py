@@ -77,7 +77,7 @@ def test_every_column_of_the_schema_is_in_the_table_once_and_no_other(tx: Any) -
     assert sorted([*names, *columns.BESIDES, columns.HOUR, columns.OWNER]) == sorted(schema)
 
 
-def test_every_field_of_the_state_has_a_column_or_is_known_to_have_none() -> None:
+def test_every_field_of_the_state_has_a_column_or_an_exception() -> None:
     sources = {column.source for column in COLUMNS} | set(columns.NOT_STORED)
     assert sources == set(Conversation.__struct_fields__)
     assert columns.SELECTED.startswith("c.id, "), (

@@ -123,7 +123,7 @@ def test_rolled_back_delivery_leaves_no_trace_in_the_figures(shelf: Shelf) -> No
     assert counted(shelf.figures([START])) == [[0, 0, 0, 1]]
 
 
-def test_buckets_begin_at_whole_hours_or_days_and_are_a_week_of_hours_at_most() -> None:
+def test_buckets_start_at_whole_hours_or_days_and_are_limited() -> None:
     assert bucket_starts(START + 5, START + HOUR + 5, "hour") == [START, START + HOUR]
     assert len(bucket_starts(0, START, "hour")) == 168
     assert bucket_starts(0, START, "hour")[-1] == START

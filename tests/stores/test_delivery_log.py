@@ -149,7 +149,7 @@ def test_a_search_stops_at_no_delivery_that_another_status_has_not_reached(shelf
 
 
 @pytest.mark.usefixtures("short_sighted")
-def test_without_a_type_a_page_is_full_however_far_its_deliveries_lie_apart(shelf: Shelf) -> None:
+def test_page_without_a_type_filter_is_full_despite_distant_deliveries(shelf: Shelf) -> None:
     shelf.fill(150)
     found = shelf.search(DeliveryFilter(status="dropped", until=NOON + 900))
     assert (len(found.records), found.reached) == (7, None)

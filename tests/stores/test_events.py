@@ -309,7 +309,7 @@ def test_events_for_agents_cannot_be_delivered_directed_or_numbered(tmp_path: Pa
             tx.append_event(PROJECT, EventDraft("memory.changed", None, {}), None, NOON, directed=True)
 
 
-def test_a_tickets_events_are_erased_with_it_and_their_positions_are_not_given_again(tmp_path: Path) -> None:
+def test_ticket_erasure_erases_its_events_without_reusing_positions(tmp_path: Path) -> None:
     with tables(tmp_path) as log:
         tx = log.tx
         kept = tx.append_event(PROJECT, EventDraft("ticket.created", None, {}), None, NOON, ticket=1)

@@ -89,7 +89,7 @@ def test_event_is_erased_with_its_subject_and_with_its_ticket() -> None:
     assert not replace(event, ticket=None).erased_with({ticket_lane(3)})
 
 
-def test_the_keys_of_all_kinds_are_apart_and_fit_a_signed_integer_of_64_bits() -> None:
+def test_keys_of_all_kinds_are_distinct_and_fit_into_64_bits() -> None:
     many = 1 << 40
     newest = response_lane("rsp_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
     ordered = [

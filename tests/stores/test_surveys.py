@@ -298,7 +298,7 @@ class Failing:
         raise ModelError("It answered 500.")
 
 
-async def test_a_model_that_fails_ends_the_refresh_and_leaves_the_insights_as_they_were(
+async def test_failing_model_ends_the_refresh_and_keeps_the_insights(
     inline_store: InlineStore,
 ) -> None:
     target = await stored(inline_store)

@@ -133,7 +133,7 @@ INDEX = {
     ],
     ids=("all", "status", "loose", "priority"),
 )
-def test_a_list_reads_the_index_of_its_sort_and_sorts_no_more_than_its_pages(
+def test_list_reads_the_index_of_its_sort_and_sorts_only_its_pages(
     tx: Any, wanted: TicketFilter, sort: TicketSort
 ) -> None:
     said, outer = plan(tx, wanted, sort)

@@ -28,7 +28,7 @@ async def confirmed(
             (found,) = await consumers(service, conversation)
             if (found["confirmedSequence"], found["connected"]) == (sequence, connected):
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def test_project_consumer_shows_its_confirmed_position(service: Service) -> None:

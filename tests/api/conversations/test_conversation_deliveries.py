@@ -50,7 +50,7 @@ async def settled(service: Service, conversation: dict[str, Any], count: int) ->
             found = await outcomes(service, conversation, limit="200")
             if len(found) >= count and all(each["status"] != "pending" for each in found):
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def redelivered(service: Service, conversation: dict[str, Any], endpoint: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ async def redelivered(service: Service, conversation: dict[str, Any], endpoint: 
         while True:
             if (await service.http.get(f"/s2s/deliveries/{again}")).json()["status"] != "pending":
                 return
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def test_each_event_lists_its_delivery_to_each_endpoint(service: Service, receiver: Receiver) -> None:

@@ -165,7 +165,7 @@ async def test_a_hidden_conversation_is_announced_when_it_becomes_visible(servic
     assert again.status_code == 422
 
 
-async def test_a_closed_conversation_that_becomes_visible_is_created_as_it_opened_and_then_closed(
+async def test_revealed_closed_conversation_publishes_its_creation_and_its_close(
     service: Service,
 ) -> None:
     """Decisions 4: a mirror has it closed with an event, and not in its creation alone."""

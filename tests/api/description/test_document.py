@@ -128,7 +128,7 @@ def test_engine_numbers_the_events_that_the_registry_lists() -> None:
         assert numbered is CATALOG[kind].numbered, kind
 
 
-def test_webhooks_have_a_tag_of_their_own_and_headers_with_examples_of_their_type() -> None:
+def test_webhooks_have_their_own_tag_and_typed_header_examples() -> None:
     for kind, item in described()["webhooks"].items():
         assert item["post"]["tags"] == ["Webhook events"], kind
         for header in item["post"]["parameters"]:

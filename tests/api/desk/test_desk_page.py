@@ -22,7 +22,7 @@ async def anybody(service: Service) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_every_place_of_the_desk_is_the_same_page_with_addresses_of_its_own_depth(
+async def test_every_desk_path_serves_the_same_page_with_relative_addresses(
     anybody: httpx.AsyncClient,
 ) -> None:
     for path, up in (
@@ -42,7 +42,7 @@ async def test_every_place_of_the_desk_is_the_same_page_with_addresses_of_its_ow
             assert (await anybody.get(str(httpx.URL(path).join(address)))).status_code == 200
 
 
-async def test_the_page_is_bound_by_a_strict_policy_and_asked_for_each_time(
+async def test_page_has_a_strict_policy_and_is_always_revalidated(
     anybody: httpx.AsyncClient,
 ) -> None:
     headers = (await anybody.get("/desk")).headers

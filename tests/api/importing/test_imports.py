@@ -215,7 +215,7 @@ async def test_attachments_are_uploads_that_were_sent_before(service: Service) -
     assert (removed.status_code, removed.json()["code"]) == (409, "upload_attached")
 
 
-async def test_a_contact_that_is_known_stays_as_it_is_and_a_new_one_is_as_old_as_its_conversation(
+async def test_import_keeps_known_contacts_and_dates_new_ones_by_their_conversation(
     service: Service,
 ) -> None:
     await service.http.put("/s2s/contacts/u1", json={"name": "Ada Lovelace"})
@@ -267,7 +267,7 @@ async def test_body_other_than_plain_ndjson_is_refused(service: Service, headers
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
-async def test_no_bound_of_other_bodies_holds_for_an_import_but_that_of_a_line_does(tmp_path: Path) -> None:
+async def test_import_is_limited_by_line_not_by_body_size(tmp_path: Path) -> None:
     async with running(tmp_path, body_limit_bytes=1_024, upload_limit_bytes=1_024) as service:
         huge = message("old-0", 900, text="x" * 300_000)
         report = await bring(service.http, *threads(5, 50), huge, message("old-0", 901))

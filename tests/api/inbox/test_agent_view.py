@@ -105,7 +105,7 @@ async def test_a_list_in_the_agents_view_is_paged_like_any(service: Service) -> 
     assert found == made[::-1]
 
 
-async def test_a_hidden_conversation_is_as_new_as_the_event_that_agents_alone_get(service: Service) -> None:
+async def test_hidden_conversation_has_the_position_of_its_agent_event(service: Service) -> None:
     made = await service.create(visible=False)
     view = await seen(service, made)
     assert (view["asOf"] > NO_EVENT_ID, view["visible"], await service.events()) == (True, False, [])

@@ -209,7 +209,7 @@ async def test_counters_are_as_long_as_their_lists(service: Service) -> None:
     assert found == expected | {"teams": {team["id"]: 1}, "bound": 1_000, "asOf": as_of}
 
 
-async def test_counters_of_a_project_in_which_nothing_has_happened_are_as_new_as_no_event(
+async def test_counters_of_an_empty_project_have_the_position_of_no_event(
     service: Service,
 ) -> None:
     found = await counted(service.dashboard)

@@ -50,7 +50,7 @@ async def delivered(service: Service, log: str) -> list[dict[str, Any]]:
             ]
             if all(each["status"] == "delivered" for each in found):
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def plant(service: Service) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -160,7 +160,7 @@ async def test_earlier_events_show_the_redacted_message(
     assert [lasting(each["data"]["message"]) for each in created] == shown
 
 
-async def test_a_deleted_message_is_in_no_list_and_the_others_keep_their_index(
+async def test_deleted_message_is_in_no_list_and_others_keep_their_index(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     message, after = await service.say(conversation, TEXT), await service.say(conversation, "After")

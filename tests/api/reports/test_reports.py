@@ -267,7 +267,7 @@ async def test_a_period_may_have_four_hundred_days_and_may_be_empty(service: Ser
     assert (await report(service.dashboard, "first-response", **DAY))["total"] == {"count": 0, **NOTHING}
 
 
-async def test_a_day_is_that_of_the_time_zone_also_when_clocks_are_set_back(service: Service) -> None:
+async def test_days_follow_the_time_zone_when_clocks_are_set_back(service: Service) -> None:
     """In Berlin 2024-10-27 has 25 hours and begins at 22:00 UTC of the previous day."""
     times = (
         "2024-10-26T21:59:59.999Z",
@@ -333,7 +333,7 @@ async def test_erased_conversation_is_in_no_report(service: Service) -> None:
         while True:
             if (await service.http.get(f"/s2s/conversations/{made['id']}")).status_code == 404:
                 break
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
     for metric, name in (
         ("first-response", "count"),
         ("time-to-close", "count"),

@@ -26,7 +26,7 @@ async def searched(service: Service, q: str, **params: str) -> dict[str, Any]:
             found: dict[str, Any] = answer.json()
             if found["behind"] is None:
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def conversations(service: Service, q: str) -> list[str]:
@@ -35,7 +35,7 @@ async def conversations(service: Service, q: str) -> list[str]:
     return [each["conversation"]["title"] for each in found["conversations"]]
 
 
-async def test_a_conversation_is_found_by_beginnings_of_words_in_its_title_messages_and_notes(
+async def test_conversation_is_found_by_word_prefixes_in_title_messages_and_notes(
     service: Service,
 ) -> None:
     made = await service.create("u1", title="Parcel")
@@ -174,7 +174,7 @@ async def test_every_member_may_search_readable_objects(service: Service, role: 
         assert (answer.json()["contacts"], answer.json()["tickets"]) == ([], [])
 
 
-async def test_a_part_that_the_role_may_not_read_or_that_was_not_asked_for_is_null(
+async def test_unreadable_or_unrequested_part_is_null(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = await searched(service, "x", **{"in": "tickets"})

@@ -68,7 +68,7 @@ async def test_each_type_of_question_is_counted_in_its_way(service: Service) -> 
     assert (words["answered"], words["counts"], words["score"]) == (1, [], None)
 
 
-async def test_versions_count_together_only_where_a_question_has_kept_its_type_and_scale(
+async def test_versions_are_counted_together_only_for_unchanged_questions(
     service: Service,
 ) -> None:
     made = await survey(service)

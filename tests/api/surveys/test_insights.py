@@ -211,7 +211,7 @@ async def test_with_a_model_the_refresh_has_its_themes_and_summary(tmp_path: Pat
         assert len(model.asked) == 3  # a GET asks no model
 
 
-async def test_a_model_that_answers_with_no_themes_but_words_fails_the_refresh_and_changes_nothing(
+async def test_model_answer_without_themes_fails_the_refresh_and_changes_nothing(
     tmp_path: Path,
 ) -> None:
     async with (

@@ -208,7 +208,7 @@ async def test_contacts_message_wakes_the_linked_ticket_and_is_logged(service: S
     assert len(await log_of(service, ticket)) == 2, "one that is awake changes no more"
 
 
-async def test_a_closed_conversation_that_the_contact_writes_into_wakes_its_ticket_as_well(
+async def test_contacts_message_to_a_closed_conversation_wakes_its_ticket(
     service: Service,
 ) -> None:
     conversation = await service.create()
@@ -237,7 +237,7 @@ async def test_nothing_that_is_not_of_the_contact_wakes_a_ticket(service: Servic
     assert (await fetch(service, ticket))["snoozedUntil"] == ticket["snoozedUntil"]
 
 
-async def test_an_answer_to_a_workflow_wakes_the_ticket_and_its_own_words_do_not(service: Service) -> None:
+async def test_answer_to_a_workflow_wakes_the_ticket_but_its_own_messages_do_not(service: Service) -> None:
     conversation = await service.create()
     ticket = await snoozed(service, conversationId=conversation["id"])
     assert (await start(service, conversation, await make_workflow(service))).status_code == 200

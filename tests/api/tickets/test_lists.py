@@ -79,7 +79,7 @@ async def test_a_list_can_be_sorted_by_each_key_in_both_directions(service: Serv
         assert await listed(service, sort=sort, order="asc") == titles[::-1]
 
 
-async def test_the_pages_of_every_sort_have_each_ticket_once_though_many_are_equal(service: Service) -> None:
+async def test_pages_of_every_sort_have_each_ticket_once_despite_equal_keys(service: Service) -> None:
     for number in range(9):
         await make(
             service,

@@ -121,7 +121,7 @@ async def test_deleted_team_loses_its_tickets(service: Service) -> None:
     assert pointers(refused) == {"/processingTeam": "unknown"}
     with trio.fail_after(10):
         while (await fetch(service, ticket))["processingTeam"]:  # noqa: ASYNC110  # removed after the call, without a notification
-            await trio.sleep(0.01)  # looks again: nothing announces it
+            await trio.sleep(0.01)  # poll: there is no notification
     (entry, _) = await log_of(service, ticket)
     assert (entry["actor"]["type"], changes_in(entry)) == ("system", {"processingTeam": (team["id"], None)})
 
@@ -143,10 +143,10 @@ async def woken(service: Service, ticket: dict[str, Any]) -> None:
     """Return once the ticket is awake."""
     with trio.fail_after(10):
         while (await fetch(service, ticket))["snoozedUntil"]:  # noqa: ASYNC110  # the time is the system's
-            await trio.sleep(0.01)  # looks again: nothing announces it
+            await trio.sleep(0.01)  # poll: there is no notification
 
 
-async def test_a_conversation_can_be_given_to_a_new_team_and_not_to_a_deleted_one(service: Service) -> None:
+async def test_conversation_is_assigned_to_a_new_team_but_not_a_deleted_one(service: Service) -> None:
     conversation, team = await service.create(), await make_team(service, "Returns")
     assignee = {"type": "team", "id": team["id"]}
     assert (await service.do(conversation, "assign", assignee=assignee))["assignee"]["name"] == "Returns"

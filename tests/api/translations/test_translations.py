@@ -44,7 +44,7 @@ async def refusal(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-async def test_an_entry_is_stored_and_read_per_language_with_the_primary_one_by_default(
+async def test_entry_is_stored_per_language_and_read_in_the_primary_by_default(
     service: Service,
 ) -> None:
     """Contract 4.6."""

@@ -114,7 +114,7 @@ async def test_no_byte_of_an_attachment_outlives_its_conversation_or_contact(
     await gone(service, *on_disk(service))
     with trio.fail_after(10):
         while left_in(service.directory, SECRET[:15], NAME.encode()):  # noqa: ASYNC110  # the writer's own work
-            await trio.sleep(0.02)  # looks again: nothing announces it
+            await trio.sleep(0.02)  # poll: there is no notification
     async with httpx.AsyncClient() as anybody:
         answer = await anybody.get(upload["url"])
     assert (answer.status_code, answer.json()["code"]) == (404, "upload_not_found")

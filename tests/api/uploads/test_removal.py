@@ -41,7 +41,7 @@ async def test_unattached_upload_can_be_removed(service: Service) -> None:
     assert (await service.http.post("/s2s/conversations", json=body)).status_code == 422
 
 
-async def test_one_that_a_message_has_stays_and_a_copy_of_it_can_go(service: Service) -> None:
+async def test_attached_upload_stays_and_its_copy_can_be_removed(service: Service) -> None:
     kept, copy = await send(service, b"same"), await send(service, b"same")
     await service.create(message={"attachments": [kept["id"]]})
     refused = await service.http.delete(f"/uploads/{kept['id']}")

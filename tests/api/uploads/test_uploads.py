@@ -51,8 +51,8 @@ def on_disk(service: Service) -> list[Path]:
 async def gone(service: Service, *paths: Path) -> None:
     """Return once the files are removed, which happens after an erasure's commit."""
     with trio.fail_after(10):
-        while any(path.exists() for path in paths):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(0.01)  # looks again: nothing announces it
+        while any(path.exists() for path in paths):  # noqa: ASYNC110  # files do not notify
+            await trio.sleep(0.01)  # poll: there is no notification
 
 
 @pytest.fixture
@@ -319,14 +319,14 @@ async def test_client_that_disconnects_during_upload_leaves_nothing(service: Ser
     async with await trio.open_tcp_stream(host, int(port)) as stream:
         await stream.send_all(head.encode() + b"x" * 50_000)
         with trio.fail_after(10):
-            while not on_disk(service):  # noqa: ASYNC110  # a file rings no bell
-                await trio.sleep(0.01)  # looks again: nothing announces it
+            while not on_disk(service):  # noqa: ASYNC110  # files do not notify
+                await trio.sleep(0.01)  # poll: there is no notification
         drafts = on_disk(service)
     await gone(service, *drafts)
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows
-async def test_a_crash_between_file_and_row_is_made_good_at_the_next_start(tmp_path: Path) -> None:
+async def test_crash_between_file_and_row_is_repaired_at_the_next_start(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         await send(service)
         (kept,) = on_disk(service)
@@ -337,8 +337,8 @@ async def test_a_crash_between_file_and_row_is_made_good_at_the_next_start(tmp_p
     draft.write_bytes(b"half")
     async with running(tmp_path) as service:
         with trio.fail_after(10):
-            while on_disk(service) != [kept]:  # noqa: ASYNC110  # a file rings no bell
-                await trio.sleep(0.01)  # looks again: nothing announces it
+            while on_disk(service) != [kept]:  # noqa: ASYNC110  # files do not notify
+                await trio.sleep(0.01)  # poll: there is no notification
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows

@@ -78,7 +78,7 @@ async def test_failed_run_shows_reason_and_step(service: Service) -> None:
     assert (await figures(service, made))["stopped"] == [{"reason": "assignee_gone", "runs": 1}]
 
 
-async def test_the_activity_names_the_step_that_assigned_or_closed_and_not_the_one_shown_before_it(
+async def test_activity_names_the_step_that_assigned_or_closed(
     service: Service,
 ) -> None:
     (team,) = (await service.dashboard.get("/teams")).json()["items"]

@@ -80,7 +80,7 @@ async def test_drafts_are_listed_newest_first(service: Service) -> None:
     assert seen == expected
 
 
-async def test_a_draft_over_the_limit_of_a_message_is_kept_and_a_merge_over_its_own_changes_nothing(
+async def test_draft_may_exceed_a_messages_limit_but_a_merge_not_its_own(
     service: Service,
 ) -> None:
     conversation = await service.create()

@@ -196,7 +196,7 @@ async def test_a_removed_member_leaves_neither_drafts_nor_messages(service: Serv
     assert (await service.types()) == ["conversation.created"]
 
 
-async def test_a_file_that_is_redacted_is_in_no_draft_and_sent_with_no_message(service: Service) -> None:
+async def test_redacted_file_is_in_no_draft_and_no_sent_message(service: Service) -> None:
     conversation = await service.create()
     upload_id = await uploaded(service)
     message = await service.say(conversation, "Here", attachments=[upload_id])

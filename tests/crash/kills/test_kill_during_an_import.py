@@ -51,7 +51,7 @@ async def come_in(server: Server, name: str) -> None:
                 answer = await http.get("/s2s/import/conversation", params={"externalId": name})
                 if answer.status_code == 200:
                     return
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 def stored(directory: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -79,7 +79,7 @@ def wanted(records: Sequence[dict[str, Any]]) -> dict[str, list[tuple[Any, ...]]
     return found
 
 
-async def test_a_service_and_a_command_that_are_killed_leave_nothing_out_and_nothing_twice(
+async def test_killed_service_and_command_import_everything_once(
     tmp_path: Path,
 ) -> None:
     records = threads(CONVERSATIONS, MESSAGES)

@@ -27,7 +27,7 @@ OURS = "demo-crash-"
 PATIENCE_S = 15.0
 
 
-async def test_a_kill_in_the_middle_of_a_replay_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+async def test_kill_during_a_demo_replay_loses_no_acknowledged_work(tmp_path: Path) -> None:
     server = Server(tmp_path, "--allow-private-webhooks")
     await server.start()
     try:

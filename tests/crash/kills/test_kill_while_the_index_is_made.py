@@ -53,17 +53,17 @@ async def complete(http: httpx.AsyncClient, q: str) -> list[dict[str, Any]]:
             if answer["behind"] is None:
                 found: list[dict[str, Any]] = answer["conversations"]
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def forgotten(directory: Path, marks: list[str]) -> None:
     """Return once no file of the data directory has any of the marks."""
     with trio.fail_after(120):
-        while holding(directory, *(mark.encode() for mark in marks)):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+        while holding(directory, *(mark.encode() for mark in marks)):  # noqa: ASYNC110  # files do not notify
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
-async def test_kills_while_an_index_is_made_and_while_it_forgets_leave_it_right(tmp_path: Path) -> None:
+async def test_index_is_correct_after_kills_during_indexing_and_erasure(tmp_path: Path) -> None:
     dice = random.Random(1)
     marks = [f"mk{dice.randrange(10**12):012}km" for _ in range(CONVERSATIONS)]
     server = Server(tmp_path)

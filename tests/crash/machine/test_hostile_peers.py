@@ -67,7 +67,7 @@ async def flood(server: Server, head: bytes) -> None:
             pass  # the server has closed the connection
 
 
-async def test_peers_that_never_read_or_never_end_take_a_bounded_amount_of_memory(tmp_path: Path) -> None:
+async def test_hostile_peers_take_a_bounded_amount_of_memory(tmp_path: Path) -> None:
     """Use one service for all kinds of peers, because its start is slow."""
     server = Server(tmp_path, environ=SETTINGS)
     await server.start()

@@ -158,7 +158,7 @@ write_private(Path(sys.argv[1]) / "secret", "the same bytes")
 
 
 @pytest.mark.parametrize("script", [KEEPING, SECRET_MADE])
-def test_a_file_is_on_the_disk_when_it_is_said_to_be_kept(tmp_path: Path, script: str) -> None:
+def test_file_is_on_disk_when_reported_as_stored(tmp_path: Path, script: str) -> None:
     shim = Shim(tmp_path, tmp_path / "disk", recording=True)
     disk = Disk(shim.root)
     command = [sys.executable, "-c", script, str(shim.root)]

@@ -23,9 +23,7 @@ from tests.storage.backup.conftest import CONTENT, FILE, SECRET, back_up, fill, 
 from tests.support.builders import PROJECT, post, running
 
 
-def test_a_backup_is_a_tar_file_of_its_owner_alone_with_database_uploads_and_manifest(
-    data: Path, tmp_path: Path
-) -> None:
+def test_backup_is_a_private_tar_file_with_database_uploads_and_manifest(data: Path, tmp_path: Path) -> None:
     made = back_up(data, tmp_path / "b.tar", with_secret=False)
     assert stat.S_IMODE(made.path.stat().st_mode) == 0o600
     with tarfile.open(made.path) as archive:
@@ -58,7 +56,7 @@ def test_a_file_that_is_there_stays_unless_it_may_be_replaced(data: Path, tmp_pa
         back_up(data, tmp_path, force=True)
 
 
-async def test_a_backup_beside_a_running_service_is_of_one_moment_and_holds_up_no_commit(
+async def test_backup_of_a_running_service_is_consistent_and_blocks_no_commit(
     tmp_path: Path,
 ) -> None:
     conversation_id = await fill(tmp_path / "data")

@@ -165,7 +165,7 @@ def test_a_file_that_is_missing_shorter_or_altered_is_named(data: Path) -> None:
     assert codes(data, contents=False) == {"upload_file"}
 
 
-def test_a_file_without_upload_is_named_unless_it_is_new_or_about_to_go(data: Path) -> None:
+def test_file_without_upload_is_named_unless_new_or_being_removed(data: Path) -> None:
     stranger = data / "uploads" / "1" / "aa" / ("a" * 64)
     stranger.parent.mkdir()
     stranger.write_bytes(b"x")

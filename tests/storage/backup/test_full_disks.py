@@ -48,7 +48,7 @@ def test_a_restore_that_does_not_fit_leaves_nothing(tmp_path: Path, whole: Path,
     assert left(tmp_path) == {"data", "whole.tar"}
 
 
-def test_an_upgrade_whose_copy_does_not_fit_is_refused_and_leaves_no_copy(data: Path) -> None:
+def test_upgrade_without_room_for_its_copy_is_refused_and_leaves_none(data: Path) -> None:
     with files_up_to(100_000), pytest.raises(DataDirectoryError, match="copy before the upgrade failed"):
         copy_before_upgrade(data / FILE_NAME, 1, "m1")
     assert left(data / "backups") == set()

@@ -113,9 +113,7 @@ def test_sessions_of_browsers_end_as_some_may_have_ended_since(data: Path, tmp_p
     assert query(tmp_path / "new", "SELECT * FROM sessions") == []
 
 
-def test_without_the_right_secret_it_is_refused_unless_a_new_one_is_wanted(
-    data: Path, tmp_path: Path
-) -> None:
+def test_restore_without_the_right_secret_needs_a_request_for_a_new_one(data: Path, tmp_path: Path) -> None:
     made, new = back_up(data, tmp_path / "b.tar", with_secret=False), tmp_path / "new"
     for secret in (None, "another secret that is long enough, too"):
         with pytest.raises(CopyError, match="--new-secret"):
@@ -133,7 +131,7 @@ def test_a_given_secret_that_is_not_the_backups_own_is_refused(data: Path, tmp_p
         restore(made.path, tmp_path / "new", secret="another secret that is long enough, too")
 
 
-def test_a_directory_that_is_not_empty_or_is_in_use_is_left_alone(data: Path, tmp_path: Path) -> None:
+def test_restore_refuses_a_directory_that_is_not_empty_or_in_use(data: Path, tmp_path: Path) -> None:
     made = back_up(data, tmp_path / "b.tar")
     before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
     with pytest.raises(DataDirectoryError, match="not empty"):
@@ -275,7 +273,7 @@ def test_a_backup_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-async def test_webhooks_that_were_pending_are_still_to_be_made_by_the_restored_service(
+async def test_restored_service_sends_pending_webhooks(
     tmp_path: Path,
 ) -> None:
     await fill(tmp_path / "data")

@@ -217,7 +217,7 @@ async def talking(directory: Path, texts: list[str]) -> AsyncIterator[Life]:
         yield life
 
 
-async def test_a_message_that_gets_the_place_of_a_deleted_one_is_taken_in(tmp_path: Path) -> None:
+async def test_message_with_a_reused_key_is_indexed(tmp_path: Path) -> None:
     async with talking(tmp_path, ["first", "second"]) as life:
         await life.delete(1)
         await life.begin(None, "third")
@@ -282,7 +282,7 @@ async def test_index_newer_than_its_database_is_rebuilt(tmp_path: Path) -> None:
         await Life(engine, model).agree(["before", "lost"])
 
 
-async def test_an_erased_word_is_in_no_file_of_the_index_when_it_has_settled(tmp_path: Path) -> None:
+async def test_settled_index_has_no_erased_word_in_any_file(tmp_path: Path) -> None:
     dice = random.Random(4)
     words = [f"w{dice.randrange(10**9)}x" for _ in range(3_000)]
     texts = [" ".join(words[at : at + 20]) for at in range(0, len(words), 20)]

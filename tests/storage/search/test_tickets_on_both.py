@@ -110,7 +110,7 @@ def test_any_texts_at_all(both: Both, titles: list[tuple[str, str | None]], quer
         tx.conn.execute("ROLLBACK TO SAVEPOINT empty")
 
 
-def test_a_changed_ticket_is_found_by_its_new_words_alone_and_a_removed_one_by_none(both: Both) -> None:
+def test_changed_ticket_is_found_only_by_new_words_and_a_removed_one_not(both: Both) -> None:
     both.insert(1, "parcel lost", "somewhere in Málaga")
     assert both.found("lost malaga") == ["tkt_1"]
     for tx, before in zip(both.each, both.stored["tkt_1"], strict=True):

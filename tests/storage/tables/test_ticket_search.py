@@ -91,7 +91,7 @@ class History:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_word_of_an_erased_ticket_is_left_while_others_come_and_change(
+def test_no_word_of_an_erased_ticket_is_left_during_other_changes(
     tx: SqliteTransaction, tmp_path: Path, seed: int
 ) -> None:
     history = History(tx, seed)
@@ -121,9 +121,7 @@ def test_no_word_of_an_erased_ticket_is_left_while_others_come_and_change(
 
 
 @pytest.mark.thorough
-def test_words_go_from_the_file_while_tickets_are_erased_all_the_time(
-    tx: SqliteTransaction, tmp_path: Path
-) -> None:
+def test_words_leave_the_file_during_continuous_erasures(tx: SqliteTransaction, tmp_path: Path) -> None:
     history = History(tx, 9)
     for _ in range(60):
         history.go_on()

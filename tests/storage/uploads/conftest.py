@@ -21,7 +21,7 @@ Place = Callable[[str], Content]
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of an S3 server; it needs keys, but accepts any."""
+    """Yield the address of an S3 server; it needs keys, but accepts any."""
     if not has_s3():
         pytest.skip(MISSING)
     with pytest.MonkeyPatch.context() as patch, s3_server(tmp_path_factory.mktemp("s3")) as address:
@@ -54,7 +54,7 @@ class Shelves:
 
 @pytest.fixture(params=["disk", "database", pytest.param("s3", marks=pytest.mark.s3)])
 def shelves(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelves]:
-    """Return each of the file stores."""
+    """Yield each of the file stores."""
     with ExitStack() as stack:
         if request.param == "disk":
             yield Shelves(_cleared(DiskFiles(tmp_path)), lambda _: 0)
@@ -70,7 +70,7 @@ def shelves(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelves]
 
 @contextmanager
 def in_bucket(request: pytest.FixtureRequest, prefix: str) -> Iterator[S3Files]:
-    """Return files in the bucket of the S3 server, under a new prefix."""
+    """Yield files in the bucket of the S3 server, under a new prefix."""
     yield S3Files(f"s3://uploads/{prefix}?endpoint={request.getfixturevalue('s3')}")
 
 

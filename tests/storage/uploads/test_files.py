@@ -186,7 +186,7 @@ def test_file_whose_entry_was_removed_is_discarded_without_error() -> None:
         files.close()
 
 
-def test_files_in_the_database_are_read_by_four_sessions_at_once_and_the_others_wait() -> None:
+def test_four_sessions_read_files_in_the_database_and_others_wait() -> None:
     with fresh_database() as url, ThreadPoolExecutor(12) as pool:
         files = DatabaseFiles(url)
         content = Shelves(files, lambda content: _entered(url, content).entry).put(b"kept")
