@@ -84,7 +84,7 @@ async def test_the_last_backup_of_each_of_the_newest_days_and_weeks_stays(
     assert (folder / made).stat().st_size > 10_000
 
 
-async def test_a_backup_that_fails_removes_none_of_those_that_are_there(tmp_path: Path) -> None:
+async def test_failed_backup_removes_no_existing_ones(tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     names = planted(folder, (datetime.now(UTC) - timedelta(days=each) for each in range(30)))
     done = await backup(folder, tmp_path / "nothing")

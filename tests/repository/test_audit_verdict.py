@@ -101,7 +101,7 @@ def test_a_pin_that_a_source_does_not_know_is_no_success(bench: Bench) -> None:
     assert bench.audit("--where-reached") == 1
 
 
-def test_a_source_that_goes_away_halfway_is_no_success(bench: Bench) -> None:
+def test_source_that_fails_halfway_is_not_a_success(bench: Bench) -> None:
     bench.says("dev", GOOD)
     bench.says("run", err=REFUSED, status=1)
     assert bench.audit("--where-reached") == 1

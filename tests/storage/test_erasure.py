@@ -175,7 +175,7 @@ async def test_deletion_that_would_erase_events_of_its_own_commit_is_refused(tmp
         assert [event.sequence for event in engine.commits[-1].events] == [2]
 
 
-async def test_the_delivery_log_goes_too_when_its_events_were_pruned_before(tmp_path: Path) -> None:
+async def test_erasure_removes_the_delivery_log_of_pruned_events(tmp_path: Path) -> None:
     """Events stay for 7 days and the delivery log for 30: a deletion in between must find it all."""
     async with running(tmp_path) as engine:
         state = await plant(engine)

@@ -115,7 +115,7 @@ def test_a_large_file_takes_several_steps(tmp_path: Path) -> None:
     assert scrub(connection, tmp_path / "db") == 3
 
 
-def test_a_pass_that_was_cut_short_is_due_again(tmp_path: Path) -> None:
+def test_interrupted_pass_is_due_again(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with closing(opened(path)) as connection:
         connection.execute("CREATE TABLE event_window (one INTEGER PRIMARY KEY, scrub_due INTEGER)")

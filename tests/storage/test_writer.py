@@ -200,7 +200,7 @@ async def test_refusal_based_on_rolled_back_state_is_repeated(tmp_path: Path) ->
         assert (answer, type(refused)) == ("free", NotFound)
 
 
-async def test_after_an_undone_change_of_endpoints_the_old_ones_count(tmp_path: Path) -> None:
+async def test_rolled_back_change_of_endpoints_has_no_effect(tmp_path: Path) -> None:
     def adds_and_refuses(tx: Transaction) -> None:
         tx.insert_endpoint(endpoint())
         assert len(tx.routed_endpoints(PROJECT.rowid)) == 1

@@ -121,7 +121,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 # Pending deliveries
 
 
-def test_a_delivery_is_read_as_it_was_made(shelf: Shelf) -> None:
+def test_delivery_is_read_as_stored(shelf: Shelf) -> None:
     (made,) = shelf.put()
     (found,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert found == made
@@ -133,7 +133,7 @@ def test_a_delivery_is_read_as_it_was_made(shelf: Shelf) -> None:
     )
 
 
-def test_a_retry_is_read_as_it_was_planned(shelf: Shelf) -> None:
+def test_retry_is_read_as_planned(shelf: Shelf) -> None:
     (made,) = shelf.put()
     planned = shelf.plan(made, NOON + 2_000)
     (found,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))

@@ -87,7 +87,7 @@ async def test_second_export_of_messages_has_only_new_ones(service: Service) -> 
     assert {each["text"] for each in copy.objects.values()} == {"1", "3"}
 
 
-async def test_a_second_export_of_messages_has_those_that_were_redacted_and_deleted(service: Service) -> None:
+async def test_second_export_of_messages_has_redacted_and_deleted_ones(service: Service) -> None:
     conversation = await service.create(message={"text": "1"})
     said = [await service.say(conversation, text) for text in ("secret", "wrong")]
     copy = Copy(service, "messages")

@@ -274,7 +274,7 @@ async def test_a_machine_deletes_by_an_import_only_with_the_permission(service: 
         ("ab", "ab▇ab", []),
     ],
 )
-def test_redacted_ranges_are_those_that_the_source_lacks(
+def test_redacted_ranges_are_found_by_comparing_texts(
     before: str, after: str, ranges: list[tuple[int, int]]
 ) -> None:
     assert redacted_ranges(before, after) == ranges

@@ -142,7 +142,7 @@ async def test_removed_content_can_be_uploaded_again(service: Service) -> None:
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows
-async def test_an_erasure_that_a_stop_cut_short_ends_at_the_next_start(tmp_path: Path) -> None:
+async def test_interrupted_erasure_ends_at_the_next_start(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         upload = await send(service, SECRET)
         conversation = await service.create(message={"attachments": [upload["id"]]})

@@ -175,7 +175,7 @@ async def test_a_manual_one_is_started_answered_and_completed(service: Service) 
     assert authors == ["bot", "bot", "contact", "bot"]
 
 
-async def test_of_those_for_new_conversations_the_one_made_last_starts(service: Service) -> None:
+async def test_newest_workflow_for_new_conversations_starts(service: Service) -> None:
     first = await make(service, WELCOME)
     last = await make(
         service,

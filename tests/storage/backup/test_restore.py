@@ -153,14 +153,14 @@ def test_an_empty_directory_of_the_operators_stays_and_is_used(data: Path, tmp_p
     restore(made.path, new)
 
 
-async def test_no_server_starts_on_a_restore_that_was_cut_short(tmp_path: Path) -> None:
+async def test_no_server_starts_on_an_interrupted_restore(tmp_path: Path) -> None:
     (tmp_path / RESTORING).mkdir()
     with pytest.raises(DataDirectoryError, match="not finished"):
         async with open_store(tmp_path, batch=1, readers=1, on_commit=lambda _: None):
             raise AssertionError("it was opened")
 
 
-def test_a_restore_that_was_cut_short_is_done_again(data: Path, tmp_path: Path) -> None:
+def test_next_restore_replaces_an_interrupted_one(data: Path, tmp_path: Path) -> None:
     made, new = back_up(data, tmp_path / "b.tar"), tmp_path / "new"
     (new / RESTORING).mkdir(parents=True)
     (new / RESTORING / FILE_NAME).write_text("half")
