@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measures, shows and saves. See docs/performance.md and figures.md beside this module."""
+"""`python -m benchmarks`: takes, prints and saves measurements. See docs/performance.md and figures.md beside this module."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def main(
 
 
 def _measure(name: str, sizes: Scale, directory: Path, limit_s: int) -> tuple[list[Section], str]:
-    """The figures, or why there are none: one benchmark that fails costs no other its figures."""
+    """Return the figures, or the reason for their absence, so that a failing benchmark does not end the run."""
     began = time.monotonic()
     try:
         with _within(limit_s):
@@ -166,7 +166,7 @@ def _measure(name: str, sizes: Scale, directory: Path, limit_s: int) -> tuple[li
 
 @contextmanager
 def _within(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in this thread if it takes longer."""
+    """Raise TimeoutError in this thread if the block takes longer."""
 
     def late(_number: int, _frame: FrameType | None) -> None:
         raise TimeoutError(f"not done within {seconds} s")

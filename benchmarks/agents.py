@@ -1,4 +1,4 @@
-"""The stream of agents: what its readers cost those who post, and how fast one that was away catches up."""
+"""The stream of agents: the cost of its readers for posts, and how fast a disconnected reader catches up."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _BEGINNING: Final = f"evt_{'0' * 26}"
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Post with and without pages that follow, in turn; then have one page read all that was posted."""
+    """Post with and without pages that follow, in turn; then have one page read all events."""
     with (
         deskwire(directory / "without") as alone,
         deskwire(directory / "with") as followed,
     ):
         tokens = _tokens(followed, _PAGES)
         with _pages(followed, tokens[:1]):
-            pass  # what only the first one takes
+            pass  # the memory that only the first page takes
         before = processes.resident_mb(followed.process)
         with _pages(followed, tokens) as pages:
             opened = processes.resident_mb(followed.process)
@@ -77,7 +77,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 
 def _tokens(server: Server, count: int) -> list[str]:
-    """Return a token for each page: of as many agents as it takes."""
+    """Return a token for each page, for as many agents as are needed."""
     agents = [_agent(server, number) for number in range(-(-count // _EACH))]
     return [agents[number % len(agents)] for number in range(count)]
 
@@ -109,7 +109,7 @@ def _pages(server: Server, tokens: list[str], after: str = "") -> Iterator[subpr
 
 
 def _events(server: Server) -> int:
-    """Return how many events there are, all of which came since the pages were opened."""
+    """Return the number of events, all of which are newer than the pages."""
     with server.api() as api:
         count, after = 0, ""
         while True:
@@ -121,7 +121,7 @@ def _events(server: Server) -> int:
 
 
 def _catching_up(server: Server, token: str) -> tuple[Cell, ...]:
-    """Have one page read all events, and return how many those are and the rate."""
+    """Have one page read all events, and return their number and the rate."""
     count = _events(server)
     with _pages(server, [token], _BEGINNING) as page:
         seconds = float(processes.ask(page, str(count)))

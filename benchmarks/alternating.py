@@ -1,6 +1,6 @@
-"""The price of sending a conversation to another node each time: two stores in one process, without HTTP.
+"""The cost of alternating a conversation between nodes: two stores in one process, without HTTP.
 
-A node that has not decided the last message finds in its commit that the state is another, and decides again there.
+A node that has not decided the last message finds at its commit that its state is stale, and decides again there.
 """
 
 from __future__ import annotations

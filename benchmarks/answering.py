@@ -14,7 +14,7 @@ from benchmarks.service import Server, deskwire
 _CONVERSATIONS: Final = 64
 _SECRET: Final = "the secret of an installation with several nodes"
 _Taken = list[tuple[float, float, float, float]]
-"""Of each round: rate, p50, p95 and the node's µs."""
+"""Figures of a round: rate, p50, p95 and the node's µs."""
 
 
 def measure(scale: Scale, directory: Path, url: str) -> Section:

@@ -1,7 +1,7 @@
 """One hostile machine without a credential: `python -m benchmarks.attacker <port> <attack>`, until it is killed.
 
-It comes from an address of its own of the loopback network, and says `begun` once it has done its worst for the first time.
-What the server ends is begun again at once.
+It uses its own address of the loopback network, and prints `begun` once the attack is fully under way.
+Connections that the server closes are opened again at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _JSON: Final = _HOST + b"Content-Type: application/json\r\n"
 _SIGN_IN: Final = b"POST /v3/auth/token HTTP/1.1\r\n"
 
 Attack = Callable[[int], Awaitable[None]]
-"""One connection's part; whatever ends it, it is begun again."""
+"""The part of one connection, which is repeated whenever it ends."""
 
 
 async def _dial(port: int, *, window: int | None = None) -> trio.SocketStream:
@@ -41,7 +41,7 @@ async def _dial(port: int, *, window: int | None = None) -> trio.SocketStream:
 
 
 async def _hold(opening: bytes, port: int) -> None:
-    """Say something, and no more, for as long as one is let."""
+    """Send some bytes, then keep the connection silent until the server closes it."""
     async with await _dial(port) as stream:
         await stream.send_all(opening)
         while await stream.receive_some():
@@ -49,7 +49,7 @@ async def _hold(opening: bytes, port: int) -> None:
 
 
 async def _never_read(request: bytes, port: int) -> None:
-    """Ask again and again without ever reading a response."""
+    """Send requests repeatedly without ever reading a response."""
     async with await _dial(port, window=4096) as stream:
         for _ in range(1_000):
             await stream.send_all(request)
@@ -92,7 +92,7 @@ async def _hear_out(stream: trio.SocketStream, scope: trio.CancelScope) -> None:
 
 
 def _page(port: int) -> bytes:
-    """The request for the largest file of the explorer."""
+    """Return a request for the largest file of the explorer."""
     with socket.create_connection(("127.0.0.1", port)) as plain:
         plain.sendall(b"GET /docs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         found = b"".join(iter(partial(plain.recv, 65_536), b""))
@@ -145,7 +145,7 @@ async def _again(attack: Attack, port: int) -> None:
         try:
             await attack(port)
         except* (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # ended by the server: once more
+            pass  # closed by the server: start again
         await trio.sleep(_PAUSE_S)
 
 
@@ -161,5 +161,5 @@ async def _attack(port: int, name: str, stream_key: str) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(15)  # what measures shares its core, and must not be what is measured
+    os.nice(15)  # the measuring process shares this core, and must not be slowed down
     trio.run(_attack, int(sys.argv[1]), sys.argv[2], sys.argv[3])

@@ -20,12 +20,12 @@ from benchmarks.service import Server, deskwire
 _CONNECTIONS: Final = 4
 _CALM_S: Final = 0.5
 _ROUNDS: Final = 3
-"""One round for so many of other benchmarks: each attack has a server of its own."""
+"""One round for this many rounds of other benchmarks, because each attack has its own server."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """Messages a second in one round, and how many of the client's calls failed."""
+    """Messages a second in one round, and the number of the client's calls that failed."""
 
     before: float
     beside: float

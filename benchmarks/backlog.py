@@ -1,4 +1,4 @@
-"""The memory and disk that pending deliveries to a dead endpoint occupy, beside the same database with none."""
+"""The memory and disk space of pending deliveries to a dead endpoint, compared with the same database without them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOOK_S: Final = 0.1
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """The most that a server occupies in the seconds after its start, with the deliveries and without."""
+    """Measure the peak memory of a server in the seconds after its start, with the deliveries and without."""
     folder = directory / "backlog"
     receiver = processes.start("benchmarks.receiver", "dead", core=processes.LOAD)
     try:

@@ -1,7 +1,7 @@
 """Calls as a page of the service's own origin makes them, with a cookie and an `Origin`, one after the other.
 
-`python -m benchmarks.browser_calls` prints the medians of reading and posting, and what a list weighs on the wire. The same
-calls with a header that no browser sends go the way of all that is not plain: the ratio says what the fast path is worth.
+`python -m benchmarks.browser_calls` prints the medians of reading and posting, and the size of a list on the wire. The
+same calls with a header that no browser sends bypass the fast path: the ratio shows its benefit.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ CALLS: Final = 200
 CONVERSATIONS: Final = 100
 ENOUGH: Final = "100000000"
 BY_THE_FRAMEWORK: Final = {"TE": "trailers"}
-"""A header that changes no answer, and makes a request none for the fast path."""
+"""A header that changes no answer, but excludes a request from the fast path."""
 
 
 @contextmanager
 def service(directory: Path) -> Iterator[int]:
-    """Run a service; give its port."""
+    """Run a service; yield its port."""
     limits = {"DESKWIRE_RATE_LIMIT_PER_MINUTE": "0", "DESKWIRE_LOG_LEVEL": "error"}
     command = [sys.executable, "-m", "deskwire", "serve", "--data", str(directory), "--port", "0"]
     process = subprocess.Popen(command, env={**os.environ, **limits}, stdout=subprocess.PIPE, text=True)
@@ -61,7 +61,7 @@ class Page:
         }
 
     def call(self, method: str, path: str, body: object = None) -> tuple[http.client.HTTPResponse, bytes]:
-        """Make a call, which has to succeed."""
+        """Make a call, which must succeed."""
         content = None if body is None else json.dumps(body)
         self._connection.request(method, f"/v3{path}", content, self._headers)
         response = self._connection.getresponse()

@@ -1,7 +1,7 @@
-"""A receiver that comes back: how fast what was held for it goes out, and how late new events are meanwhile.
+"""A receiver that recovers: how fast held deliveries are sent, and how late new events are during that time.
 
-The circuit of its endpoint is open, as the database has it; the first probe closes it. The other endpoint of the project was well
-all the time. New events go to both.
+The stored circuit of its endpoint is open; the first probe closes it. The project's other endpoint was healthy all
+the time. New events go to both.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _COLUMNS: Final = (
 
 
 class _Receiver:
-    """A process that counts what comes, and says how old it is."""
+    """A process that counts requests and reports their ages."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -62,20 +62,20 @@ class _Receiver:
         self.ages: list[float] = []
 
     def look(self) -> None:
-        """Take what has come since the last time; what was held carries no time."""
+        """Take the requests since the last call; held deliveries carry no time."""
         report = json.loads(processes.ask(self._process, "take"))
         self.held += report["requests"] - len(report["ages"])
         self.ages += report["ages"]
 
     def late(self) -> Iterator[Cell]:
-        """Yield how many messages have come, and their ages."""
+        """Yield the number of received messages, and percentiles of their ages."""
         self.ages.sort()
         yield len(self.ages)
         yield from (percentile(self.ages, share) for share in (0.5, 0.99, 1.0))
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Start with everything held, have a probe sent, and post until all has come."""
+    """Start with all deliveries held, have a probe sent, and post until everything has arrived."""
     folder = directory / "catching-up"
     with ExitStack() as stack:
         back, other = (stack.enter_context(_receiving()) for _ in range(2))
@@ -126,7 +126,7 @@ def _wait(over: Callable[[], bool], receivers: Sequence[_Receiver]) -> None:
 
 
 async def _fill(folder: str, url: str, messages: int) -> None:
-    """Store that many deliveries to an endpoint whose circuit is open; its next probe is one that is asked for."""
+    """Store this many deliveries to an endpoint whose circuit is open, and is probed only on request."""
     async with open_store(Path(folder), batch=256, readers=1, on_commit=lambda _: None) as store:
         filling = await Filling.begin(store, Path(folder))
         conversations = min(_CONVERSATIONS, messages // 2)

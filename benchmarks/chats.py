@@ -1,4 +1,4 @@
-"""Real chats as their backend would send them: creations, messages, changes, closings and ratings, and reads between."""
+"""Real chats as their backend would send them: creations, messages, changes, closings and ratings, with reads in between."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ONE: Final = "/v3/s2s/conversations"
 
 
 def source() -> Path:
-    """Return the path of the chats, whether or not they are there."""
+    """Return the path of the chats, whether or not it exists."""
     return Path(os.environ.get("BENCHMARK_CHATS", DIALOGUES))
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Play the chats, all at the same time, at each number of connections; nothing where there are none."""
+    """Play all chats concurrently, at each number of connections; return nothing if there are none."""
     if not source().exists():
         print(f"chats: left out, as there is no {source().name}")
         return []

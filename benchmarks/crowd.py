@@ -27,7 +27,7 @@ _PATIENCE_S: Final = 30.0
 _TEXT, _PING, _PONG = 0x1, 0x9, 0xA
 _TOKEN_S: Final = 300.0
 _HEAD: Final = 4
-"""What the head of a frame takes at most, up to 64 KiB; no frame with a payload is shorter than its head."""
+"""The longest head of a frame of up to 64 KiB; no frame with a payload is shorter than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Crowd:
 
     Args:
         path: path of the upgrade.
-        channels: channels to be held; of a server without channels, only their number counts.
+        channels: channels to hold; for a server without channels only their number counts.
         each: number of channels that a consumer holds.
         project, stream_key, key_id, token_key: to subscribe with; a server without channels has no token key.
         resume: position at which the consumers begin.
@@ -53,7 +53,7 @@ class Crowd:
     each: int = 1
 
     def encode(self) -> str:
-        """The job as one line."""
+        """Return the job as one line."""
         return json.dumps(asdict(self))
 
 
@@ -88,14 +88,14 @@ class Consumer:
         self.socket.sendall(bytes((0x80 | opcode,)) + length + bytes(4) + payload)
 
     def message(self) -> bytes:
-        """The next text message, while one comes after the other."""
+        """Return the next text message of a sequential exchange."""
         self._take()
         while not self._messages:
             self.hear()
         return self._messages.popleft()
 
     def take(self) -> list[bytes]:
-        """The text messages that were not taken yet."""
+        """Yield the text messages that were not taken yet."""
         taken = list(self._messages)
         self._messages.clear()
         return taken
@@ -129,7 +129,7 @@ class Consumer:
 
 
 def gather(crowd: Crowd) -> list[Consumer]:
-    """Connect all consumers, some at a time, so that they share commits."""
+    """Connect all consumers, several at a time, so that they share commits."""
     consumers: list[Consumer] = []
     held = [crowd.channels[start : start + crowd.each] for start in range(0, len(crowd.channels), crowd.each)]
     for start in range(0, len(held), _AT_ONCE):
@@ -165,7 +165,7 @@ def _subscription(crowd: Crowd, channel: str, socket_id: str) -> bytes:
 
 
 def _count(selector: selectors.BaseSelector, wanted: int) -> tuple[float, float]:
-    """Seconds from the first frame to the last one wanted, and the share of a core that counting took."""
+    """Return the seconds from the first frame to the last one wanted, and the share of a core that counting took."""
     found, began, cpu = 0, 0.0, 0.0
     while found < wanted:
         ready = selector.select(_PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Many conversations stored, of which a few are alive, beside a database that holds no more than those."""
+"""Many stored conversations, of which a few are live, compared with a database that has only the live ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Measurements of tables with partitions by day, shared by the benchmarks of events and of deliveries.
 
-The end of a day is measured on two databases in turn: in one all rows are in the partition of no day, and retention deletes them; in
-the other it drops the day's partition. The cost of partitions is measured beside one table and several numbers of them in turn.
+The end of a day is measured on two databases in turn: in one all rows are in the undated partition, and retention deletes them; in
+the other it drops the day's partition. The cost is measured for one table and several numbers of partitions in turn.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from deskwire.storage.postgres.store import PostgresStore
 
 DAYS: Final = 30
 BATCH_MAX: Final = 64
-"""Commands in a commit at most."""
+"""Maximum number of commands in a commit."""
 
 IN_FLIGHT: Final = 16
-"""Conversations that post at once."""
+"""Conversations that post concurrently."""
 
 _KEPT: Final = (0, 7, 37)
 """Past days with a partition; there are four of today and to come, and two of no day."""

@@ -1,7 +1,7 @@
 """The end of a day of `events` on PostgreSQL by deletion and by a dropped partition, and the cost of partitions.
 
 Retention's own code removes the same days of two databases in turn. In one of them all rows are in the undated partition,
-which is the table of before the split. Then the same load is posted to one table, 13 and 43 partitions in turn.
+which is the table from before the split. Then the same load is posted to one table, 13 and 43 partitions in turn.
 """
 
 from __future__ import annotations

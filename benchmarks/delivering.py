@@ -37,7 +37,7 @@ _HALF: Final = 0.5
 
 @dataclass(slots=True)
 class _Target:
-    """A server with who reads it; `late` has each round's frames a second, their p99, and webhooks a second."""
+    """A server with its readers; `late` has each round's frames a second, their p99, and webhooks a second."""
 
     server: Server
     ids: Sequence[str]
@@ -46,13 +46,13 @@ class _Target:
     late: list[tuple[float | None, float | None, float | None]] = field(default_factory=list)
 
     def take_all(self) -> tuple[list[float], list[float]]:
-        """The ages of all frames and webhooks that have come since the last time."""
+        """Return the ages of all frames and webhooks since the last call."""
         frames = [] if self.frames is None else json.loads(processes.ask(self.frames, "take"))
         hooks = [] if self.hooks is None else json.loads(processes.ask(self.hooks, "take"))["ages"]
         return frames, hooks
 
     def drain(self, wanted: int | None = None) -> tuple[list[float], list[float]]:
-        """Wait for so many, else until nothing more comes, or for as long as that may take; all that has come."""
+        """Wait for `wanted` of each, or until no more arrive, or for the timeout; return the ages of all."""
         frames, hooks = list[float](), list[float]()
         deadline = time.monotonic() + _DRAIN_S
         while (self.frames or self.hooks) and time.monotonic() < deadline:
@@ -66,7 +66,7 @@ class _Target:
         return frames, hooks
 
     def maximum(self, scale: Scale, connections: int) -> Taken:
-        """Post as fast as the server responds, and measure the deliveries meanwhile."""
+        """Post as fast as the server responds, and measure the deliveries during that time."""
         self.drain()
         began = time.monotonic()
         job = self.server.posts(list(self.ids), **scale.load(connections))
@@ -83,7 +83,7 @@ class _Target:
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """The maximum rate of all in turn; then how late frames are at half of it, and all at a small rate."""
+    """Measure the maximum rate of all in turn, then the ages of frames at half of it, and of all at a small rate."""
     rows, found = list[tuple[Cell, ...]](), dict[str, list[Taken]]()
     with ExitStack() as stack:
         targets = dict(_targets(stack, directory))
@@ -194,7 +194,7 @@ def _maximum_row(
 
 
 def _late(scale: Scale, label: str, target: _Target, rate: float) -> Iterator[tuple[Cell, ...]]:
-    """Ages at a fixed rate; the generator is ours, and an answer counts from when its request was due."""
+    """Measure ages at a fixed rate, with our own generator; an answer counts from the time its request was due."""
 
     def job(for_s: float) -> list[float]:
         how = {"connections": _CONNECTIONS, "for_s": for_s, "rate": rate}

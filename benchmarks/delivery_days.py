@@ -62,7 +62,7 @@ _AS_BEFORE: Final = (
     "ALTER TABLE attempts DROP CONSTRAINT attempts_pkey",
     "ALTER TABLE attempts ADD PRIMARY KEY (delivery, number, day)",
 )
-"""The tables of before the split, as far as this program's statements need them otherwise."""
+"""The tables from before the split, as far as this program's statements need them changed."""
 
 _ANSWER: Final = b'{"received":true}'
 _FILL: Final = """

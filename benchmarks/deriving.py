@@ -8,7 +8,7 @@ from typing import Final
 from benchmarks.report import Cell, Section
 
 _GB: Final = 10**6
-"""In KB."""
+"""Size in KB."""
 _TB: Final = 10**9
 _DAY_S: Final = 86_400
 
@@ -16,7 +16,7 @@ _Sections = Mapping[str, Section]
 
 
 def derive(sections: _Sections) -> list[Section]:
-    """Derive as much as the run's figures allow."""
+    """Derive all figures that the run's figures allow."""
     parts, holds = list(_parts(sections)), list(_holds(sections))
     found: list[Section] = []
     if parts:
@@ -36,7 +36,7 @@ def derive(sections: _Sections) -> list[Section]:
 
 
 def _cell(sections: _Sections, name: str, column: str, **wanted: Cell) -> float | None:
-    """The figure of the last row whose cells begin as wanted; columns by their names, `_` for a blank."""
+    """Return the figure of the last row whose cells begin with these values; columns by their names, `_` for a blank."""
     section = sections.get(name)
     if section is None:
         return None

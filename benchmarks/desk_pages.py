@@ -1,7 +1,7 @@
-"""The time that the desk's pages take with much stored: until the heading is there, and until the first data is.
+"""The time that the desk's pages take with much stored data: until the heading appears, and until the first data does.
 
-`python -m benchmarks.desk_pages [DELIVERIES [RESPONSES [FOLDER]]]` fills a data directory by SQL, a million deliveries and 100,000 responses unless it is told
-otherwise, and prints medians in a real Chromium. With FOLDER what was filled stays, and is measured again the next time. Needs what `make web` needs.
+`python -m benchmarks.desk_pages [DELIVERIES [RESPONSES [FOLDER]]]` fills a data directory by SQL, by default with a million deliveries and 100,000 responses,
+and prints medians in a real Chromium. With FOLDER the data is kept and used again by the next run. Requires the same programs as `make web`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.web.harness.stage import Stage, staged
 
 ROUNDS: Final = 5
 DAYS: Final = 6
-"""The time that deliveries are spread over; those of 7 days are kept."""
+"""The period over which deliveries are spread; those of 7 days are kept."""
 _DAY_MS: Final = 86_400_000
 
 _DELIVERIES: Final = """
@@ -49,7 +49,7 @@ FROM n, one
 
 
 def fill(folder: Path, deliveries: int, responses: int) -> None:
-    """Store one of each by the API, and the others as copies of it."""
+    """Store one of each through the API, and the others as copies of it."""
     with staged(folder) as stage:
         stage.endpoint("crm")
         stage.converse("first", "Hello!", name="Ada Lovelace")
@@ -77,13 +77,13 @@ _SEEN: Final = """([selector, text]) => new Promise(done => {
   const look = () => (there() ? done(performance.now()) : requestAnimationFrame(look));
   look();
 })"""
-"""The ms from the begin of the navigation until something with this text is there, looked for in each frame."""
+"""Returns the ms from the start of the navigation until an element with this text exists, checked in each frame."""
 _ROW: Final = ".page tbody tr"
 _CHART: Final = ".page .plot canvas"
 
 
 def pages(stage: Stage) -> Sequence[tuple[str, str, str, tuple[str, str]]]:
-    """Return each page with its place, its heading, and what its first data is."""
+    """Return each page with its path, its heading, and its first data."""
     (endpoint,) = stage.owner.get("/webhooks").raise_for_status().json()["items"]
     (one,) = stage.owner.get("/engagement/surveys").raise_for_status().json()["items"]
     return (
@@ -99,7 +99,7 @@ def pages(stage: Stage) -> Sequence[tuple[str, str, str, tuple[str, str]]]:
 
 
 def taken(page: Page, address: str, heading: str, data: tuple[str, str]) -> tuple[float, float]:
-    """Open a page by its address, with a session there; return the ms to its heading and to its first data."""
+    """Open a page by its address, with a valid session; return the ms to its heading and to its first data."""
     page.goto("about:blank")
     page.goto(address, wait_until="commit")
     to_heading: float = page.evaluate(_SEEN, [".page-head h1", heading])
@@ -108,7 +108,7 @@ def taken(page: Page, address: str, heading: str, data: tuple[str, str]) -> tupl
 
 
 def measure(browser: Browser, folder: Path) -> None:
-    """Print the medians of each page, by its address and with its files kept by the browser."""
+    """Print the medians of each page, opened by its address and with cached files."""
     with staged(folder) as stage, opened(browser, stage) as desk:
         desk.sign_in()
         print(f"{'page':20}{'heading ms':>12}{'first data ms':>15}{'slowest':>9}")
@@ -123,7 +123,7 @@ def measure(browser: Browser, folder: Path) -> None:
 
 
 def main(deliveries: str = "1000000", responses: str = "100000", where: str | None = None) -> None:
-    """Fill what is not filled yet, and measure."""
+    """Fill the data directory if necessary, and measure."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(where or temporary)
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
 """Pending deliveries a second to one prompt receiver, beside bare httpx that posts the same bytes.
 
-The dispatcher and the store are the program's own, in a process without HTTP front: rows are read, signed, posted
-and recorded. httpx only posts: the same bodies under headers as long, from memory, with nothing stored.
+The dispatcher and the store are the program's own, in a process without an HTTP server: rows are read, signed, posted
+and recorded. httpx only posts: the same bodies with headers of the same length, from memory, with nothing stored.
 
-httpx is measured twice, as its pool decides how fast it is with many requests in flight: as one client with its own
-limits, and as a client for each request in flight, which is the fastest that was found. (One client that keeps as many
-idle connections as there are requests in flight is its worst case, so that is not what deliveries are compared with.)
+httpx is measured twice, because its pool determines its speed with many requests in flight: as one client with its
+default limits, and as a client for each request in flight, the fastest configuration found. (One client that keeps as
+many idle connections as there are requests in flight is its worst case, so it is not used for the comparison.)
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _Rates = dict[str, list[tuple[_Taken, _Taken, _Taken]]]
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Rates of all over plain TCP and over TLS; what is compared is taken within seconds."""
+    """Measure the rates of all over plain TCP and over TLS; figures to compare are taken within seconds."""
     rows: list[tuple[Cell, ...]] = []
     for way in ("plain", "TLS"):
         folder = directory / f"draining-{way}"
@@ -90,7 +90,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 @contextmanager
 def _receiver(folder: Path, *, tls: bool) -> Iterator[tuple[int, str]]:
-    """Run a prompt receiver; yield its port, and the file of the authority that vouches for it, "" without TLS."""
+    """Run a prompt receiver; yield its port, and the file of its certificate authority, "" without TLS."""
     arguments, authority = ["measured"], ""
     if tls:
         own, issuer = folder / "receiver.pem", trustme.CA()
@@ -117,7 +117,7 @@ def _drained(scale: Scale, folder: Path, port: int, authority: str) -> Iterator[
 
 
 class _Watch:
-    """Times a number of requests from now on."""
+    """A timer of a number of requests that starts now."""
 
     def __init__(self, requests: int) -> None:
         self._requests = requests
@@ -160,7 +160,7 @@ class _Drain:
             watch = _Watch(deliveries)
             await nursery.start(dispatcher.run)
             with trio.fail_after(_GIVE_UP_S):
-                while dispatcher.counters.delivered < deliveries:  # noqa: ASYNC110  # the program tells nobody
+                while dispatcher.counters.delivered < deliveries:  # noqa: ASYNC110  # the program does not announce it
                     await trio.sleep(_LOOK_S)
             taken = watch.read()
             nursery.cancel_scope.cancel()
@@ -201,7 +201,9 @@ async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rat
             Dispatcher, store, wall_clock, sealing, AddressPolicy(allow_private=True), ssl_context=context
         )
         drain = _Drain(store, filling, endpoint, make, context)
-        await drain.round(max(scale.flights), 0, ours_first=True)  # what creating has left; warm code, too
+        await drain.round(
+            max(scale.flights), 0, ours_first=True
+        )  # drain the deliveries of the setup, and warm up
         tune_collector_for_serving()
         for number in range(scale.rounds):
             for flights in scale.flights:

@@ -11,9 +11,9 @@ from benchmarks.report import text
 
 _WIDTH: Final = 700
 _LETTER: Final = 7.2
-"""How wide a letter is, or a little less: where bars begin is what their labels leave."""
+"""The width of a letter, or slightly less, from which the space for labels is computed."""
 _VALUES: Final = 70
-"""Room for the figure behind the longest bar."""
+"""Space for the figure after the longest bar."""
 _ROW: Final = 22
 _TOP: Final = 48
 _STYLE: Final = """
@@ -29,7 +29,7 @@ _STYLE: Final = """
     .s0 { stroke: #3b82f6 } .s1 { stroke: #d97706 } .s2 { stroke: #059669 } .s3 { stroke: #a855f7 }
     .f0 { fill: #3b82f6 } .f1 { fill: #d97706 } .f2 { fill: #059669 } .f3 { fill: #a855f7 }
 """
-"""Colours between light and dark: a page's theme need not be that of the system, which is all that a picture is told."""
+"""Colours between light and dark, because a picture only knows the system's theme, which may differ from the page's."""
 _COLOURS: Final = 4
 
 Bars = Sequence[tuple[str, Sequence[tuple[str, float]]]]
@@ -38,7 +38,7 @@ Lines = Sequence[tuple[str, Sequence[tuple[float, float]]]]
 
 
 def bars(title: str, unit: str, groups: Bars) -> str:
-    """Bars that lie, group under group; Deskwire's own stand out where there are others."""
+    """Draw horizontal bars, group under group; Deskwire's own are highlighted if there are others."""
     longest = max((value for _, rows in groups for _, value in rows), default=0.0) or 1.0
     labels = [label for _, rows in groups for label, _ in rows]
     left = round(max(map(len, labels), default=0) * _LETTER) + 16
@@ -68,13 +68,13 @@ def _ours(label: str) -> bool:
 
 
 _LEFT, _RIGHT, _HEIGHT = 60, 160, 240
-"""Of a plot with lines: room for the ticks, for the names behind the lines, and how high it is."""
+"""A line plot's space for ticks, its space for the names after the lines, and its height."""
 _NAME: Final = 16
-"""How far the names of two lines are apart at least."""
+"""The smallest distance between the names of two lines."""
 
 
 def lines(title: str, unit: str, series: Lines, below: str) -> str:
-    """Lines over a logarithmic axis, from zero upwards, each with its name behind its end."""
+    """Draw lines over a logarithmic axis, from zero upwards, each with its name after its end."""
     xs = sorted({x for _, points in series for x, _ in points})
     top = _round_up(max((y for _, points in series for _, y in points), default=1.0))
     first, span = math.log10(xs[0]), math.log10(xs[-1] / xs[0]) or 1.0
@@ -110,7 +110,7 @@ def lines(title: str, unit: str, series: Lines, below: str) -> str:
 
 
 def _apart(ends: Sequence[tuple[float, int]]) -> Iterator[tuple[float, int]]:
-    """The same heights from below upwards, so far apart that names can be read."""
+    """Return the same heights from bottom to top, moved apart so that names are legible."""
     last = math.inf
     for y, number in sorted(ends, reverse=True):
         last = min(y, last - _NAME)
@@ -118,7 +118,7 @@ def _apart(ends: Sequence[tuple[float, int]]) -> Iterator[tuple[float, int]]:
 
 
 def _round_up(value: float) -> float:
-    """The next 1, 2, 4 or 8 of its power of ten: four steps of it are plain figures."""
+    """Round up to 1, 2, 4 or 8 times a power of ten, so that four steps are plain figures."""
     power = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
     return next(step * power for step in (1, 2, 4, 8, 10) if value <= step * power)
 

@@ -1,4 +1,4 @@
-"""The engine without HTTP: commands through actors to disk, beside commits of SQLite alone; JSON in, JSON out."""
+"""The engine without HTTP: commands through actors to disk, compared with commits of SQLite alone; JSON in, JSON out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Figures = dict[str, list[tuple[float, float, float, float]]]
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Commands a second in a process of its own, on the servers' core."""
+    """Measure commands a second in a separate process, on the servers' core."""
     wanted = json.dumps({"directory": str(directory / "engine"), "scale": asdict(scale)})
     figures: _Figures = json.loads(processes.answer("benchmarks.engine", wanted, core=processes.SERVER))
     rows: list[tuple[Cell, ...]] = [
@@ -96,7 +96,7 @@ def _bare(path: Path) -> sqlite3.Connection:
 
 
 def _commits(connection: sqlite3.Connection, size: int, for_s: float) -> tuple[float, float, float, float]:
-    """Rows a second, and milliseconds for each commit."""
+    """Return rows a second, and the milliseconds of each commit."""
     taken: list[float] = []
     now, cpu = time.perf_counter(), time.process_time()
     began = now

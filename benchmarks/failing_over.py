@@ -1,4 +1,4 @@
-"""The cost of a loss: pauses of deliveries, of a stream and of writes when a node or the primary goes.
+"""The cost of a failure: pauses of deliveries, of a stream and of writes when a node or the primary is lost.
 
 Three nodes as processes of their own, on a primary and a standby that commits wait for. A few writers keep posting, each at a
 node of its own, and at the next one when that does not answer. A pause is the longest time between two arrivals, or two
@@ -37,9 +37,9 @@ _ENDPOINTS: Final = 5
 """As many as a project may have."""
 _WRITERS: Final = 6
 _PAUSE_S: Final = 0.05
-"""Of a writer between two messages: what is measured is who stops, not what the machine can do."""
+"""A writer's pause between two messages: the benchmark measures interruptions, not throughput."""
 _SETTLE_S: Final = LEASE_DURATION_S + 2
-"""Passes before each fault: a node judges others when it, and the database, have been there for as long as a lease."""
+"""Time before each fault: a node expires others only after it and the database have been up for a lease duration."""
 _AGAIN_S: Final = 0.02
 _LOOK_S: Final = 0.05
 _WITHIN_S: Final = 60.0
@@ -51,11 +51,11 @@ _SETTINGS: Final = {
 }
 _DELIVERERS: Final = "SELECT e.url, n.node FROM couriers c JOIN nodes n USING (incarnation) JOIN endpoints e ON e.rowid = c.endpoint"
 _Pauses = tuple[float, float, float, float | None]
-"""Of deliveries, of the stream, of writes, and of PostgreSQL by itself."""
+"""Pauses of deliveries, of the stream, of writes, and of PostgreSQL alone."""
 
 
 def measure(scale: Scale, directory: Path) -> Section:
-    """Kill nodes, end them in order, and promote standbys; each as often as there are rounds."""
+    """Kill nodes, stop them gracefully, and promote standbys; each once per round."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     taken = trio.run(_measured, scale.rounds, directory)
     columns = (
@@ -96,7 +96,7 @@ async def _measured(rounds: int, directory: Path) -> dict[str, list[_Pauses]]:
 
 
 class _Subject:
-    """The moments at which something arrived that must go on, and when what arrived last was sent."""
+    """The times of arrivals that must not stop, and when the last arrival was sent."""
 
     def __init__(self) -> None:
         self.moments: list[float] = []
@@ -107,12 +107,12 @@ class _Subject:
         self.newest = max(self.newest, sent)
 
     def pause(self, since: float) -> float:
-        """Return the longest time between two arrivals of which the second came after that moment."""
+        """Return the longest time between two successive arrivals, the second of which came after that time."""
         return max(later - earlier for earlier, later in pairwise(self.moments) if later >= since)
 
 
 class _Noting(Journal):
-    """A channel's arrivals, of which only the moments are kept."""
+    """A channel's arrivals, of which only the times are kept."""
 
     def __init__(self, subject: _Subject) -> None:
         super().__init__()
@@ -135,10 +135,10 @@ class _Stage:
         self._stream = _Subject()
         self._writers = [_Subject() for _ in range(_WRITERS)]
         self.relay: Final = Relay(lambda: self._serving.port, patience_s=5.0)
-        """The consumer's way to the node that serves it."""
+        """Connects the consumer to the node that serves it."""
 
     async def begin(self) -> None:
-        """Register endpoints, and begin the load."""
+        """Register endpoints, and start the load."""
         demo = self._servers[0].demo()
         api = Api(f"http://127.0.0.1:{self.relay.port}", demo["serverKey"], 16, away_s=_WITHIN_S)
         for _ in range(_ENDPOINTS):
@@ -155,7 +155,7 @@ class _Stage:
         await self._go_on(trio.current_time())
 
     async def lose_node(self, how: signal.Signals) -> _Pauses:
-        """End the node that delivers most, which serves the consumer, too; start it again behind that."""
+        """End the node that delivers most and also serves the consumer, then start it again."""
         await trio.sleep(_SETTLE_S)
         deliverers = await self._deliverers()
         names = list(deliverers.values())
@@ -172,7 +172,7 @@ class _Stage:
         return *pauses, None
 
     async def promote(self) -> _Pauses:
-        """Kill the primary and promote the standby, and make another one behind that."""
+        """Kill the primary and promote the standby, then create a new standby."""
         await trio.sleep(_SETTLE_S)
         took = 0.0
 
@@ -197,22 +197,22 @@ class _Stage:
         return max(each.pause(since) for each in served), self._stream.pause(since), writes
 
     async def _go_on(self, since: float) -> None:
-        """Return when everything has had what was sent after that moment."""
+        """Return once every receiver and writer has had something sent after that time."""
         subjects = [*self._endpoints.values(), self._stream, *self._writers]
         with trio.fail_after(_WITHIN_S):
             while True:
                 if all(each.newest >= since for each in subjects):
                     return
-                await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(_LOOK_S)  # poll: there is no notification
 
     async def _deliverers(self) -> dict[str, str]:
-        """Return the name of the node that delivers to each endpoint, once all have one."""
+        """Return the name of each endpoint's delivering node, once all endpoints have one."""
         with trio.fail_after(_WITHIN_S):
             while True:
                 found = await self._database.run(_DELIVERERS)
                 if len(found) == _ENDPOINTS:
                     return {str(url): str(node) for url, node in found}
-                await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(_LOOK_S)  # poll: there is no notification
 
     async def _write(self, number: int, subject: _Subject, key: str) -> None:
         headers = {"Authorization": f"Bearer {key}"}
@@ -246,7 +246,7 @@ async def _consume(consumer: Consumer) -> None:
     while True:
         try:
             await consumer.run()
-        except* ReplayError:  # refused while its channel is not let go
+        except* ReplayError:  # refused until its channel is released
             await trio.sleep(_AGAIN_S)
 
 

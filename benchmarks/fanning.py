@@ -34,9 +34,9 @@ TOKEN_KEY: Final = b"benchmark" * 4
 STREAM_KEY: Final = "benchmark"
 KEY_ID: Final = "key_benchmark"
 _COMMIT: Final = 64
-"""Events that a group commit makes known at once."""
+"""Events that a group commit publishes at once."""
 _WINDOW: Final = 1_000_000
-"""More events than are published: whoever falls behind still finds them, though they are in no table."""
+"""More events than are published, so that a slow consumer still finds them, although they are in no table."""
 _TEXT: Final = "The parcel has not arrived yet, could you please look into it? " * 6
 
 
@@ -62,7 +62,7 @@ def envelope(project_id: str, conversation: str) -> bytes:
 
 
 async def _orders() -> AsyncIterator[tuple[int, int]]:
-    """Yield the orders on stdin: frames for each channel, and how many of them at once."""
+    """Yield the orders on stdin: frames for each channel, and the size of a burst."""
     while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
         each, burst = map(int, line.split())
         yield each, burst
@@ -75,7 +75,7 @@ def _turns(channels: int, each: int, burst: int) -> Sequence[int]:
 
 @asynccontextmanager
 async def _stream(directory: Path) -> AsyncIterator[tuple[int, Project, EventLog]]:
-    """Port, project and log of a running stream."""
+    """Run a stream; yield its port, project and log."""
 
     def found(tx: Transaction) -> Project:
         organisation = tx.insert_organisation(new_id("org", 0), "Benchmark", 0)
@@ -112,7 +112,7 @@ async def _stream(directory: Path) -> AsyncIterator[tuple[int, Project, EventLog
 
 
 async def deskwire(directory: Path, conversations: list[str]) -> None:
-    """Publish to the log as fast as the loop goes round, a group commit each time."""
+    """Publish to the log as fast as the event loop allows, one group commit for each iteration."""
     async with _stream(directory) as (port, project, log):
         bodies = [envelope(project.id, conversation) for conversation in conversations]
         lanes = [
@@ -170,7 +170,7 @@ async def main(kind: str, directory: str, count: int) -> None:
 
 
 def conversation_id(number: int) -> str:
-    """The id of a conversation that is there for its number only."""
+    """Return the made-up id of a conversation."""
     return f"cnv_{number:026}"
 
 

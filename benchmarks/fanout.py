@@ -17,7 +17,7 @@ from benchmarks.scale import Scale
 
 _BURSTS = (1, 16)
 _HELD = (1, 100)
-"""Channels that a connection holds: a backend has many on few connections."""
+"""Channels per connection: a backend has many channels on few connections."""
 _COLUMNS = (
     "server",
     "events in a row",
@@ -31,7 +31,7 @@ _NOTE = "Frames of about 1 KB that were counted by the consumers; events come fr
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """Frames a second that have come, what counting them took of a core, and the server's processor time in µs a frame."""
+    """Received frames a second, the share of a core for counting them, and the server's processor time in µs a frame."""
 
     rate: float
     busy: float
@@ -40,7 +40,7 @@ class _Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A server with consumers in place, that hold so many channels."""
+    """A server with connected consumers that hold `channels` channels."""
 
     label: str
     server: subprocess.Popen[str]
@@ -48,7 +48,7 @@ class _Target:
     channels: int
 
     def rate(self, each: int, burst: int) -> _Figures:
-        """Send, and say what came of it."""
+        """Send frames, and return the resulting figures."""
         before = processes.cpu_s(self.server)
         frames = each * self.channels
         processes.tell(self.crowd, str(frames))

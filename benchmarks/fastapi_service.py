@@ -1,9 +1,9 @@
-"""The first thing that one would write: FastAPI on uvicorn, asyncio, which commits a row to SQLite for each message.
+"""A straightforward service: FastAPI on uvicorn, asyncio, which commits a row to SQLite for each message.
 
-As FastAPI's documentation suggests: a pydantic model of the body, and a connection that a dependency injects. SQLite is
-as durable as Deskwire's (WAL, every commit synced), and connections are kept, as opening one for each request is slower.
-There are two ways to write the route. `def`, which FastAPI runs in its pool of threads, is what is advised for what
-blocks; `async` is `async def`, which commits on the event loop itself.
+It follows FastAPI's documentation: a pydantic model of the body, and a connection that a dependency injects. SQLite is
+as durable as Deskwire's (WAL, every commit synced), and connections are kept, because opening one for each request is
+slower. There are two ways to write the route: `def`, which FastAPI runs in its thread pool and recommends for blocking
+code, and `async def`, which commits on the event loop itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conversations and messages stored through the engine, many turns in one commit: as many rows as by the API."""
+"""Conversations and messages stored through the engine, many commands in one commit, with the same rows as by the API."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from deskwire.program.secret_file import installation_secrets
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 
 SECRET: Final = "a benchmark's secret of a good length"
-"""What the endpoints' own secrets are sealed with."""
+"""The secret under which the endpoints' secrets are sealed."""
 _TURNS: Final = 1_000
-"""In one commit."""
+"""Commands in one commit."""
 _IN_A_ROW: Final = 5
-"""Messages that a conversation gets at once where it is grown: its rows lie as scattered as in life, or nearly."""
+"""Messages that `grow` adds to a conversation at once, so that its rows are nearly as scattered as in production."""
 _TEXT: Final = "The parcel has not arrived yet, could you please look into it? " * 4
 _DEMO_URL: Final = "http://127.0.0.1"
 _ARGON2_KIB: Final = 8 * 1024
@@ -57,7 +57,7 @@ def create(project: Project, number: int, who: str = "user-") -> Create:
 
 
 async def found(store: Store[Reader, Transaction], directory: Path) -> Project:
-    """Make the demo project, as the program does at its first start."""
+    """Create the demo project, as the program does at its first start."""
     now = wall_clock()
     plan = plan_demo(Tokens(installation_secrets(directory, None)), new_password(_ARGON2_KIB), now)
     plan.demo.write(directory, _DEMO_URL)
@@ -78,18 +78,18 @@ class Filling:
 
     @classmethod
     async def begin(cls, store: SqliteStore, directory: Path) -> Self:
-        """Begin with the demo project, in a fresh directory."""
+        """Start with the demo project in a fresh directory."""
         return cls(store, await found(store, directory))
 
     async def create(self, count: int) -> list[str]:
-        """Start conversations, each with a message; their ids."""
+        """Start conversations, each with a message; return their ids."""
         for first in range(0, count, _TURNS):
             numbers = range(first, min(first + _TURNS, count))
             self._states += await self._store.write(partial(_create_all, self.project, numbers))
         return [state.id for state in self._states]
 
     async def grow(self, count: int) -> None:
-        """Post about so many messages, some in a row to each conversation in turn; faster than `post`, and to nobody."""
+        """Post about `count` messages, several to each conversation in turn; faster than `post`, and not delivered."""
         wanted = self._grown + count
         while self._grown < wanted:
             first = self._grown // _IN_A_ROW
@@ -107,7 +107,7 @@ class Filling:
 
 
 async def fill(directory: Path, conversations: int, messages: int) -> list[str]:
-    """Store that many of both in a fresh directory, the messages to within a few; the conversations' ids."""
+    """Store about this many of both in a fresh directory; return the conversations' ids."""
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         filling = await Filling.begin(store, directory)
         ids = await filling.create(conversations)
@@ -129,7 +129,7 @@ def _create_all(project: Project, numbers: range, tx: Transaction) -> list[Conve
 
 
 def _post_all(project: Project, states: list[Conversation], turns: range, tx: Transaction) -> None:
-    """Post in turn to all conversations, and put their new states in place."""
+    """Post to the conversations in turn, and replace their states with the new ones."""
     for turn in turns:
         chosen = turn % len(states)
         states[chosen] = _turn(tx, project, states[chosen], post(), None)
@@ -141,7 +141,7 @@ def _grow_all(project: Project, states: list[Conversation], chosen: Sequence[int
 
 
 def _grow(tx: Transaction, project: Project, before: Conversation) -> Conversation:
-    """Write messages as that many turns would, with what these have in common done once."""
+    """Write the messages of several commands, with their common work done once."""
     claimed, at = tx.claim(before), wall_clock()
     assert not claimed.routed, "webhooks would have to be told"
     author = Author("contact", claimed.contact.id, claimed.contact.name)
@@ -182,7 +182,7 @@ def _turn(
 
 
 def fill_directory(directory: Path, conversations: int, messages: int) -> list[str]:
-    """`fill` in a process of its own, which can be ended at any time."""
+    """Run `fill` in a separate process, which can be killed at any time."""
     wanted = json.dumps([str(directory), conversations, messages])
     ids: list[str] = json.loads(processes.answer("benchmarks.filling", wanted, core=processes.SERVER))
     return ids

@@ -1,4 +1,4 @@
-"""The cost, to a node, of following what another one commits, and the time until its readers hear of it.
+"""The cost for a node of following the commits of another node, and the delay until its readers are notified.
 
 Two nodes' stores, logs and followers are in this process, over loopback. Processor time is that of this process alone.
 """
@@ -44,7 +44,7 @@ class Node:
 
 
 def measure(scale: Scale, url: str) -> Section:
-    """Measure on a database that is up to date."""
+    """Measure on a migrated database."""
     rows = trio.run(_measured, scale.rounds, url)
     columns = ("what", "unit", "median", "least", "most")
     note = "Two nodes in one process; µs are its processor time, without the database's."
@@ -74,7 +74,7 @@ def _row(label: str, unit: str, taken: list[float]) -> tuple[Cell, ...]:
 
 
 async def _looked(here: Node) -> float:
-    """Return what it costs to ask whether anything is new."""
+    """Return the cost of a check for new events."""
     began = time.process_time()
     for _ in range(_LOOKS):
         await here.follower.catch_up()
@@ -109,7 +109,7 @@ def _append(projects: list[Project], count: int, tx: Transaction) -> None:
 
 
 async def _followed(here: Node, there: Node, projects: list[Project]) -> float:
-    """Commit events while nobody here hears of it, and return what an event costs to follow."""
+    """Commit events without a hint to this node, and return the cost of following an event."""
     await there.store.write(partial(_append, projects, _EVENTS))
     began, read = time.process_time(), here.follower.counters.read
     await here.follower.catch_up()

@@ -1,4 +1,4 @@
-"""Load from a process of its own: wrk where it is installed and can do the job, else the generator of this project."""
+"""Load from a separate process: wrk if it is installed and can do the job, else the generator of this project."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load_until_killed(job: Job, server: subprocess.Popen[str], after_s: float) -
 
 
 def name() -> str:
-    """The generator of the closed loops, in a word."""
+    """Return the name of the generator of closed loops."""
     return "wrk" if wrk.path() else "the project's own generator"
 
 

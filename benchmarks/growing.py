@@ -1,4 +1,4 @@
-"""The cost of each thing with few messages stored and with many: it should stay the same."""
+"""The cost of each operation with few and with many stored messages, which should be the same."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 def _jobs(scale: Scale, server: Server, database: Stored) -> dict[str, Job]:
     how = scale.load(_CONNECTIONS)
-    # From the middle: neither what was just written nor what is first.
+    # From the middle: neither the newest nor the oldest rows.
     middle = database.ids[len(database.ids) // 2 :][:64]
     jobs = {_POST: server.posts(middle, **how)}
     for what, some in paths(middle, first_event(server, middle[0])).items():

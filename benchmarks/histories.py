@@ -1,7 +1,7 @@
-"""Years of conversations, written straight into the tables: as an import without events would leave them, in a tenth of its time.
+"""Years of conversations, written directly into the tables: the same rows as an import without events, in a tenth of the time.
 
-Most are closed, and of those many are archived; of the open ones nearly all are new. A contact has four conversations, an agent one
-in forty of those that are assigned to somebody. The messages of a thousand conversations lie between each other, by time.
+Most are closed, and many of the closed ones are archived; nearly all open ones are new. A contact has four conversations, and an
+agent has one in forty of the assigned ones. The messages of a thousand conversations are interleaved by time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from deskwire.storage.tables.conversations.columns import INSERT, insertion
 from deskwire.storage.tables.conversations.conversations import INSERT_MESSAGE
 
 EACH: Final = 10
-"""Messages of a conversation, or one less where the contact waits for an answer."""
+"""Messages of a conversation; one less if the contact is waiting for an answer."""
 OF_A_CONTACT: Final = 4
 PLANS: Final = ("free", "basic", "team", "enterprise")
 _NOTE: Final = "filled.json"
@@ -52,7 +52,7 @@ _AGENTS: Final = 40
 """The owner is the first one; the others are names."""
 _TEAMS: Final = 8
 _TEXTS: Final = 1_000_000
-"""Different messages, of which later ones are repetitions: their words have a language's frequencies all the same."""
+"""Distinct messages, which later ones repeat; word frequencies remain those of a language."""
 _MINUTE_MS: Final = 60_000
 _INSERTS: Final = {
     "contacts": "INSERT INTO contacts (rowid, id, project, user_id, name, email, created_at, updated_at) "
@@ -65,7 +65,7 @@ _INSERTS: Final = {
     "milestones": "INSERT INTO milestones (project, conversation, kind, at, since, score, agent_id, team_id, imported) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
 }
-"""What is stored of a block: the names of `_Block`'s lists, with their statements."""
+"""The lists of a `_Block` that are stored, with their statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class Histories:
         ids: some 2,000 of them, evenly spread.
         contact: the backend's id of a contact in the middle.
         teams: their ids.
-        filled_at: when it was filled, in milliseconds: the newest conversation is as old as that.
-        took_s: what filling took.
+        filled_at: when it was filled, in milliseconds; the newest conversation is from that time.
+        took_s: how long filling took.
     """
 
     directory: Path
@@ -90,7 +90,7 @@ class Histories:
 
     @property
     def middle(self) -> int:
-        """The time (ms) before which half of the conversations were begun."""
+        """The time (ms) before which half of the conversations were created."""
         return self.filled_at - _DAYS * _DAY_MS // 2
 
     @property
@@ -109,7 +109,7 @@ def histories(directory: Path, conversations: int) -> Histories:
     where = directory / f"histories-{conversations}"
     note = where / _NOTE
     if not note.exists():
-        shutil.rmtree(where, ignore_errors=True)  # what a filling that did not end has left
+        shutil.rmtree(where, ignore_errors=True)  # left over from an interrupted filling
         where.mkdir(parents=True)
         wanted = json.dumps([str(where), conversations])
         processes.answer("benchmarks.histories", wanted, core=processes.SERVER)
@@ -119,7 +119,7 @@ def histories(directory: Path, conversations: int) -> Histories:
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """The things that all conversations of a filling have in common: `now` is its time, `who` whom they are assigned to."""
+    """Values shared by all conversations of a filling: `now` is its time, `who` has the assignees."""
 
     project: int
     user: int
@@ -249,7 +249,7 @@ TAGS: Final = {"rare": 0.000_1, "shop": 0.33, "vip": 0.02}
 
 
 def _fill(directory: Path, home: _Home) -> list[str]:
-    """Store the conversations, in the order of their beginnings; return some of their ids."""
+    """Store the conversations in the order of their creation; return some of their ids."""
     ids: list[str] = []
     step = max(1, home.count // _CHOSEN)
     written = cycle(islice(texts(min(_TEXTS, home.count * EACH)), None))
@@ -265,12 +265,12 @@ def _fill(directory: Path, home: _Home) -> list[str]:
             add_untimed(connection)
             connection.execute("COMMIT")
             ids += block.ids[-first % step :: step]
-    sync(directory / FILE_NAME)  # what is measured afterwards does not wait for the disk
+    sync(directory / FILE_NAME)  # later measurements do not wait for the disk
     return ids[:_CHOSEN]
 
 
 async def _main(folder: str, count: int) -> None:
-    """Fill a fresh directory, and leave a note of what is in it."""
+    """Fill a fresh directory, and write a note that describes it."""
     directory, began, now = Path(folder), time.perf_counter(), wall_clock()
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)
@@ -288,7 +288,7 @@ async def _main(folder: str, count: int) -> None:
 
 
 def _with_teams(directory: Path, project: int, now: int) -> list[str]:
-    """Store the teams, each with the owner in it; their ids."""
+    """Store the teams, each with the owner as a member; return their ids."""
     teams = fresh_ids("team", now, _TEAMS)
     with closing(sqlite3.connect(directory / FILE_NAME)) as connection, connection:
         for number, team in enumerate(teams):

@@ -1,4 +1,4 @@
-"""The rate at which histories are imported, their share of the server's core, and their effect on posts meanwhile."""
+"""The rate of imports, their share of the server's core, and their effect on concurrent posts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEADERS: Final = {"Content-Type": "application/x-ndjson"}
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Import kind after kind in each round, then post beside an import that goes on."""
+    """Import each kind of history in each round, then post during an import."""
     labels = (*(label for label, *_ in _KINDS), _AGAIN)
     taken: dict[str, list[tuple[float, float | None]]] = {label: [] for label in labels}
     with deskwire(directory / "importing") as server:
@@ -66,7 +66,7 @@ def _row(
 
 
 def _history(name: str, messages: int, each: int) -> bytes:
-    """Conversations with so many messages each."""
+    """Return conversations with `each` messages."""
     return b"".join(orjson.dumps(record) + b"\n" for record in _records(name, messages, each))
 
 
@@ -85,7 +85,7 @@ def _records(name: str, messages: int, each: int) -> Iterator[dict[str, object]]
 
 
 def _taken(server: Server, body: bytes, messages: int, *, events: bool) -> tuple[float, float | None]:
-    """Messages a second, and microseconds of the server's processor for one."""
+    """Return messages a second, and the server's processor time for one in µs."""
     with server.api() as api:
         began, before = time.perf_counter(), processes.cpu_s(server.process)
         for part in parts(io.BytesIO(body)):
@@ -103,7 +103,7 @@ def _post(api: httpx.Client, content: bytes, *, events: bool = False) -> None:
 
 
 def _beside(scale: Scale, server: Server) -> list[tuple[str, int, float, float]]:
-    """Latencies of posts by themselves, and while an import goes on."""
+    """Return the latencies of posts alone, and during an import."""
     job = server.posts(server.create(_SPREAD), connections=16, rate=scale.rate, for_s=scale.rate_s)
     rows = []
     for label, messages in (("nothing", 0), ("an import", scale.imported)):

@@ -29,13 +29,13 @@ from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite.store import open_store
 
 _AT_ONCE: Final = 1_000
-"""Stored in one commit."""
+"""Conversations stored in one commit."""
 _MESSAGES: Final = 6
-"""Of each conversation, every second one of the contact."""
+"""Messages of each conversation, every second one from the contact."""
 _DAYS: Final = 365
 _DAY_MS: Final = 86_400_000
 _AGENTS: Final = 20
-"""Who share what is assigned, the user of the benchmark being one of them."""
+"""Number of agents that share the assigned conversations, including the benchmark's user."""
 _LISTS: Final = (
     ("all", "/v3/conversations?view=agent"),
     ("open and pending", "/v3/conversations?view=agent&status=OPEN,PENDING"),
@@ -59,7 +59,7 @@ _LISTS: Final = (
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Ask for each list with one request under way."""
+    """Request each list, one request at a time."""
     where = directory / "inbox"
     where.mkdir()
     processes.answer("benchmarks.inboxing", json.dumps([str(where), scale.inbox]), core=processes.SERVER)
@@ -91,7 +91,7 @@ def _row(scale: Scale, server: Server, name: str, path: str) -> tuple[str, float
 
 
 async def _fill(folder: str, count: int) -> None:
-    """Store that many conversations in a fresh directory, the oldest first."""
+    """Store this many conversations in a fresh directory, oldest first."""
     directory = Path(folder)
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)

@@ -1,4 +1,4 @@
-"""The effect of four other endpoints on a well one: the age of messages when it gets them, through the whole service."""
+"""The effect of four other endpoints on a healthy one: the age of messages when they arrive, through the whole service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PHASES: Final[Mapping[str, Sequence[str]]] = {
 _SPREAD: Final = 64
 _CONNECTIONS: Final = 16
 _SHARE_OF_RATE: Final = 0.5
-"""Low enough for five deliveries of each message: what is measured is neighbours, not load."""
+"""Low enough for five deliveries of each message: the benchmark measures the effect of neighbours, not load."""
 _PAUSE_S: Final = 0.3
 
 
@@ -59,7 +59,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 def _row(
     label: str, phases: Sequence[tuple[float, float, int]], alone: Sequence[float]
 ) -> tuple[str, int, float, float, float, float, float]:
-    """The fewest messages, medians, and how p95 of each round stands to the one alone in the same round."""
+    """Return the fewest messages, medians, and the ratio of each round's p95 to that of the endpoint alone."""
     ratios = [p95 / before for (_, p95, _), before in zip(phases, alone, strict=True)]
     p50, p95 = median(each for each, _, _ in phases), median(each for _, each, _ in phases)
     return label, min(count for *_, count in phases), p50, p95, median(ratios), min(ratios), max(ratios)
@@ -67,7 +67,7 @@ def _row(
 
 @contextmanager
 def _receivers() -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """The process, and its ports: the measured one, the well ones, the sick ones."""
+    """Run the receivers; yield the process and its ports: the measured one, healthy ones, faulty ones."""
     process = processes.start("benchmarks.receiver", "measured", *_WELL, *_SICK, core=processes.LOAD)
     try:
         ports: list[int] = json.loads(processes.line(process))
@@ -98,8 +98,10 @@ def _remove(server: Server, ids: list[str]) -> None:
 def _ages(
     scale: Scale, server: Server, ids: list[str], receiver: subprocess.Popen[str], rate: int
 ) -> tuple[float, float, int]:
-    """p50 and p95 in milliseconds at the measured endpoint, and of how many messages."""
-    load(server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s / 2, rate=rate))  # others fall ill
+    """Return p50 and p95 in milliseconds at the measured endpoint, and the number of messages."""
+    load(
+        server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s / 2, rate=rate)
+    )  # first let the faulty endpoints fail
     _drain(receiver)
     load(server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s, rate=rate))
     ages = sorted(_drain(receiver))
@@ -107,7 +109,7 @@ def _ages(
 
 
 def _drain(receiver: subprocess.Popen[str]) -> list[float]:
-    """Wait until nothing more comes to the measured endpoint; all that has."""
+    """Wait until no more messages arrive at the measured endpoint; return the ages of all."""
     ages: list[float] = []
     while True:
         time.sleep(_PAUSE_S)

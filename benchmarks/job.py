@@ -11,7 +11,7 @@ SENT: Final = "@sent@"
 NUMBER: Final = "@number@"
 """In a body: becomes a running number of 8 digits."""
 BEGUN: Final = "begun"
-"""What the generator says once its connections are open, where the job ends with them."""
+"""Printed by the generator once its connections are open, if the job consists of opening them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,21 @@ class Job:
     wire: Literal["http", "nats"] = "http"
 
     def encode(self) -> str:
-        """The job as text."""
+        """Return the job as text."""
         return json.dumps(asdict(self))
 
     @classmethod
     def decode(cls, text: str) -> Job:
-        """The job that `encode` has written."""
+        """Return the job that `encode` has written."""
         given = json.loads(text)
         return cls(**{**given, "calls": [Call(**each) for each in given["calls"]]})
 
     def each(self) -> list[Call]:
-        """The requests that are taken in turn."""
+        """Return the requests that are sent in turn."""
         return self.calls or [Call(self.method, path, self.body) for path in self.paths]
 
     def head(self, call: Call, size: int) -> str:
-        """Return a request's head over HTTP, up to its blank line, for a body of so many bytes."""
+        """Return the head of an HTTP request, including the blank line, for a body of `size` bytes."""
         lines = [f"{call.method} {call.path} HTTP/1.1", "Host: localhost"]
         lines += [f"Authorization: Bearer {self.key}"] if self.key else []
         lines += [f"project: {self.project}"] if self.project else []

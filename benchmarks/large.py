@@ -1,4 +1,4 @@
-"""A large installation beside small ones: what should cost the same in each of them, and what grows with what it touches."""
+"""A large installation compared with small ones: operations with a constant cost, and those that grow with their data."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _DUE: Final = 500
 _LOOK_S: Final = 0.02
 _PATIENCE_S: Final = 3_600.0
 _LONG_AGO: Final = 1
-"""When conversations were archived that are to go: in 1970."""
+"""When the conversations to be removed were archived: in 1970."""
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Measure each size by itself, and posts to all of them in turn."""
+    """Measure each size alone, and posts to all of them in turn."""
     where = directory if scale.kept is None else Path(scale.kept)
     databases = [histories(where, count) for count in scale.histories]
     making = [_made(each, indexed=each.conversations <= scale.indexed) for each in databases]
@@ -62,7 +62,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """Milliseconds of the slowest but one in 20 answers, and of the server's processor time for one."""
+    """The 95th percentile of answers in ms, and the server's processor time for one in ms."""
 
     p95: float | None = None
     ms: float | None = None
@@ -91,7 +91,7 @@ def _table(
 
 
 def _made(database: Histories, *, indexed: bool) -> float | None:
-    """Return the seconds that the search index takes; None if it is there from an earlier run, or left out."""
+    """Return the seconds that the search index takes; None if it exists from an earlier run or is left out."""
     if not indexed:
         leave_out(database.directory)
     with deskwire(database.directory) as server, dashboard(server) as api:
@@ -138,9 +138,9 @@ def _by_itself(
     scale: Scale, database: Histories, made_s: float | None
 ) -> tuple[dict[str, _Figure], dict[str, float | None]]:
     began = time.perf_counter()
-    with deskwire(database.directory, read_timeout_s="60") as server:  # what takes long is to have a figure
+    with deskwire(database.directory, read_timeout_s="60") as server:  # slow requests need a figure, too
         ready_s = time.perf_counter() - began
-        complete(server)  # what was posted above goes on into the search index
+        complete(server)  # the posts above are still being indexed
         indexed = database.conversations <= scale.indexed
         lists = {
             name: _asked(scale, server, paths, key) if indexed or not name.startswith(_SEARCH) else _Figure()
@@ -160,7 +160,7 @@ def _by_itself(
 
 
 def _asked(scale: Scale, server: Server, paths: Sequence[str], key: str) -> _Figure:
-    """Ask for these in turn, one request under way."""
+    """Request these paths in turn, one request at a time."""
     job = Job(
         server.port,
         [*paths],
@@ -178,7 +178,7 @@ def _asked(scale: Scale, server: Server, paths: Sequence[str], key: str) -> _Fig
 
 
 def _lists(database: Histories) -> dict[str, tuple[list[str], str]]:
-    """Return what is asked for by its name: paths that are taken in turn, and the credential."""
+    """Return the lists by name: paths that are requested in turn, and the credential."""
     return {
         **{name: ([path], "token") for name, path in _of_agents(database)},
         **{name: (paths, "token") for name, paths in _searches()},
@@ -270,7 +270,7 @@ def _iso(at: int) -> str:
 
 
 def _backed_up(scale: Scale, database: Histories, server: Server) -> dict[str, float | None]:
-    """Make a backup while the server is posted to."""
+    """Make a backup while messages are posted."""
     job = server.posts(database.ids, connections=16, rate=scale.rate, for_s=scale.rate_s)
     alone = percentile(load(job).latencies, 0.99)
     target = database.directory / "backup.tar"
@@ -297,7 +297,7 @@ def _backed_up(scale: Scale, database: Histories, server: Server) -> dict[str, f
 
 
 def _retained(scale: Scale, database: Histories) -> dict[str, float | None]:
-    """Have conversations pass their retention, see them removed, and their bytes overwritten while the server is posted to."""
+    """Let conversations expire, and wait until they are removed and overwritten, while messages are posted."""
     due = min(_DUE, database.conversations // 100)
     with closing(sqlite3.connect(database.directory / FILE_NAME)) as connection, connection:
         connection.execute(
@@ -327,7 +327,7 @@ def _retained(scale: Scale, database: Histories) -> dict[str, float | None]:
 
 
 def _wait(api: httpx.Client, said: Callable[[str], bool]) -> None:
-    """Wait until the metrics say something. Raises TimeoutError."""
+    """Wait until the metrics meet a condition. Raises TimeoutError."""
     until = time.perf_counter() + _PATIENCE_S
     while not said(api.get("/metrics").raise_for_status().text):
         if time.perf_counter() > until:
@@ -336,7 +336,7 @@ def _wait(api: httpx.Client, said: Callable[[str], bool]) -> None:
 
 
 def _has_passed(metrics: str) -> bool:
-    """Return whether retention was done since the start."""
+    """Return whether retention has run since the start."""
     return any(
         line.startswith("deskwire_retention_done_timestamp_seconds ") and float(line.split()[1]) > 0
         for line in metrics.splitlines()

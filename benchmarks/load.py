@@ -1,8 +1,8 @@
-"""The load generator: requests over plain sockets, in a process of its own; a job on stdin, its outcome on stdout.
+"""The load generator: requests over plain sockets, in a separate process; a job on stdin, its outcome on stdout.
 
-It knows just enough of HTTP/1.1 and of NATS for the servers measured here: keep-alive, which Hypercorn ends after 1,000
+It supports just enough of HTTP/1.1 and NATS for the servers measured here: keep-alive, which Hypercorn ends after 1,000
 requests with `Connection: close`, answers with a Content-Length, and a publication's acknowledgement. A client library
-would be slower than the servers, and then it is the client that is measured.
+would be slower than the servers, so the benchmark would measure the client.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from benchmarks.nats_wire import INBOX, greet, publication
 
 _READ: Final = 65_536
 _PATIENCE_S: Final = 30.0
-"""Seconds that any response may take before the run is given up."""
+"""Timeout of a response in seconds, after which the run fails."""
 _LEAST: Final = 4
-"""Answers that are waited for where there is no fixed rate, however long they take: a rate of nothing says nothing."""
+"""The fewest answers of a run without a fixed rate, however long they take, because fewer give no meaningful rate."""
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CLOSE: Final = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 _MESSAGE: Final = re.compile(rb"MSG \S+ \S+ (\d+)\r\n")
 _SENT, _NUMBER, _INBOX = SENT.encode(), NUMBER.encode(), INBOX.encode()
 
 _Response = tuple[bool, bool, bytes]
-"""Whether it is what was wanted, whether the connection ends with it, and its body."""
+"""Whether the response is a success, whether the connection ends with it, and its body."""
 
 
 class _Requests:
@@ -56,7 +56,7 @@ class _Requests:
 
 
 def response_of_http(data: bytes) -> _Response | None:
-    """The answer once it is whole."""
+    """Return the answer once it is complete, else None."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         return None
@@ -70,7 +70,7 @@ def response_of_http(data: bytes) -> _Response | None:
 
 
 def response_of_nats(data: bytes) -> _Response | None:
-    """Return JetStream's response to a publication once it is whole, else None."""
+    """Return JetStream's response to a publication once it is complete, else None."""
     found = _MESSAGE.search(data)
     if found is None:
         if b"-ERR" in data:
@@ -151,7 +151,7 @@ class _Run:
                 self._receive(key.data)
 
     def _send(self, now: float) -> float | None:
-        """Send what is due; the seconds until more is, or None while only an answer lets more be sent."""
+        """Send the due requests; return the seconds until the next is due, or None while all wait for answers."""
         job, idle, make = self._job, self._idle, self._requests.make
         while idle and (job.count is None or self._sent < job.count):
             due = self._began + self._sent / job.rate if job.rate else now

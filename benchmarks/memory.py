@@ -24,7 +24,7 @@ from deskwire.program.secret_file import installation_secrets
 
 _ALLOWED_MB: Final = 150.0
 _STAY: Final = {"actor_idle_s": "3600", "idle_connection_s": "3600", "stream_unsubscribed_s": "3600"}
-"""Nothing is let go of while it is measured."""
+"""Settings that prevent evictions during the measurement."""
 _WARM: Final = 2_000
 _FIRST: Final = 50
 
@@ -41,7 +41,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         stored = directory / f"stored-{live}"
         ids = fill_directory(stored, live, live)
         rows.append(_held(stored, ids, partial(_live, ids=ids)))
-    # A process for each, as the next one would be given the memory that the one before has let go of.
+    # A process for each, because a second measurement would reuse memory that the first one has freed.
     rows.append(_held(stored, ids, partial(_connections, count=scale.idle_connections)))
     rows.append(_held_with_tls(stored, scale.idle_connections))
     rows.append(_held(stored, ids, partial(_websockets, directory=stored, count=scale.idle_websockets)))
@@ -70,7 +70,7 @@ def _held(directory: Path, ids: list[str], hold: Callable[[Server], _Row], **set
 
 
 def _held_with_tls(directory: Path, count: int) -> _Row:
-    """The same connections with TLS, which the server itself speaks."""
+    """Measure the same connections with TLS, terminated by the server itself."""
     issuer = trustme.CA()
     files = {name: str(directory / f"{name}.pem") for name in ("tls_cert", "tls_key")}
     issued = issuer.issue_cert("127.0.0.1")
@@ -107,13 +107,16 @@ def _connections(server: Server, count: int, authority: ssl.SSLContext | None = 
 
 
 def _websockets(server: Server, directory: Path, count: int) -> _Row:
-    """Websockets of another process, each subscribed to the channel of a conversation."""
+    """Hold websockets of another process, each subscribed to the channel of a conversation."""
     stream_key, key_id = server.stream_key(), server.key_id()
     token_key = derived_key(installation_secrets(directory, None).current, "stream").hex()
     channels = [f"private-conversation-{conversation_id(number)}" for number in range(count + _FIRST)]
     before = 0.0
     with ExitStack() as stack:
-        for chosen in (channels[:_FIRST], channels[_FIRST:]):  # the first ones fill what is filled once
+        for chosen in (
+            channels[:_FIRST],
+            channels[_FIRST:],
+        ):  # the first ones fill caches that are filled once
             before = processes.resident_mb(server.process)
             crowd = processes.start("benchmarks.crowd", core=processes.LOAD)
             stack.callback(processes.stop, crowd)

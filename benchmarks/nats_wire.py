@@ -1,4 +1,4 @@
-"""A part of the NATS client protocol over plain sockets: as much as measuring JetStream takes."""
+"""The part of the NATS client protocol over plain sockets that the JetStream measurements need."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 SUBJECT: Final = "bench"
-"""What is published below it is in the stream."""
+"""Prefix of the subjects that are in the stream."""
 PUSHED: Final = "pushed"
-"""Where the one consumer is pushed to."""
+"""Delivery subject of the only consumer."""
 INBOX: Final = "@inbox@"
-"""In a publication: becomes where its connection wants the acknowledgement."""
+"""Placeholder in a publication, replaced by the subject for its connection's acknowledgements."""
 _READ: Final = 65_536
 _MESSAGE: Final = re.compile(rb"MSG \S+ \S+ (?:\S+ )?(\d+)\r\n")
 _OPTIONS: Final = json.dumps({"verbose": False, "pedantic": False, "headers": False, "lang": "benchmark"})
 
 
 def greet(stream: socket.socket, listen_to: str = "") -> str:
-    """Connect and subscribe to an inbox of its own, or to `listen_to`; the inbox."""
+    """Connect and subscribe to a new inbox, or to `listen_to`; return the inbox."""
     inbox = listen_to or f"inbox.{stream.getsockname()[1]}"
-    stream.recv(_READ)  # who the server is
+    stream.recv(_READ)  # the server's INFO
     stream.sendall(f"CONNECT {_OPTIONS}\r\nSUB {inbox} 1\r\nPING\r\n".encode())
     _until(stream, b"PONG\r\n")
     return inbox
@@ -34,7 +34,7 @@ def publication(subject: str, inbox: str, size: int) -> str:
 
 
 def prepare(port: int, *, pushed: bool) -> None:
-    """Make the stream, in a file, and a consumer that is pushed what comes from now on."""
+    """Create the stream, in a file, and a push consumer for new messages."""
     stream = {"name": SUBJECT, "subjects": [f"{SUBJECT}.>"], "storage": "file", "num_replicas": 1}
     with socket.create_connection(("127.0.0.1", port)) as connection:
         inbox = greet(connection)
@@ -46,7 +46,7 @@ def prepare(port: int, *, pushed: bool) -> None:
 
 
 def messages(data: bytes) -> tuple[list[bytes], bytes]:
-    """The payloads that are whole, and what is left."""
+    """Return the complete payloads, and the remaining bytes."""
     found, at = list[bytes](), 0
     while head := _MESSAGE.match(data, at) or _beyond_ping(data, at):
         end = head.end() + int(head[1])
@@ -58,7 +58,7 @@ def messages(data: bytes) -> tuple[list[bytes], bytes]:
 
 
 def _beyond_ping(data: bytes, at: int) -> re.Match[bytes] | None:
-    """The message behind a ping, which is let go unanswered: the server asks every two minutes, and bears two."""
+    """Return the message after a ping. Pings are not answered: one comes every two minutes, and two may be missed."""
     return _MESSAGE.match(data, at + 6) if data.startswith(b"PING\r\n", at) else None
 
 

@@ -1,4 +1,4 @@
-"""Several nodes on one PostgreSQL: what that costs beside SQLite, what it adds to an answer, and where it ends."""
+"""Several nodes on one PostgreSQL: the cost compared with SQLite, the added latency, and the limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deskwire.storage.postgres.migrations.apply import migrate
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Measure one thing after the other, each on a database of its own."""
+    """Run one measurement after the other, each on its own database."""
     for name in ("sharing", "answering", "spreading", "pauses"):
         (directory / name).mkdir()
     with _server() as server:
@@ -38,7 +38,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 @contextmanager
 def _server() -> Iterator[PostgresServer]:
-    """Run a server that syncs what it commits."""
+    """Run a server that syncs its commits."""
     with (
         tempfile.TemporaryDirectory(prefix="deskwire-pg-", ignore_cleanup_errors=True) as place,
         own_server(Path(place), settings={"shared_buffers": "256MB"}) as server,
@@ -47,7 +47,7 @@ def _server() -> Iterator[PostgresServer]:
 
 
 def _database(server: PostgresServer, name: str) -> str:
-    """Return the URL of a fresh database that is up to date."""
+    """Return the URL of a fresh, migrated database."""
     server.run(f"CREATE DATABASE {name}")
     migrate(server.url(name))
     return server.url(name)

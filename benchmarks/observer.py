@@ -1,8 +1,8 @@
-"""A stream consumer that says how old messages are when they come: of Deskwire's stream, or of a NATS subject.
+"""A stream consumer that reports the ages of messages when they arrive: from Deskwire's stream or a NATS subject.
 
-Each message carries the time it was sent, by the clock that all processes of a machine share. Takes a `Watch` on
-stdin, prints a line when it is in place, and then for each line on stdin the ages in milliseconds of what has come
-since the last one. Plain sockets, as a client library would be slower than the servers.
+Each message carries the time it was sent, by the clock that all processes of a machine share. Reads a `Watch` from
+stdin, prints a line when it is ready, and then for each line on stdin the ages in milliseconds of the messages since
+the previous one. It uses plain sockets, because a client library would be slower than the servers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _READ: Final = 262_144
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The thing to consume: a channel of Deskwire's, or without one the messages that NATS pushes."""
+    """The source to consume: a channel of Deskwire's, or without one the messages that NATS pushes."""
 
     port: int
     channel: str = ""

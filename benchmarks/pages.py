@@ -1,4 +1,4 @@
-"""Pages that follow the agents' stream, in a process of their own: they only count what comes.
+"""Pages that follow the agents' stream, in a separate process, and only count events.
 
 A line on stdin opens some; a line with a number has it answer once each has had that many stored events.
 """
@@ -20,13 +20,13 @@ _HELLO: Final = b"event: hello"
 
 @dataclass(slots=True)
 class Page:
-    """One page: the end of what came last, and how many stored events it has had."""
+    """A page: the tail of the last bytes, and the number of stored events received."""
 
     rest: bytes = b""
     events: int = 0
 
     def feed(self, data: bytes) -> None:
-        """Count the events in these bytes; a mark that is cut in two is found with the next."""
+        """Count the events in these bytes; a mark that is split is found with the next bytes."""
         whole = self.rest + data
         self.events += whole.count(_EVENT)
         self.rest = whole[-(len(_EVENT) - 1) :] if not whole.endswith(_EVENT) else b""

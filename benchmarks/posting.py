@@ -21,7 +21,7 @@ _Target = tuple[str, Server, Sequence[str]]
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Ask all servers in turn, round by round, so that a disturbance meets all of them."""
+    """Measure all servers in turn, round by round, so that a disturbance affects all of them."""
     with ExitStack() as stack:
         ours = stack.enter_context(deskwire(directory / "posting"))
         ids = ours.create(max(scale.conversations))

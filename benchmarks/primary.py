@@ -1,8 +1,8 @@
-"""The limit of one PostgreSQL: the exchanges of nodes, recorded once, and sent again by bare libpq as fast as it takes them.
+"""The limit of one PostgreSQL: recorded exchanges of nodes, replayed by bare libpq as fast as the server takes them.
 
-Each lane is what one node sends for batches in a project of its own, one behind the other. It is recorded from the engine on
-one copy of a database, and replayed on others that are the same: without engine, without making rows, by a process that
-spends a tenth of what the server does.
+Each lane has the batches that one node sends for its own project, one after the other. It is recorded from the engine on one
+copy of a database, and replayed on identical copies, without the engine and without building rows, by a process that uses a
+tenth of the server's processor time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from deskwire.storage.postgres.migrations.apply import migrate
 
 LANES: Final = 6
 _MESSAGES: Final = 3_200
-"""Of each lane where batches are large; fewer where they are small."""
+"""Messages of each lane for large batches; fewer for small ones."""
 _COMMITS: Final = 200
 _CORES: Final = (4, 16)
 
@@ -89,7 +89,7 @@ async def _measured(asked: dict[str, Any]) -> dict[int, list[tuple[float, ...]]]
 
 @contextmanager
 def _fresh(url: str, name: str, template: str | None) -> Iterator[str]:
-    """Return the URL of a database that is there for the context."""
+    """Yield the URL of a database that exists for the block."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template or 'template0'}".encode())
         try:
@@ -99,7 +99,7 @@ def _fresh(url: str, name: str, template: str | None) -> Iterator[str]:
 
 
 async def _recorded(url: str, number: int, batch: int) -> tuple[Exchanges, Exchanges]:
-    """Have the engine write as one node; return what it has sent to begin conversations, and for messages in them."""
+    """Let the engine write as one node; return its exchanges for new conversations, and for messages in them."""
     with _recording() as exchanges:
         async with opened(url, f"lane-{number}", batch) as store, actors_of(store) as actors:
             known = await store.read(lambda reader: reader.projects(None, None, 1 << 60, LANES))
@@ -122,7 +122,7 @@ async def _recorded(url: str, number: int, batch: int) -> tuple[Exchanges, Excha
 
 @contextmanager
 def _recording() -> Iterator[Exchanges]:
-    """Keep what is sent for batches within the context."""
+    """Record the batches that are sent within the block."""
     exchanges: Exchanges = []
     plain = PipelineConnection.exchange
 
@@ -133,7 +133,7 @@ def _recording() -> Iterator[Exchanges]:
             exchanges.append(list(statements))
         return await plain(wire, statements, patience_s)
 
-    PipelineConnection.exchange = exchange  # type: ignore[method-assign,assignment]  # for the context
+    PipelineConnection.exchange = exchange  # type: ignore[method-assign,assignment]  # for the block
     try:
         yield exchanges
     finally:

@@ -1,4 +1,4 @@
-"""Processes on cores of their own: the server that is measured on one, what measures it on another."""
+"""Processes pinned to cores: the measured server on one, the measuring processes on another."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _STOP_S: Final = 20.0
 _FILES: Final = 12_000
 _CORES: Final = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
 SERVER: Final = 0
-"""The first core this process may use; the servers' one."""
+"""The first core that this process may use, for the servers."""
 LOAD: Final = 1
 
 
 @contextmanager
 def _on_core(number: int | None) -> Iterator[None]:
-    """Run processes that are started inside on that core, with all threads, where the system lets one choose; None for any."""
+    """Pin processes started within the block, with all threads, to a core, if the system supports it; None for any."""
     if number is None or sys.platform != "linux" or len(_CORES) < 2:
         yield
         return
@@ -35,7 +35,7 @@ def _on_core(number: int | None) -> Iterator[None]:
 def start(
     module: str, *arguments: str, core: int | None, settings: dict[str, str] | None = None
 ) -> subprocess.Popen[str]:
-    """Start `python -m module` with pipes to its stdin and stdout; the log of a server is thrown away."""
+    """Start `python -m module` with pipes to its stdin and stdout; the log of a server is discarded."""
     command = [sys.executable, "-m", module, *arguments]
     return run(command, core=core, settings=settings, quiet=not module.startswith("benchmarks."))
 
@@ -43,7 +43,7 @@ def start(
 def run(
     command: Sequence[str], *, core: int | None, settings: dict[str, str] | None = None, quiet: bool = False
 ) -> subprocess.Popen[str]:
-    """Start a program with pipes to its stdin and stdout; what it says on stderr is thrown away if it is `quiet`."""
+    """Start a program with pipes to its stdin and stdout; its stderr is discarded if `quiet`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
     kept["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     with _on_core(core):
@@ -58,7 +58,7 @@ def run(
 
 
 def answer(module: str, question: str, *, core: int) -> str:
-    """Return what `python -m module` writes for a question on its stdin. Raises RuntimeError if it fails."""
+    """Return the output of `python -m module` for a question on its stdin. Raises RuntimeError if it fails."""
     process = start(module, core=core)
     try:
         output, _ = process.communicate(question)
@@ -70,7 +70,7 @@ def answer(module: str, question: str, *, core: int) -> str:
 
 
 def allow_files() -> None:
-    """Let this process, and those it starts, have as many open files as many connections take."""
+    """Raise the limit of open files, for this process and those it starts, for many connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < _FILES:
         wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
@@ -78,7 +78,7 @@ def allow_files() -> None:
 
 
 def stop(process: subprocess.Popen[str]) -> None:
-    """Stop it in order, or by force if that takes long."""
+    """Stop a process gracefully, or kill it if that takes too long."""
     process.terminate()
     try:
         process.wait(_STOP_S)
@@ -98,7 +98,7 @@ def pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:
 
 
 def line(process: subprocess.Popen[str], mark: str = "") -> str:
-    """The next line of its output with `mark` in it. Raises RuntimeError if it ends before."""
+    """Return the next line of its output that contains `mark`. Raises RuntimeError if the output ends before."""
     for each in pipes(process)[1]:
         if mark in each:
             return each.strip()
@@ -106,7 +106,7 @@ def line(process: subprocess.Popen[str], mark: str = "") -> str:
 
 
 def tell(process: subprocess.Popen[str], words: str) -> None:
-    """Write it a line."""
+    """Write a line to a process."""
     stdin, _ = pipes(process)
     stdin.write(words + "\n")
     stdin.flush()
@@ -119,7 +119,7 @@ def ask(process: subprocess.Popen[str], question: str) -> str:
 
 
 def cpu_s(process: subprocess.Popen[str]) -> float | None:
-    """Seconds of processor time that the process has taken, which a busy machine does not change; Linux only."""
+    """Return the processor time of a process in seconds, which does not depend on other load; Linux only."""
     stat = Path(f"/proc/{process.pid}/stat")
     if not stat.exists():
         return None
@@ -128,7 +128,7 @@ def cpu_s(process: subprocess.Popen[str]) -> float | None:
 
 
 def resident_mb(process: subprocess.Popen[str]) -> float:
-    """Memory that the process occupies, in MB (10^6 bytes)."""
+    """Return the resident memory of a process, in MB (10^6 bytes)."""
     status = Path(f"/proc/{process.pid}/status")
     if status.exists():
         lines: Sequence[str] = status.read_text().splitlines()

@@ -18,7 +18,7 @@ from benchmarks.taking import in_turn, middle, ratio, take
 
 _CONVERSATIONS: Final = 100
 _MESSAGES: Final = 60
-"""Of each conversation: a page of 50 is full."""
+"""Messages of each conversation, so that a page of 50 is full."""
 _KB: Final = 1_000
 
 
@@ -33,14 +33,14 @@ def paths(ids: list[str], feed_after: str) -> dict[str, list[str]]:
 
 
 def first_event(server: Server, conversation: str) -> str:
-    """The id of a conversation's first event."""
+    """Return the id of a conversation's first event."""
     with server.api() as api:
         found = api.get(f"/s2s/conversations/{conversation}/events", params={"limit": 1}).raise_for_status()
     return str(found.json()["items"][0]["id"])
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Read each in turn, beside an empty answer on stock Hypercorn."""
+    """Measure each read in turn, compared with an empty answer on stock Hypercorn."""
     where = directory / "reading"
     ids = fill_directory(where, _CONVERSATIONS, _CONVERSATIONS * _MESSAGES)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Webhook receivers over plain sockets, in a process of their own, well and sick.
+"""Webhook receivers over plain sockets, healthy and faulty, in a separate process.
 
 Started with the names of behaviours, and before them optionally a certificate file that makes all of them speak
 TLS. Prints the ports in that order, and then for each line on stdin what has come to the measured ones since
@@ -9,7 +9,7 @@ share of a core that receiving took.
 - `dead` accepts, and never responds.
 - `dripping` sends its response at a byte a second.
 - `slow` responds with 204 after 4.9 s, just within a receiver's time.
-- `refusing` is a port that nobody listens on.
+- `refusing` is a closed port.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BACKLOG: Final = 1_024
 
 
 class _Timers:
-    """Calls that are to be made later."""
+    """Scheduled calls."""
 
     def __init__(self) -> None:
         self._numbers = count()
@@ -46,7 +46,7 @@ class _Timers:
         heappush(self._due, (time.monotonic() + pause_s, next(self._numbers), work))
 
     def run(self) -> float | None:
-        """Do what is due; the seconds until more is."""
+        """Make the due calls; return the seconds until the next one."""
         while self._due:
             left_s = self._due[0][0] - time.monotonic()
             if left_s > 0:
@@ -56,7 +56,7 @@ class _Timers:
 
 
 class _Peer:
-    """One connection; requests come one after the other."""
+    """A connection, on which requests come one after the other."""
 
     def __init__(self, owner: Receiving, kind: str, stream: socket.socket) -> None:
         self._owner = owner
@@ -140,7 +140,7 @@ class Receiving:
             self._ages.append((now - int(found[1])) / 1e6)
 
     def drop(self, peer: _Peer) -> None:
-        """The other side is gone."""
+        """Close the connection of a peer."""
         self._selector.unregister(peer.stream)
         peer.stream.close()
 
@@ -158,7 +158,7 @@ class Receiving:
         if self._context is not None:
             stream = self._context.wrap_socket(
                 stream, server_side=True
-            )  # the peer is there: this does not hang
+            )  # the peer has connected already, so this does not block
         stream.setblocking(False)
         self._selector.register(stream, selectors.EVENT_READ, _Peer(self, kind, stream).readable)
 
@@ -174,7 +174,7 @@ class Receiving:
 
 
 def main(arguments: list[str]) -> None:
-    """Say where the receivers are, and receive."""
+    """Print the receivers' ports, and receive."""
     context = None
     if arguments[0].endswith(".pem"):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -29,7 +29,7 @@ async def empty(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallab
 
 
 async def _live(receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-    """The lifespan of an app that has nothing to begin or end."""
+    """Handle the lifespan of an app without startup or shutdown."""
     for _ in range(2):
         message = await receive()
         await send(cast(Any, {"type": f"{message['type']}.complete"}))

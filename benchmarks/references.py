@@ -69,7 +69,7 @@ def fastapi(directory: Path, kind: str) -> Iterator[Server]:
 
 @contextmanager
 def nats(directory: Path, body: str, *, pushed: bool = False) -> Iterator[Server]:
-    """JetStream on a file that is synced at every publication of `body`; with a consumer that is pushed what comes."""
+    """Run JetStream on a file that is synced at every publication of `body`, with a push consumer."""
     directory.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -90,7 +90,7 @@ def nats(directory: Path, body: str, *, pushed: bool = False) -> Iterator[Server
 
 
 def _accepts(process: subprocess.Popen[str], port: int) -> None:
-    """Wait until it does. Raises RuntimeError if it ends before, or does not within its time."""
+    """Wait until the server accepts connections. Raises RuntimeError if it ends first or takes too long."""
     give_up = time.monotonic() + _START_S
     while time.monotonic() < give_up and process.poll() is None:
         try:

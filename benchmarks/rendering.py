@@ -80,7 +80,7 @@ def _draw(folder: Path, pictures: Mapping[str, str], *, large: bool) -> list[Pat
 
 
 def newest(folder: Path) -> Path | None:
-    """The last run that was saved there."""
+    """Return the last run that was saved in a folder."""
     return max(folder.glob("*.json"), default=None)
 
 
@@ -205,7 +205,7 @@ def _large_jobs(rows: _Rows) -> str:
 
 
 def _by_size(row: Mapping[str, Cell]) -> list[tuple[float, float]]:
-    """The figures of a row by the numbers of conversations that its columns name."""
+    """Return the figures of a row by the numbers of conversations that its columns name."""
     sizes = {name: name.removesuffix(" conversations").replace(",", "") for name in row}
     return [(float(size), _number(row[name])) for name, size in sizes.items() if size.isdecimal()]
 

@@ -1,4 +1,4 @@
-"""The report of a benchmark: figures under names, as a table for people and as JSON for comparisons."""
+"""The report of a benchmark: named figures, as a table for people and as JSON for comparisons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Section:
 
 
 def machine() -> dict[str, Any]:
-    """Return the machine that the figures were taken on, and the versions."""
+    """Return the machine on which the figures were taken, and the versions."""
     return {
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -66,7 +66,7 @@ def _cpu() -> str:
 
 
 def machine_line(found: Mapping[str, Any]) -> str:
-    """The machine in one line."""
+    """Return the machine in one line."""
     libraries = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     return (
         f"{found['cores']} cores ({found['cpu']}), {found['system']}, Python {found['python']}, "
@@ -87,7 +87,7 @@ def show(console: Console, section: Section) -> None:
 
 
 def markdown(section: Section) -> str:
-    """The section as it stands in the documentation."""
+    """Return the section as Markdown for the documentation."""
     head = [f"| {' | '.join(section.columns)} |", "| --- |" + " ---: |" * (len(section.columns) - 1)]
     rows = [f"| {' | '.join(map(text, row))} |" for row in section.rows]
     note = ["", section.note] if section.note else []
@@ -108,7 +108,7 @@ def save(
     sections: Sequence[Section],
     failed: Sequence[str],
 ) -> Path:
-    """Write a run as JSON, and as Markdown beside it; returns the path of the JSON. `failed`: what could not be measured."""
+    """Write a run as JSON, and as Markdown beside it; return the path of the JSON. `failed` has the failed benchmarks."""
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
     path = folder / f"{now:%Y%m%dT%H%M%SZ}.json"
@@ -126,12 +126,12 @@ def save(
 
 
 def median(values: Iterable[float]) -> float:
-    """The middle of several rounds, which one disturbed round does not move."""
+    """Return the median of several rounds, which one disturbed round does not change."""
     return statistics.median(values)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of the sorted `values` do not exceed; NaN of none."""
+    """Return the value that `share` of the sorted `values` do not exceed; NaN if there are none."""
     if not values:
         return float("nan")
     return values[min(len(values) - 1, int(share * len(values)))]

@@ -1,4 +1,4 @@
-"""The time of a search as one types, of the index's making, and of its forgetting."""
+"""The time of searches while typing, of indexing, and of erasures from the index."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LOOK_S: Final = 0.05
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Fill a database as an import does, let the service make its index, ask for each kind of query, and erase."""
+    """Fill a database as an import does, let the service index it, time each kind of query, and erase."""
     where = directory / "search"
     where.mkdir()
     processes.answer("benchmarks.searching", json.dumps([str(where), scale.searched]), core=processes.SERVER)
@@ -61,7 +61,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 
 def vocabulary() -> list[str]:
-    """Words that look like words, the same each time."""
+    """Return made-up words, the same each time."""
     dice, words = random.Random(1), dict[str, None]()
     begins = (
         "",
@@ -92,7 +92,7 @@ def vocabulary() -> list[str]:
 
 
 def texts(count: int) -> Iterator[str]:
-    """Messages of about 25 words whose frequencies are those of a language; some have an order number or an address."""
+    """Yield messages of about 25 words with the frequencies of a language; some have an order number or an address."""
     dice, words = random.Random(2), vocabulary()
     weights = list(accumulate(1 / (rank + 2.7) ** 1.05 for rank in range(len(words))))
     for _ in range(count):
@@ -124,7 +124,7 @@ def _queries() -> Iterator[tuple[str, list[str]]]:
 
 
 def _row(scale: Scale, server: Server, name: str, queries: list[str]) -> tuple[str, float, float, float]:
-    """Ask for these queries in turn."""
+    """Send these queries in turn."""
     job = Job(
         server.port,
         [f"/v3/search?q={quote(query)}" for query in queries],
@@ -149,7 +149,7 @@ def dashboard(server: Server) -> httpx.Client:
 
 
 def complete(server: Server) -> float:
-    """Return the seconds until the index knows everything."""
+    """Return the seconds until the index is complete."""
     began = time.perf_counter()
     with dashboard(server) as api:
         while time.perf_counter() - began < _PATIENCE_S:
@@ -160,7 +160,7 @@ def complete(server: Server) -> float:
 
 
 def leave_out(directory: Path) -> None:
-    """Have an index that is not complete say that it is: the server would go on making it while other things are measured."""
+    """Mark an incomplete index as complete, because the server would continue to index during other measurements."""
     database = directory / DATABASE
     with closing(sqlite3.connect(prepared(database))) as index, index:
         index.execute("ATTACH ? AS main_file", (str(database),))
@@ -172,7 +172,7 @@ def leave_out(directory: Path) -> None:
 
 
 def _erased(server: Server) -> float:
-    """Return the seconds in which conversations are deleted and nothing of them is left in any file."""
+    """Return the seconds until conversations are deleted and none of their bytes is left in any file."""
     with dashboard(server) as api:
         items: list[Any] = (
             api.get("/v3/conversations", params={"limit": _ERASED}).raise_for_status().json()["items"]
@@ -186,7 +186,7 @@ def _erased(server: Server) -> float:
 
 
 async def _fill(folder: str, count: int) -> None:
-    """Import that many conversations into a fresh directory."""
+    """Import this many conversations into a fresh directory."""
     directory, written = Path(folder), texts(count * MESSAGES_EACH)
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)

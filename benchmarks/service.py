@@ -51,11 +51,11 @@ class Server:
         return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/v3", headers=headers, timeout=30)
 
     def stream_key(self) -> str:
-        """Deskwire's stream key, which is what stands before the token of an authorization."""
+        """Deskwire's stream key, which precedes the token in an authorization."""
         return self._authorization().partition(":")[0]
 
     def key_id(self) -> str:
-        """The id of the server key, which is in that token."""
+        """The id of the server key, which is part of that token."""
         token = self._authorization().partition(":")[2]
         return str(jwt.decode(token, options={"verify_signature": False})["key"])
 
@@ -67,7 +67,7 @@ class Server:
         return str(response.raise_for_status().json()["auth"])
 
     def posts(self, conversations: list[str], **how: Any) -> Job:
-        """The job of posting messages to these conversations in turn; of NATS, of publishing under their subjects."""
+        """Return the job of posting messages to these conversations in turn; for NATS, of publishing under their subjects."""
         before, behind = (
             ("/v3/s2s/conversations/", "/messages") if self.wire == "http" else (f"{SUBJECT}.", "")
         )
@@ -75,7 +75,7 @@ class Server:
         return Job(self.port, paths, key=self.key, body=self.message, wire=self.wire, **how)
 
     def gets(self, paths: list[str], **how: Any) -> Job:
-        """The job of reading these in turn."""
+        """Return the job of reading these paths in turn."""
         return Job(self.port, paths, "GET", key=self.key, **how)
 
     def wake(self, conversations: list[str]) -> None:
@@ -92,7 +92,7 @@ class Server:
         return found
 
     def create(self, count: int) -> list[str]:
-        """Start conversations, each with a message; their ids."""
+        """Start conversations, each with a message; return their ids."""
         job = Job(
             self.port,
             ["/v3/s2s/conversations"],
@@ -129,7 +129,7 @@ def deskwire_node(directory: Path, first: Server | None, settings: Mapping[str, 
 
 
 def _ready(process: subprocess.Popen[str], directory: Path) -> Server:
-    """Wait until the process takes requests."""
+    """Wait until the process accepts requests."""
     port, demo = _port(process), json.loads((directory / _DEMO_FILE).read_text())
     return Server("deskwire", process, port, demo["serverKey"], demo["projectId"], demo["token"])
 

@@ -1,4 +1,4 @@
-"""Nodes that share a PostgreSQL, beside one on SQLite: the engine without HTTP, by processor time, as all share one machine.
+"""Nodes that share a PostgreSQL, compared with one on SQLite: the engine without HTTP, by processor time, because all share a machine.
 
 The two stores take turns in one process. Then one, two and three processes post at the same time: each to conversations of its own
 in many projects, or all to one project, whose log takes one commit after the other.
@@ -34,13 +34,13 @@ from deskwire.storage.sqlite.store import open_store
 _BATCH: Final = 256
 _PROJECTS: Final = 16
 _EACH: Final = 32
-"""Commands in flight of each node."""
+"""Commands in flight at each node."""
 _LONGER: Final = 3
-"""How much longer several nodes post than one store by itself: the server's time is told in hundredths of a second."""
+"""Factor by which several nodes post longer than one store, because the server's time is measured in hundredths of a second."""
 _LINGER_S: Final = 1.0
-"""The time for which their sessions stay, so that others still see what those have taken."""
+"""How long their sessions stay, so that others can still read the processor time that those have used."""
 _LEAD_S: Final = 3.0
-"""The time that nodes are given to start before they begin together."""
+"""The time for nodes to start before they begin together."""
 
 
 _NOTE: Final = (
@@ -50,7 +50,7 @@ _SQLITE, _POSTGRES = "SQLite", "PostgreSQL"
 
 
 class Posted(NamedTuple):
-    """The cost of posting: messages a second, their times, and the processor time of each, of nodes and of PostgreSQL."""
+    """Measure the cost of posting: messages a second, their times, and the processor time of nodes and PostgreSQL for each."""
 
     rate: float
     p50_ms: float
@@ -117,7 +117,7 @@ def _rows_of_nodes(asked: dict[str, Any], *, hot: bool) -> Iterator[tuple[Cell, 
 
 
 def _nodes(asked: dict[str, Any], count: int, *, hot: bool) -> tuple[float, float, float, float]:
-    """Have so many nodes post at the same time; rate of all, processor time of node and database, longest pause."""
+    """Have `count` nodes post at the same time; return the total rate, the processor time of node and database, and the longest pause."""
     begin = time.time() + _LEAD_S
     running = [processes.start("benchmarks.sharing", core=processes.SERVER + at % 2) for at in range(count)]
     for number, process in enumerate(running):
@@ -156,7 +156,7 @@ async def _both(asked: dict[str, Any], scale: Scale) -> dict[str, list[Posted]]:
 
 
 async def found_projects(store: Store[Reader, Transaction], count: int) -> None:
-    """Make an organisation with projects."""
+    """Create an organisation with projects."""
 
     def make(tx: Transaction) -> None:
         organisation = tx.insert_organisation(new_id("org", wall_clock()), "Shop", wall_clock())
@@ -168,7 +168,7 @@ async def found_projects(store: Store[Reader, Transaction], count: int) -> None:
 
 
 def _found_others(tx: Transaction) -> None:
-    """Make further projects, of whoever has the first."""
+    """Create more projects in the organisation of the first one."""
     (project,) = tx.projects(None, None, 1 << 60, 1)
     for number in range(1, _PROJECTS):
         key = new_id("prj", wall_clock())
@@ -176,7 +176,7 @@ def _found_others(tx: Transaction) -> None:
 
 
 async def _node(asked: dict[str, Any], scale: Scale) -> dict[str, float]:
-    """Post as one node of several, from the moment that all begin at."""
+    """Post as one of several nodes, from their common start time on."""
     async with opened(asked["url"], f"node-{asked['node']}") as store, actors_of(store) as actors:
         known = await store.read(lambda reader: reader.projects(None, None, 1 << 60, _PROJECTS))
         projects = known[:1] if asked["hot"] else known
@@ -216,7 +216,7 @@ async def actors_of(store: Store[Reader, Transaction]) -> AsyncIterator[ActorReg
 async def begun_in(
     actors: ActorRegistry, projects: Sequence[Project], count: int, who: str = ""
 ) -> list[tuple[Project, str]]:
-    """Begin conversations, by turns in each of the projects."""
+    """Create conversations in the projects in turn."""
     begun = []
     for number in range(count):
         project = projects[number % len(projects)]
@@ -233,7 +233,7 @@ async def keep_posting(
     server: int,
     moments: list[float] | None = None,
 ) -> Posted:
-    """Run a task for each conversation that posts again as soon as it has a result, at each of the nodes in turn."""
+    """Run a task for each conversation, which posts again as soon as it has a result, to the nodes in turn."""
     taken: list[float] = []
     began, cpu, database = time.perf_counter(), time.process_time(), server_s(server)
 
@@ -259,7 +259,7 @@ async def keep_posting(
 
 
 def server_s(postmaster: int) -> float:
-    """The processor time of a PostgreSQL server: of all its processes, and of those that have ended."""
+    """Return the processor time of a PostgreSQL server: of all its processes, including those that have ended."""
     ticks = 0
     for entry in os.listdir("/proc"):
         if entry.isdigit():

@@ -74,7 +74,7 @@ def _recoveries(scale: Scale, databases: list[Stored]) -> Section:
 
 
 def _recovery(scale: Scale, database: Stored) -> tuple[int, float, float, int]:
-    """Acknowledged messages, KB of SQLite's log, seconds until ready, acknowledged messages that are gone."""
+    """Return acknowledged messages, KB of SQLite's log, seconds until ready, and lost acknowledged messages."""
     chosen = database.ids[:_SPREAD]
     with deskwire(database.directory) as server:
         job = server.posts(chosen, connections=_CONNECTIONS, for_s=_LONG_S, keep=True)
@@ -88,7 +88,7 @@ def _recovery(scale: Scale, database: Stored) -> tuple[int, float, float, int]:
 
 
 def _found(server: Server, chosen: list[str]) -> set[str]:
-    """The ids of all messages of these conversations."""
+    """Return the ids of all messages of these conversations."""
     found = set[str]()
     with server.api() as api:
         for conversation in chosen:

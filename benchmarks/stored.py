@@ -14,14 +14,14 @@ from benchmarks.filling import fill_directory
 _EACH: Final = 50
 """Messages of a conversation."""
 _SMALL: Final = 100_000
-"""Up to here a benchmark gets a copy; a larger one is filled once, and what one adds to it changes nothing."""
+"""Up to this size each benchmark gets a copy; a larger database is shared, because a benchmark's additions are negligible."""
 _FILE: Final = "deskwire.sqlite3"
 _NOTE: Final = "filled.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A directory with that many messages; `took_s` is what filling it took."""
+    """A directory with `messages` messages; `took_s` is how long filling took."""
 
     directory: Path
     messages: int
@@ -39,7 +39,7 @@ def stored(directory: Path, messages: int, user: str) -> Stored:
     pristine = directory / f"stored-{messages}"
     note = directory / f"stored-{messages}-{_NOTE}"
     if not note.exists():
-        shutil.rmtree(pristine, ignore_errors=True)  # what a filling that did not end has left
+        shutil.rmtree(pristine, ignore_errors=True)  # left over from an interrupted filling
         began = time.perf_counter()
         ids = fill_directory(pristine, max(1, messages // _EACH), messages)
         made = Stored(pristine, messages, ids, time.perf_counter() - began)

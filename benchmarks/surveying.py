@@ -22,7 +22,7 @@ from deskwire.engine.core.ids import fresh_ids
 from deskwire.storage.sqlite.directory import FILE_NAME
 
 SHARE: Final = 10
-"""One of so many conversations is followed by a response."""
+"""One in this many conversations is followed by a response."""
 _SURVEYS: Final = "/v3/engagement/surveys"
 _DEFINITION: Final = {
     "schemaVersion": "2.0",
@@ -67,7 +67,7 @@ def insights(scale: Scale, database: Histories, server: Server) -> dict[str, flo
 
 
 def _filled(api: httpx.Client, database: Histories, count: int) -> str:
-    """Store a survey by the API and its responses by SQL, of the last month; return its address."""
+    """Store a survey through the API, and its responses of the last month by SQL; return its address."""
     asked = {"name": "After the chat", "definition": _DEFINITION}
     made: dict[str, Any] = api.post(_SURVEYS, json=asked).raise_for_status().json()
     path = str(database.directory / FILE_NAME)

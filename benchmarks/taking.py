@@ -1,4 +1,4 @@
-"""Figures of one server under one job, and of several in turn, so that a disturbance meets all of them."""
+"""Figures of one server under one job, and of several in turn, so that a disturbance affects all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Taken:
 
 
 def take(server: Server, job: Job) -> Taken:
-    """Carry out the job, and look at the server's processor time before and after."""
+    """Carry out the job, and measure the server's processor time."""
     before = processes.cpu_s(server.process)
     outcome = load(job)
     after = processes.cpu_s(server.process)
@@ -35,7 +35,7 @@ def take(server: Server, job: Job) -> Taken:
 
 
 def in_turn(rounds: int, targets: Sequence[tuple[str, Callable[[], Taken]]]) -> dict[str, list[Taken]]:
-    """Take each target's figure in each round; by label, in the rounds' order."""
+    """Take each target's figure in each round; return them by label, in the rounds' order."""
     taken: dict[str, list[Taken]] = {label: [] for label, _ in targets}
     for number in range(rounds):
         for label, figure in targets if number % 2 == 0 else targets[::-1]:
@@ -44,7 +44,7 @@ def in_turn(rounds: int, targets: Sequence[tuple[str, Callable[[], Taken]]]) -> 
 
 
 def middle(rounds: Sequence[Taken]) -> Taken:
-    """The median of each figure."""
+    """Return the median of each figure."""
     rate, p50, p95, p99, busy = (
         median(getattr(each, name) for each in rounds) for name in ("rate", "p50", "p95", "p99", "busy")
     )
@@ -52,13 +52,13 @@ def middle(rounds: Sequence[Taken]) -> Taken:
 
 
 def median_or_none(values: Iterable[float | None]) -> float | None:
-    """The median of what is known."""
+    """Return the median of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
 
 
 def ratio(taken: Mapping[str, Sequence[Taken]], label: str, base: str) -> float | None:
-    """The median of the rounds' ratios of rates, both sides of each taken within seconds; None without the base."""
+    """Return the median of the rounds' ratios of rates, each taken within seconds; None without the base."""
     if base not in taken:
         return None
     return median(this.rate / that.rate for this, that in zip(taken[label], taken[base], strict=True))

@@ -1,4 +1,4 @@
-"""The time that a dashboard waits for a page of tickets, for a search, and for a change of many."""
+"""The latency of a page of tickets, of a search, and of a bulk change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from deskwire.engine.tickets.change import create_ticket
 from deskwire.storage.sqlite.store import open_store
 
 _AT_ONCE: Final = 1_000
-"""Stored in one commit, and the most that one bulk change takes."""
+"""Tickets stored in one commit, and the maximum of one bulk change."""
 _WORDS: Final = (
     "order",
     "invoice",
@@ -62,7 +62,7 @@ _LISTS: Final = (
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Ask for each list with one request under way, and with four."""
+    """Request each list with one request in flight, and with four."""
     where = directory / "tickets"
     where.mkdir()
     wanted = json.dumps([str(where), scale.tickets])
@@ -79,7 +79,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 
 
 async def _fill(folder: str, count: int) -> None:
-    """Store that many tickets in a fresh directory, and print their ids."""
+    """Store this many tickets in a fresh directory, and print their ids."""
     directory = Path(folder)
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)
@@ -108,7 +108,7 @@ def _values(number: int) -> dict[str, Any]:
 
 
 def _middles(server: Server) -> Iterator[tuple[str, str]]:
-    """The page in the middle of a list, by its cursor."""
+    """Return the page in the middle of a list, by its cursor."""
     headers = {"Authorization": f"Bearer {server.token}", "project": server.project}
     with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", headers=headers) as api:
         for sort in ("createdAt", "priority"):
@@ -145,7 +145,7 @@ def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, floa
 
 
 def _bulk(scale: Scale, server: Server, ids: list[str]) -> tuple[int, int, float, float]:
-    """Measure changes of many tickets; each call snoozes anew, so that every ticket changes."""
+    """Measure bulk changes; each call sets a new snooze, so that every ticket changes."""
     chosen = ids[:_AT_ONCE]
     body = json.dumps({"selection": {"ids": chosen}, "payload": {"duration": 3_600}})
     job = Job(

@@ -1,4 +1,4 @@
-"""wrk (Debian's package of that name) as load generator: as many requests as are answered, each with a body of its own."""
+"""wrk (Debian's package of that name) as load generator: requests as fast as they are answered, each with its own body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks import processes
 from benchmarks.job import NUMBER, SENT, Call, Job, Outcome, full_size
 
 _WARMED: Final = 1
-"""Seconds before what is measured, where a warm-up is wanted: the least that wrk can do."""
+"""Seconds of a warm-up, if one is wanted: the shortest run of wrk."""
 _QUANTILES: Final = 1_000
 _PATIENCE_S: Final = 30
 
@@ -66,13 +66,13 @@ def path() -> str | None:
 
 
 def can_do(job: Job) -> bool:
-    """Return whether wrk is installed and can do the job, which has to be long enough as wrk counts in whole seconds."""
+    """Return whether wrk is installed and the job is long enough, because wrk counts in whole seconds."""
     plain = job.rate is None and job.count is None and not job.keep and not job.until_cut
     return plain and job.wire == "http" and job.for_s >= 1 and path() is not None
 
 
 def load(job: Job) -> Outcome:
-    """Carry it out. The warm-up is a run of its own, on other connections."""
+    """Carry out the job. The warm-up is a separate run, on other connections."""
     with tempfile.TemporaryDirectory(prefix="deskwire-wrk-") as folder:
         script = Path(folder) / "requests.lua"
         script.write_text(_lua(job))
@@ -118,7 +118,7 @@ def _request(job: Job, call: Call) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a string of Lua, byte by byte where it is not plain."""
+    """Return a text as a Lua string, with escapes for bytes that are not plain."""
     plain = (
         chr(each) if 32 <= each < 127 and each not in b'"\\' else f"\\{each:03}" for each in text.encode()
     )
@@ -126,6 +126,6 @@ def _quoted(text: str) -> str:
 
 
 def _children_s() -> float:
-    """Processor seconds of what was started and has ended."""
+    """Return the processor time of ended child processes in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -1,4 +1,4 @@
-"""`make release`: what a version hands out, in dist/release, built of the last commit; docs/releasing.md has every step.
+"""`make release`: builds the files of a release in dist/release from the last commit; docs/releasing.md has every step.
 
 It is built twice, in folders of different names, and the results must be the same bytes.
 """
@@ -29,7 +29,7 @@ docs/releasing.md says what comes next: compare with a second machine, sign, upl
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build, check and list; the exit status is 0 if everything may be handed out."""
+    """Build, check and list; the exit status is 0 if everything may be released."""
     parser = argparse.ArgumentParser(prog="make release", description=__doc__)
     parser.add_argument(
         "--folder", type=Path, default=ROOT / "dist/release", help="where to; what is there is replaced"
@@ -73,7 +73,7 @@ def _git(*arguments: str) -> str:
 
 
 def _changed() -> list[str]:
-    """Return the names of tracked files that are changed and not committed."""
+    """Return the names of tracked files with uncommitted changes."""
     return [line[3:] for line in _git("status", "--porcelain", "--untracked-files=no").splitlines()]
 
 
@@ -92,7 +92,7 @@ def _release(changed: bool) -> Release:
 
 
 def _unready(changed: Sequence[str]) -> Iterator[str]:
-    """Say what has to be done before anything is built."""
+    """Print the steps that are necessary before the build."""
     if changed:
         yield f"these are changed, and not committed: {', '.join(changed)}"
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]

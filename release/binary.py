@@ -1,4 +1,4 @@
-"""`make binary`: the single executable, made of a wheel: `python -m release.binary WHEEL FOLDER` makes FOLDER/deskwire.
+"""`make binary`: the single executable, made from a wheel: `python -m release.binary WHEEL FOLDER` makes FOLDER/deskwire.
 
 The same wheel and the same libraries make the same bytes.
 """
@@ -19,7 +19,7 @@ from PyInstaller.archive.readers import CArchiveReader
 from release.parts import ROOT
 
 NOTICES: Final = "deskwire/program/notices.txt"
-"""Where the third-party notices are in the executable; `deskwire --notices` prints them."""
+"""The path of the third-party notices in the executable; `deskwire --notices` prints them."""
 
 
 def make(wheel: Path, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Builds everything that a version hands out, of a commit and nothing else, in a folder of its own."""
+"""Builds all files of a release from a commit only, in a separate folder."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from release.sbom import contents
 
 
 class NotReproducible(Exception):
-    """Two builds that must be the same differ; the text says in what."""
+    """Raised if two builds that must be identical differ; the text names the differences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What is built, and of what.
+    """A release to build, and its source.
 
     Args:
         repository: a checkout, whose commits are built.
-        snapshot: the commit to build: `commit`, or a nameless one that has what is changed besides.
-        commit: in full, as everything that is built tells it.
+        snapshot: the commit to build: `commit`, or an unnamed one that also has the uncommitted changes.
+        commit: the full hash, which is recorded in everything that is built.
         made: when it was committed.
         source: the repository's address.
     """
@@ -42,7 +42,7 @@ class Release:
     source: str
 
     def build(self, work: Path) -> Path:
-        """Build it in an empty folder and return the one in it that has the results.
+        """Build it in an empty folder, and return the subfolder with the results.
 
         Raises:
             NotReproducible: the source distribution makes another wheel than the commit.

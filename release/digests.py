@@ -1,4 +1,4 @@
-"""Whether two builds are the same, and the digests by which others can tell."""
+"""The comparison of two builds, and the digests with which others can verify them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What hatchling asks when it builds: the commit for wheel and sdist, and a README that is right away from the repository.
+"""Build hooks for hatchling: the commit for wheel and sdist, and a README whose links work outside the repository.
 
-The commit is the one that `SOURCE` names, as in an sdist and in an archive that git makes; else that of the checkout,
-with `-dirty` behind it if something is not committed; else `SOURCE_COMMIT` of the environment, for an image that is built
+The commit is the one that `SOURCE` names, as in an sdist and in an archive made by git; else that of the checkout, with
+the suffix `-dirty` if something is not committed; else `SOURCE_COMMIT` of the environment, for an image that is built
 without the history; else `unknown`.
 """
 
@@ -24,7 +24,7 @@ PLACES: Final = {"sdist": "SOURCE", "wheel": "deskwire/program/commit"}
 
 
 def commit(root: Path) -> str:
-    """Return the commit that the files in this folder are of, or `unknown`."""
+    """Return the commit of the files in this folder, or `unknown`."""
     source = root / "SOURCE"
     named = source.read_text().strip() if source.is_file() else ""
     for each in (named, _described(root), os.environ.get("SOURCE_COMMIT", "")):
@@ -51,10 +51,10 @@ def absolute(readme: str, repository: str, version: str) -> str:
 
 
 class Readme(MetadataHookInterface):
-    """The long description, made of README.md and the address in `[project.urls]`."""
+    """The long description, made from README.md and the address in `[project.urls]`."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Put it into the metadata."""
+        """Add the description to the metadata."""
         text = (Path(self.root) / "README.md").read_text("utf-8")
         made = absolute(text, metadata["urls"]["Source"], metadata["version"])
         metadata["readme"] = {"content-type": "text/markdown", "text": made}
@@ -64,7 +64,7 @@ class Commit(BuildHookInterface[Any]):
     """The file that names the commit, in wheel and sdist. An editable installation reads it from the checkout."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write it, and have it included."""
+        """Write the file and include it in the build."""
         if version != "editable":
             self.folder = tempfile.TemporaryDirectory()
             file = Path(self.folder.name) / "commit"
@@ -72,6 +72,6 @@ class Commit(BuildHookInterface[Any]):
             build_data["force_include"][str(file)] = PLACES[self.target_name]
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove it when it is in."""
+        """Remove the file after the build."""
         if version != "editable":
             self.folder.cleanup()

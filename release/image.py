@@ -14,7 +14,7 @@ IN_IMAGE_FOLDERS: Final = ("engine", "http", "release", "requirements", "storage
 
 
 def image_context(tree: Path, target: Path) -> None:
-    """Write what an image is built from: `docker build - < FILE` reads it. The Dockerfile is at the top, too."""
+    """Write the archive that an image is built from: `docker build - < FILE` reads it. The Dockerfile is also at its root."""
     files = {**dict(_in_image(tree)), "Dockerfile": tree / "docs/deploy/Dockerfile"}
     raw = io.BytesIO()
     with (
@@ -31,7 +31,7 @@ def image_context(tree: Path, target: Path) -> None:
 def _in_image(tree: Path) -> Iterator[tuple[str, Path]]:
     for path in tree.rglob("*"):
         name = path.relative_to(tree).as_posix()
-        if "__pycache__" in path.parts:  # what running the build has left
+        if "__pycache__" in path.parts:  # left over from the build
             continue
         if path.is_file() and (name.startswith(IN_IMAGE) or name.split("/")[0] in IN_IMAGE_FOLDERS):
             yield name, path

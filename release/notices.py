@@ -1,4 +1,4 @@
-"""The third-party notices: everything of others in a release, with its licence in full."""
+"""The third-party notices: every third-party part of a release, with its full licence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The parts of others that a release has in it, each with its licence: what notices and the list of contents are made of.
+"""The third-party parts of a release, each with its licence: the source of the notices and the SBOM.
 
-Libraries are those of the locks, looked up among what is installed here. The parts of the desk and of the explorer are
-in the repository; the executable has Python itself in it, and libraries in C from the machine that builds it.
+The libraries are those of the locks, looked up among the installed ones. The parts of the desk and of the explorer are
+in the repository; the executable also contains Python itself, and C libraries from the machine that builds it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 KEPT: Final = Path(__file__).with_name("licences")
-"""Licence texts of what comes without one."""
+"""Licence texts of parts that are distributed without one."""
 LOCKS: Final = ("run.txt", "extra-postgres.txt", "extra-s3.txt")
 _PIN: Final = re.compile(r"([a-z0-9.-]+)==([^\s;]+)")
 _TEXT: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?!.*\.py$)", re.IGNORECASE)
@@ -34,24 +34,24 @@ _WORDS: Final = {
     "Public Domain": "LicenseRef-Public-Domain",
     "The MIT License (MIT)": "MIT",
 }
-"""SPDX expressions (spdx.org/licenses) for the words of older metadata. `BSD License`: those that say so have 3 clauses."""
+"""SPDX expressions (spdx.org/licenses) for older metadata. `BSD License`: all libraries that use it have the 3-clause licence."""
 
 
 class UnknownLicence(Exception):
-    """Something goes into a release whose licence nobody has told; the text names all of it."""
+    """Raised if the licence of a part of the release is unknown; the text names all such parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something of others.
+    """A third-party part.
 
     Args:
-        kind: its type in package URLs, `generic` if no index of packages has it.
+        kind: its type in package URLs; `generic` if it is in no package index.
         licence: an SPDX expression.
-        texts: its licence, in full, with what must be told besides.
-        needs: the names of those that it needs.
+        texts: its full licence texts, with required notices.
+        needs: the names of the parts that it needs.
         direct: whether Deskwire itself needs it.
-        optional: whether it is for several nodes or a bucket only.
+        optional: whether it is needed only for several nodes or a bucket.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A line of a lock, with the names of those for which it is there."""
+    """A line of a lock, with the names of the libraries that require it."""
 
     name: str
     version: str
@@ -122,8 +122,8 @@ def libraries(root: Path = ROOT) -> list[Part]:
 
 
 def licence(found: Distribution) -> str:
-    """Return a library's licence as its metadata has it, as an SPDX expression."""
-    said = found.metadata.json  # what is given several times is a list
+    """Return a library's licence from its metadata, as an SPDX expression."""
+    said = found.metadata.json  # fields that occur several times are lists
     if expression := said.get("license_expression"):
         return str(expression)
     classifiers = list(said.get("classifier", []))
@@ -137,7 +137,7 @@ def licence(found: Distribution) -> str:
 
 
 def texts(name: str, found: Distribution) -> tuple[str, ...]:
-    """Return a library's licence texts: those that it is installed with, or the one that is kept here."""
+    """Return a library's licence texts: the installed ones, or the one that is kept here."""
     inside = re.compile(r"[^/]+\.dist-info/(?:licenses/)?[^/]+(?:/[^/]+)?")
     files = [each for each in found.files or () if inside.fullmatch(str(each)) and _TEXT.match(each.name)]
     read = [each.read_text("utf-8").strip() for each in sorted(files, key=str)]
@@ -189,11 +189,11 @@ SHARED: Final = {
     "libuuid": ("libuuid", "BSD-3-Clause"),
     "libz": ("zlib", "Zlib"),
 }
-"""What the shared libraries that the executable takes from the machine belong to, and its licence."""
+"""The project and licence of each shared library that the executable takes from the build machine."""
 
 
 def executable(shared: Iterable[str]) -> list[Part]:
-    """Return what only the executable has in it.
+    """Return the parts that only the executable contains.
 
     Args:
         shared: the file names of its shared libraries.

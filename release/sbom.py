@@ -1,4 +1,4 @@
-"""The list of contents (SBOM) of a release, as CycloneDX 1.6: each part of others, and which needs which."""
+"""The SBOM of a release, as CycloneDX 1.6: each third-party part, and its dependencies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def contents(parts: Sequence[Part], version: str, commit: str, made: datetime, s
     """Return the list as JSON; the same parts make the same bytes.
 
     Args:
-        commit: what it was built from.
+        commit: the commit that it was built from.
         made: the time of that commit.
         source: the repository's address.
     """
@@ -53,7 +53,7 @@ def contents(parts: Sequence[Part], version: str, commit: str, made: datetime, s
 
 
 def objections(text: str) -> str | None:
-    """Return what the published schema of CycloneDX has against a list, or None."""
+    """Return the error of the published CycloneDX schema for an SBOM, or None."""
     found = JsonStrictValidator(FORM).validate_str(text)
     return None if found is None else str(found)
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.soak`: a server at half its load for long, with everybody coming and going. See docs/testing.md."""
+"""`python -m benchmarks.soak`: a server at half its load for a long time, while clients come and go. See docs/testing.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAMPLES: Final = 300
 _KEPT_LEAST_S: Final = 60.0
 """A conversation must outlast the start of the load generator by far."""
 _WINDOW_LEAST_S: Final = 60
-"""The least that the settings take."""
+"""The smallest value that the settings accept."""
 _WIDTH_IN_A_PIPE: Final = 140
 _JUDGED: Final[Sequence[tuple[str, Callable[[Sample], float], float]]] = (
     ("memory, MB", lambda sample: sample.memory_mb, 1.0),
@@ -42,11 +42,11 @@ _JUDGED: Final[Sequence[tuple[str, Callable[[Sample], float], float]]] = (
     ("p50, ms", lambda sample: sample.p50_ms, 2.0),
     ("p99, ms", lambda sample: sample.p99_ms, 20.0),
 )
-"""What is judged, and growth over the second half that is none: by so much it goes up and down at any time."""
+"""The judged series, with the growth over the second half that is within their normal variation."""
 
 
 def settings(plan: Plan) -> dict[str, str]:
-    """Settings under which things pass as fast as the run needs it."""
+    """Return settings with periods short enough for the run."""
     window = str(max(_WINDOW_LEAST_S, round(plan.kept_s)))
     return {
         "allow_private_webhooks": "true",
@@ -61,7 +61,7 @@ def settings(plan: Plan) -> dict[str, str]:
 
 
 async def soak(server: Server, plan: Plan, length_s: float) -> tuple[list[Sample], Traffic]:
-    """Load the server for so long; what was seen of it."""
+    """Load the server for `length_s`; return the samples and the traffic."""
     samples: list[Sample] = []
     traffic = Traffic(server, plan)
     async with trio.open_nursery() as nursery, _monitor(server) as monitor:
@@ -114,7 +114,7 @@ def judged(samples: Sequence[Sample]) -> Section:
 
 
 def drawn(title: str, samples: Sequence[Sample]) -> str:
-    """The run as a picture."""
+    """Return the run as a picture."""
 
     def line(value: Callable[[Sample], float]) -> list[float]:
         return [value(sample) for sample in samples]
@@ -150,7 +150,7 @@ def drawn(title: str, samples: Sequence[Sample]) -> str:
 @click.option("--out", type=click.Path(path_type=Path), default=_RESULTS, help="Folder of table and picture.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder for the database; on the disk to load.")
 def main(minutes: float, rate: float | None, out: Path, data: Path | None) -> None:
-    """Load a server for long and say whether it stays as it is. The exit status is 1 if anything grows or was refused."""
+    """Load a server for a long time. The exit status is 1 if anything grows or was refused."""
     length_s = minutes * 60
     window_s = min(10.0, length_s / 6)
     kept_s = max(_KEPT_LEAST_S, 8 * window_s, min(900.0, length_s / 8))

@@ -1,4 +1,4 @@
-"""The run as a picture: one panel above the other over the same minutes, as SVG."""
+"""A picture of the run as SVG: panels one above the other over the same minutes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOP: Final = 40
 _COLOURS: Final = ("#2563eb", "#d97706", "#059669")
 _FONT: Final = 'font-family="system-ui, sans-serif" font-size="11" fill="#334155"'
 _POINTS: Final = 400
-"""Of one line at most; more than there are pixels say nothing."""
+"""The most points of a line; more than there are pixels would not be visible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Panel:
 
 
 def picture(title: str, at_s: Sequence[float], panels: Sequence[Panel]) -> str:
-    """The SVG of the panels over their minutes."""
+    """Return the SVG of the panels over their minutes."""
     height = _TOP + len(panels) * (_HEIGHT + _GAP) + 10
     body = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" {_FONT}>',
@@ -71,7 +71,7 @@ def _panel(panel: Panel, at_s: Sequence[float], top: float) -> list[str]:
 
 
 def _round_up(value: float) -> float:
-    """The next number that is easily read."""
+    """Return the next larger number that is easy to read."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))

@@ -1,4 +1,4 @@
-"""A sample of the server at one moment, and the table of all samples."""
+"""A sample of the server at one time, and the table of all samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SERIES: Final = re.compile(r"^(\w+)(?:\{[^}]*\})? ([0-9.e+-]+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line of the table.
+    """A line of the table.
 
     Args:
         at_s: seconds since the load began.
@@ -25,8 +25,8 @@ class Sample:
         conversations: in memory.
         database_mb: of the database and its log on the disk.
         p50_ms, p99_ms: of the messages posted in the last window; NaN before the first.
-        posted, failed: messages since the beginning, and those that were answered with anything but 200.
-        webhooks, frames, feed: events that have come out since the beginning, by channel.
+        posted, failed: messages since the beginning, and those that were not answered with 200.
+        webhooks, frames, feed: events delivered since the beginning, by channel.
     """
 
     at_s: float
@@ -48,7 +48,7 @@ class Sample:
 
 
 def metrics(text: str) -> Mapping[str, float]:
-    """The series of `/metrics` by name, those that differ in labels added up."""
+    """Return the series of `/metrics` by name, with all labels added up."""
     found: dict[str, float] = {}
     for name, value in _SERIES.findall(text):
         found[name] = found.get(name, 0.0) + float(value)

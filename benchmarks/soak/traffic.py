@@ -1,4 +1,4 @@
-"""The load of a soak, and those who come and go in it."""
+"""The load of a soak, with clients that come and go."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from benchmarks.report import percentile
 from benchmarks.service import Server
 
 CONVERSATIONS: Final = 60
-"""That messages are posted to at the same time."""
+"""Conversations that messages are posted to at the same time."""
 _CONNECTIONS: Final = 16
 _IDLERS: Final = 20
-"""Connections that come, ask once and stay a while, in each window."""
+"""Connections in each window that send one request and stay for a while."""
 _FAILING: Final = 0.05
-"""Share of deliveries that the sick receiver refuses while it is well."""
+"""Share of deliveries that the faulty receiver refuses while it works."""
 _SUPERSEDED: Final = "Another consumer has taken over"
-"""How a reign ends."""
+"""Ways in which a consumer's reign ends."""
 _PATIENCE_S: Final = 60.0
 _OUTAGE_S: Final = 10.0
 _HEALTH_S: Final = 110.0
@@ -43,10 +43,10 @@ class Plan:
     """The durations of a run's parts, in seconds.
 
     Args:
-        window_s: one job of the load generator; each has connections of its own.
+        window_s: duration of one job of the load generator; each opens new connections.
         kept_s: time before the retention deletes a conversation; it is posted to for half of that.
         reign_s: time for which a consumer holds the channel before the next one takes over.
-        rate: messages a second; None for half of what a first window without a bound manages.
+        rate: messages a second; None for half the rate of a first, unlimited window.
     """
 
     window_s: float
@@ -56,7 +56,7 @@ class Plan:
 
 
 class Counting(Journal):
-    """A journal that only counts: a soak is long."""
+    """A journal that only counts, because a soak is long."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class Traffic:
         self._chance = random.Random(1)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Go on until cancelled; started once the load has found its rate."""
+        """Run until cancelled; report `started` once the rate of the load is found."""
         async with trio.open_nursery() as nursery:
             for status in (lambda _: 200, self._sick()):
                 receiver = Receiver(self.counts.webhooks, status)
@@ -122,7 +122,7 @@ class Traffic:
                 self.counts.take(await self._window(self.rate))
 
     async def _find_rate(self) -> None:
-        """Half of what the server manages with all its readers."""
+        """Set the rate to half of the server's maximum with all its readers."""
         if self._plan.rate is None:
             outcome = await self._window(None)
             self.rate = max(1.0, outcome.rate / 2)
@@ -130,7 +130,7 @@ class Traffic:
     async def _window(self, rate: float | None) -> Outcome:
         young = (
             trio.current_time() - self._plan.kept_s / 2
-        )  # what is older may be deleted before the window's end
+        )  # older ones may be deleted before the window's end
         ids = [conversation for made_at, conversation in self._pool if made_at > young] or [self._pool[-1][1]]
         job = self._server.posts(ids, connections=_CONNECTIONS, for_s=self._plan.window_s, rate=rate)
         try:
@@ -139,7 +139,7 @@ class Traffic:
             return Outcome(failures=[str(error)])
 
     async def _turn_over(self) -> None:
-        """Let conversations live for a while: new ones come, old ones are closed and left to the retention."""
+        """Replace conversations over time: create new ones, and close old ones for the retention to delete."""
         share = max(1, round(CONVERSATIONS * self._plan.window_s / (self._plan.kept_s / 2)))
         while True:
             await trio.sleep(self._plan.window_s)
@@ -183,7 +183,7 @@ class Traffic:
             await trio.sleep(1)
 
     async def _come_and_go(self) -> None:
-        """Connections that ask once and stay idle for a window, and then leave."""
+        """Open connections that send one request, stay idle for a window, and close."""
         while True:
             async with httpx.AsyncClient(
                 base_url=f"http://127.0.0.1:{self._server.port}", trust_env=False
@@ -200,7 +200,7 @@ class Traffic:
             self.counts.take(Outcome(failures=[repr(error)]))
 
     def _sick(self) -> Callable[[Delivery], int]:
-        """Return a receiver that refuses some deliveries, and now and then all of them for a while."""
+        """Return a receiver that refuses some deliveries, and occasionally all of them for a while."""
 
         def status(_: Delivery) -> int:
             out = trio.current_time() % (_HEALTH_S + _OUTAGE_S) > _HEALTH_S

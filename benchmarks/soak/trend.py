@@ -1,7 +1,7 @@
-"""The trend of a series: its slope over the second half of a run, with how sure that is.
+"""The trend of a series: its slope over the second half of a run, with its confidence interval.
 
-Neighbouring samples are alike, which makes a slope look surer than it is. So they are first put together in blocks,
-and the line is laid through the blocks' means.
+Neighbouring samples are correlated, which makes a slope look more certain than it is. So they are first grouped in
+blocks, and the line is fitted to the blocks' means.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final, Literal
 
 BLOCKS: Final = 12
 _T: Final = 3.169
-"""Student's t for 99 % and 10 degrees of freedom: as many as there are blocks, but for a line's two."""
+"""Student's t for 99 % and 10 degrees of freedom: the number of blocks minus a line's two."""
 TOLERATED: Final = 0.02
-"""Growth over the second half, as a share of the mean, that is no growth."""
+"""Growth over the second half, as a share of the mean, that is ignored."""
 
 Verdict = Literal["flat", "grows", "too short"]
 
@@ -32,10 +32,10 @@ class Trend:
 
 
 def trend(at_s: Sequence[float], values: Sequence[float], least: float) -> Trend:
-    """The trend over the second half.
+    """Return the trend over the second half.
 
     Args:
-        least: growth over that half, in the series' unit, that is no growth however small the mean is.
+        least: growth over that half, in the series' unit, that is ignored however small the mean is.
     """
     both = [(at, value) for at, value in zip(at_s, values, strict=True) if not math.isnan(value)]
     half = [pair for pair in both if pair[0] >= at_s[-1] / 2] if both else []
@@ -53,7 +53,7 @@ def trend(at_s: Sequence[float], values: Sequence[float], least: float) -> Trend
 
 
 def _line(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float]:
-    """Slope of the line through the points that fits best, and half the width of its 99 % interval."""
+    """Return the slope of the best-fitting line, and half the width of its 99 % interval."""
     slope, intercept = statistics.linear_regression(xs, ys)
     middle = statistics.fmean(xs)
     spread = sum((x - middle) ** 2 for x in xs)

@@ -1,4 +1,4 @@
-"""Several nodes on one PostgreSQL, everything that can go wrong with them, and the question whether every promise was kept.
+"""Runs several nodes on one PostgreSQL under faults, and checks that every promise was kept.
 
 `make chaos ARGS="--seconds 3600 --seed 7"`; the exit status is 0 if they were.
 """
@@ -21,7 +21,7 @@ from tests.chaos.run import Report, Run
 
 
 def main() -> int:
-    """Run it and print what came of it; the exit status."""
+    """Run, print the report, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="how long things go wrong")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
@@ -50,7 +50,7 @@ def main() -> int:
     )
     try:
         report = trio.run(_stoppable, run)
-    except BaseException:  # also a cancelled run prints its figures; the exception goes on
+    except BaseException:  # a cancelled run prints its figures, too; the exception is raised again
         print(f"the run could not be judged; until then:\n{run.seen()}\nlogs: {directory}", flush=True)
         raise
     print(report)
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 async def _stoppable(run: Run) -> Report:
-    """Run and judge; the first Ctrl C ends the faults, and the run is judged as it is then."""
+    """Run and judge; the first Ctrl-C ends the faults, and the run is judged up to then."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_listen, run)
         report = await run.run()
@@ -75,7 +75,7 @@ async def _listen(run: Run) -> None:
     with trio.open_signal_receiver(signal.SIGINT) as signals:
         async for _ in signals:
             break
-    run.stop()  # a second Ctrl C ends the program, as usual
+    run.stop()  # a second Ctrl-C ends the program as usual
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ class Pair:
     """Two servers. Made by `pair`.
 
     Args:
-        synchronous: whether a commit waits for the standby; without that the last ones are lost in a fail-over.
-        nodes: how many nodes there are, each of which has a way of its own to either server.
+        synchronous: whether a commit waits for the standby; otherwise a fail-over loses the last commits.
+        nodes: the number of nodes; each has a relay of its own to either server.
     """
 
     def __init__(self, nodes: int, *, synchronous: bool) -> None:
@@ -62,13 +62,13 @@ class Pair:
         return self._servers[1 - self._primary]
 
     def url(self, node: int) -> str:
-        """The address of both for one node."""
+        """The connection URL with both servers, for one node."""
         hosts = ",".join(f"127.0.0.1:{relay.port}" for relay in self.ways[node])
         return f"postgresql://deskwire@{hosts}/{DATABASE}"
 
     @property
     def direct_url(self) -> str:
-        """The address of the primary as it is now, past the relays."""
+        """The address of the current primary, bypassing the relays."""
         return self.primary.url(DATABASE)
 
     async def run(self, sql: str) -> list[tuple[Any, ...]]:
@@ -76,14 +76,14 @@ class Pair:
         return await trio.to_thread.run_sync(self.primary.run, sql, DATABASE)
 
     async def begin(self) -> None:
-        """Make both, with an empty database."""
+        """Start the primary with an empty database, and its standby."""
         await trio.to_thread.run_sync(self.primary.create)
         await trio.to_thread.run_sync(self.primary.start)
         await trio.to_thread.run_sync(self.primary.run, f"CREATE DATABASE {DATABASE}")
         await self.follow()
 
     async def follow(self) -> None:
-        """Make the standby from a copy of the primary, and have commits wait for it from then on."""
+        """Create the standby from a copy of the primary; if synchronous, commits wait for it from then on."""
         await trio.to_thread.run_sync(self.standby.kill)  # it may hang, or be the old primary
         for relay in (self.replication, *(relay for way in self.ways for relay in way)):
             relay.appear()
@@ -98,27 +98,27 @@ class Pair:
         await self.wait_until_followed()
 
     async def wait_until_followed(self) -> None:
-        """Return once the standby has all that is committed, and a fail-over would lose nothing."""
+        """Return once the standby has every commit, so that a fail-over loses nothing."""
         sql = _FOLLOWING if self._synchronous else _FOLLOWING_LATER
         with trio.fail_after(_FOLLOWS_S):
             while True:
                 if (await self.run(sql))[0][0]:
                     return
-                await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(_LOOK_S)  # poll: there is no notification
 
     async def _set_standbys(self, names: str) -> None:
         await self.run(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
         await self.run("SELECT pg_reload_conf()")
 
     async def close(self) -> None:
-        """End both."""
+        """Stop both servers."""
         for server in self._servers:
             await trio.to_thread.run_sync(server.close)
 
-    # What can happen to them
+    # Faults
 
     async def end_sessions(self) -> None:
-        """End every session of a program with `pg_terminate_backend`."""
+        """End every client session with `pg_terminate_backend`."""
         await self.run(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -128,15 +128,15 @@ class Pair:
         """Stop the primary, and start it again after a while; SIGKILL kills it."""
         end = self.primary.kill if how is signal.SIGKILL else partial(self.primary.stop, how)
         await trio.to_thread.run_sync(end)
-        await trio.sleep(away_s)  # this is how long it is away
+        await trio.sleep(away_s)  # the downtime
         await trio.to_thread.run_sync(self.primary.start)
 
     async def fail_over(self, death: Death = "killed", *, caught_up: bool = True) -> None:
-        """End the primary in one way, and promote the standby, which is alone until `follow`.
+        """End the primary and promote the standby, which has no standby of its own until `follow`.
 
         Args:
-            death: "killed" refuses connections; "gone" answers no packet, as a host without power; "hung" takes connections and bytes
-                and does nothing, as a server on a stalled disk.
+            death: "killed" refuses connections; "gone" answers no packet, like a host without power; "hung" accepts connections and
+                bytes but never responds, like a server on a stalled disk.
             caught_up: whether to wait until the standby has everything.
         """
         if caught_up:
@@ -148,7 +148,7 @@ class Pair:
                 self._vanish()
             await trio.to_thread.run_sync(self.primary.kill)
         self._primary = 1 - self._primary
-        # What an HA manager does: the new primary must not wait for a standby that is not there.
+        # As an HA manager does: the new primary must not wait for a standby that is not there.
         await trio.to_thread.run_sync(self.primary.promote)
         if self._synchronous:
             await trio.to_thread.run_sync(self.primary.run, "ALTER SYSTEM SET synchronous_standby_names = ''")

@@ -1,6 +1,6 @@
-"""What can happen to an installation; each says what it was and how long nobody at all may go unanswered because of it.
+"""Faults of an installation; each returns its description and the longest pause without any answer that it may cause.
 
-The pauses are those that the nodes are built for, and `SLACK_S` for a machine that is full of work.
+The allowed pauses are those that the nodes are designed for; `SLACK_S` is added for a busy machine.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from tests.chaos.node import Balancer, Node
 from tests.chaos.verdict import Fault
 
 SLACK_S: Final = 4.0
-"""For a machine that has little else to do; one that is full of work needs more."""
+"""Enough for an idle machine; a busy one needs more."""
 LEASE_S: Final = 5.0
 MID_PIPELINE_S: Final = 10.0
-"""So long a node that is stopped in the middle of a commit may hold up others (the watchdog)."""
+"""How long a node that is stopped in the middle of a commit may block others, until the watchdog ends its session."""
 _RECOVERY_S: Final = 10.0
-"""PostgreSQL's own time for coming back from a crash."""
+"""Time that PostgreSQL needs for crash recovery."""
 BACK_S: Final = 6.0
 """The longest time between a promotion and the next acknowledged write, for any state of the old primary (docs/guide/nodes.md)."""
 _LONG_S: Final = (7.0, 9.0)
 _CARRIERS: Final = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'deskwire/bus/%'"
-"""The server's processes for the sessions that listen and notify."""
+"""Selects the PostgreSQL backends of the sessions that listen and notify."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What things happen to.
+    """The installation that faults are done to.
 
     Args:
-        pair: None if the one node has its store to itself.
+        pair: None if there is one node with a SQLite store.
     """
 
     nodes: Sequence[Node]
@@ -48,11 +48,11 @@ class Stage:
     chance: random.Random
 
     def node(self) -> Node:
-        """Any node."""
+        """Return a random node."""
         return self.chance.choice(self.nodes)
 
     def number(self) -> int:
-        """The number of any node."""
+        """Return the number of a random node."""
         return self.chance.randrange(len(self.nodes))
 
     @property
@@ -62,12 +62,12 @@ class Stage:
         return self.pair
 
     def alone(self) -> bool:
-        """Whether there is no other node that could go on."""
+        """Return whether there is no other node that could take over."""
         return len(self.nodes) == 1
 
 
 Happening = Callable[[Stage], Awaitable[tuple[str, float]]]
-"""Does it; returns what it was, and the pause allowed."""
+"""Causes a fault; returns its description and the allowed pause in seconds."""
 
 
 async def _kill_node(stage: Stage) -> tuple[str, float]:
@@ -83,14 +83,14 @@ async def _stop_node(stage: Stage) -> tuple[str, float]:
 
 
 async def _pause_node(stage: Stage) -> tuple[str, float]:
-    """Shorter than its lease."""
+    """Pause a node for less than its lease."""
     node = stage.node()
     await node.pause(seconds := stage.chance.uniform(0.2, LEASE_S - 1.5))
     return f"SIGSTOP of {node.name} for {seconds:.1f} s", inf if stage.alone() else MID_PIPELINE_S
 
 
 async def _pause_node_for_long(stage: Stage) -> tuple[str, float]:
-    """Longer than its lease."""
+    """Pause a node for longer than its lease."""
     node = stage.node()
     await node.pause(seconds := stage.chance.uniform(*_LONG_S))
     return f"SIGSTOP of {node.name} for {seconds:.1f} s", inf if stage.alone() else MID_PIPELINE_S
@@ -104,7 +104,7 @@ async def _cut_clients(stage: Stage) -> tuple[str, float]:
 
 async def _silence_clients(stage: Stage) -> tuple[str, float]:
     stage.balancer.relay.silence()
-    await trio.sleep(seconds := stage.chance.uniform(0.5, 4.0))  # this is how long it lasts
+    await trio.sleep(seconds := stage.chance.uniform(0.5, 4.0))  # the duration of the fault
     if stage.chance.random() < 0.5:
         stage.balancer.relay.cut()
     stage.balancer.relay.speak()
@@ -123,7 +123,7 @@ async def _cut_database(stage: Stage) -> tuple[str, float]:
 
 
 async def _cut_often(stage: Stage) -> tuple[str, float]:
-    """Whatever is under way, some connection ends in the middle of it."""
+    """Cut random connections, so that some end in the middle of each kind of operation."""
     for _ in range(20):
         for relay in stage.chance.choice(stage.database.ways):
             for wire in list(relay.wires):
@@ -134,12 +134,12 @@ async def _cut_often(stage: Stage) -> tuple[str, float]:
 
 
 async def _silence_database(stage: Stage) -> tuple[str, float]:
-    """One node's connections are half-open: neither side hears of it."""
+    """Make one node's connections half-open: neither side notices."""
     number = stage.number()
     way = stage.database.ways[number]
     for relay in way:
         relay.silence()
-    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 9.0)))  # this is how long it lasts
+    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 9.0)))  # the duration of the fault
     for relay in way:
         if stage.chance.random() < 0.5:
             relay.cut()
@@ -152,23 +152,23 @@ async def _delay_database(stage: Stage) -> tuple[str, float]:
     way = stage.chance.choice(stage.database.ways)
     for relay in way:
         relay.delay_s = 0.03
-    await trio.sleep(3.0)  # this is how long it lasts
+    await trio.sleep(3.0)  # the duration of the fault
     for relay in way:
         relay.delay_s = 0.0
     return "a slow way to PostgreSQL", 2.0
 
 
 async def _lose_hints(stage: Stage) -> tuple[str, float]:
-    """No hint comes, and no node can tell: the server's processes that carry them stand still, and are ended in the end."""
+    """Lose hints without a sign for the nodes: the PostgreSQL backends that carry them are stopped, and later terminated."""
     rows = await stage.database.run(_CARRIERS)
     carriers = [int(pid) for (pid,) in rows]
     for pid in carriers:
         os.kill(pid, signal.SIGSTOP)
     try:
-        await trio.sleep(seconds := stage.chance.uniform(3.0, 8.0))  # this is how long it lasts
+        await trio.sleep(seconds := stage.chance.uniform(3.0, 8.0))  # the duration of the fault
     finally:
         for pid in carriers:
-            with suppress(ProcessLookupError):  # it has ended meanwhile, with its server
+            with suppress(ProcessLookupError):  # the backend has ended with its server
                 os.kill(pid, signal.SIGTERM)
                 os.kill(pid, signal.SIGCONT)
     return f"no hint came to {len(carriers)} nodes for {seconds:.1f} s", 0.5
@@ -194,12 +194,12 @@ async def _fail_over(stage: Stage) -> tuple[str, float]:
 
 
 async def hang_primary(stage: Stage) -> tuple[str, float]:
-    """The standby is promoted beside a server whose kernel still acknowledges, as with a stalled disk."""
+    """Promote the standby while the old primary's kernel still acknowledges packets, as with a stalled disk."""
     return await _fail_over_by(stage, "hung")
 
 
 async def remove_primary(stage: Stage) -> tuple[str, float]:
-    """The host of the primary loses its power: sessions end, and no packet is answered."""
+    """Simulate a power loss of the primary's host: sessions end, and no packet is answered."""
     return await _fail_over_by(stage, "gone")
 
 
@@ -213,7 +213,7 @@ async def _fail_over_by(stage: Stage, death: Death) -> tuple[str, float]:
 
 
 async def bring_back_primary(stage: Stage) -> tuple[str, float]:
-    """Two primaries: the old one starts beside the promoted one, and every node has to connect again."""
+    """Have two primaries: start the old one beside the promoted one, and make every node reconnect."""
     began = trio.current_time()
     await stage.database.fail_over()
     await stage.database.bring_back()
@@ -225,9 +225,9 @@ async def bring_back_primary(stage: Stage) -> tuple[str, float]:
 
 
 async def _lose_standby(stage: Stage) -> tuple[str, float]:
-    """No commit is answered while there is no standby."""
+    """Disconnect the standby for a while, in which no commit is answered."""
     stage.database.replication.silence()
-    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 12.0)))  # this is how long it lasts
+    await trio.sleep(seconds := stage.chance.choice((1.0, 4.0, 12.0)))  # the duration of the fault
     stage.database.replication.cut()
     stage.database.replication.speak()
     await stage.database.wait_until_followed()
@@ -257,11 +257,11 @@ OF_DATABASE: Final[Sequence[Happening]] = (
     _lose_standby,
 )
 AT_ONCE: Final = frozenset({_kill_node, _pause_node, _cut_clients, _end_sessions, _cut_database, _cut_often})
-"""What may happen while something else does."""
+"""Faults that may coincide with another one."""
 
 
 async def happen(stage: Stage, what: Happening, slack_s: float = SLACK_S) -> Fault:
-    """Do it, and note when."""
+    """Cause a fault and return it with its times."""
     began = trio.current_time()
     name, pause_s = await what(stage)
     return Fault(name, began, trio.current_time(), pause_s + slack_s)

@@ -1,4 +1,4 @@
-"""The network between clients, nodes and databases: relays of TCP connections that cut them, hold them up and go silent."""
+"""The network between clients, nodes and databases: TCP relays that can cut, delay and silence connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BACKLOG: Final = 128
 _FILLERS: Final = 4
 """More connections than a queue of length 0 and one `accept` take."""
 _STEADY: Final = (10_000, 32_000)
-"""Below the ports that systems give to connections."""
+"""Below the ephemeral ports of common systems."""
 _RESET: Final = struct.pack("ii", 1, 0)
 
 
@@ -37,11 +37,11 @@ class Wire:
 
 @dataclass(eq=False)
 class Relay:
-    """A listener that passes bytes on to the port that `choose` names at each connection; None means that there is none.
+    """A listener that passes bytes on to the port that `choose` returns for each connection, or None for no port.
 
     Args:
-        patience_s: how long a connection waits for a port that takes it, before it is ended.
-        delay_s: how long each piece waits before it is passed on.
+        patience_s: how long a connection waits for a port that accepts it, before it is closed.
+        delay_s: the delay of each piece of data.
         wires: the connections that are open.
     """
 
@@ -62,18 +62,18 @@ class Relay:
                 wire.cut()
 
     def silence(self) -> None:
-        """Pass nothing on, neither bytes nor ends nor connections; nobody is told (half-open)."""
+        """Pass nothing on: no bytes, no ends, no connections. Neither side notices (half-open connections)."""
         self._silent, self._flowing = True, trio.Event()
 
     def speak(self) -> None:
-        """Pass on what has waited, and what comes."""
+        """Pass on the data that has waited, and all that follows."""
         self._silent = False
         self._flowing.set()
 
     def vanish(self) -> None:
-        """End all connections, and leave each new one unanswered, as if the host behind it had lost its power.
+        """End all connections and leave each new one unanswered, as if the upstream host had lost its power.
 
-        The queue of the listener is full then, and Linux drops the first packet of each further connection.
+        The listener's backlog is full then, and Linux drops the SYN of each further connection.
         """
         assert self._listener is not None
         self.silence()
@@ -86,7 +86,7 @@ class Relay:
             self._fillers.append(filler)
 
     def appear(self) -> None:
-        """Take connections again if it has vanished."""
+        """Accept connections again after `vanish`."""
         assert self._listener is not None
         if not self._fillers:
             return
@@ -110,12 +110,12 @@ class Relay:
 
     async def _flow(self) -> None:
         if self.delay_s:
-            await trio.sleep(self.delay_s)  # this is the slowness, nobody waits for it
+            await trio.sleep(self.delay_s)  # the simulated delay
         while self._silent:
             await self._flowing.wait()
 
     async def handle(self, client: trio.SocketStream) -> None:
-        """Pass one connection on, until one end has gone."""
+        """Relay one connection until either end closes."""
         _reset_at_close(client)
         try:
             await self._flow()
@@ -133,7 +133,7 @@ class Relay:
             try:
                 await self._between(client, server)
             except* (OSError, trio.BrokenResourceError):
-                pass  # one end has gone: so must the other
+                pass  # one end has closed, so the other is closed too
             finally:
                 self.wires.remove(wire)
 
@@ -146,10 +146,10 @@ class Relay:
                     with trio.fail_after(_DIAL_S):
                         return await trio.open_tcp_stream("127.0.0.1", upstream), upstream
             except (OSError, trio.TooSlowError):
-                pass  # nobody listens: the next one may
+                pass  # this port has no listener; the next one may have
             if trio.current_time() >= end:
                 return None
-            await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(_LOOK_S)  # poll: there is no notification
 
     async def _between(self, client: trio.SocketStream, server: trio.SocketStream) -> None:
         try:
@@ -173,7 +173,7 @@ def _reset_at_close(stream: trio.SocketStream) -> None:
 
 @asynccontextmanager
 async def relaying(*relays: Relay) -> AsyncIterator[None]:
-    """Run relays, each on a port of its own, for the block."""
+    """Run relays, each on its own port, for the block."""
     async with trio.open_nursery() as nursery:
         for relay in relays:
             await nursery.start(relay.serve)
@@ -182,7 +182,7 @@ async def relaying(*relays: Relay) -> AsyncIterator[None]:
 
 
 def steady_port() -> int:
-    """A port that stays free while whoever listens there is away: none of those that connections are given."""
+    """Return a port that stays free while its server is down, because it is not an ephemeral port."""
     while True:
         port = random.SystemRandom().randrange(*_STEADY)
         with socket.socket() as tried:

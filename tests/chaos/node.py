@@ -1,4 +1,4 @@
-"""A node as a process of its own, started again whenever it has ended, as a supervisor would; and the balancer before them."""
+"""A node as a process that is restarted whenever it ends, as by a supervisor; and the load balancer of all nodes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tests.support.sockets.server_process import EndedError, Server
 
 _LOOK_S: Final = 0.2
 _AGAIN_S: Final = 2.0
-"""The supervisor's pause before it starts a node again that refused to start; `RestartSec` of docs/deploy/deskwire.service."""
+"""The supervisor's pause before it restarts a node that refused to start; `RestartSec` of docs/deploy/deskwire.service."""
 _REFUSED: Final = "Deskwire can't start: The PostgreSQL "
-"""Begins the last words of a node that finds its database gone, starting or recovering."""
+"""Begins the last log line of a node that finds its database gone, starting or recovering."""
 _STARTED_WITHIN_S: Final = 90.0
 _HEALTH_S: Final = 0.5
-"""How often the balancer asks each node."""
+"""Interval of the balancer's health checks."""
 _HEALTHY_WITHIN_S: Final = 2.0
-"""How long a node may take for its answer; short of nothing, for the machine may be full of work."""
+"""Timeout of a health check; generous because the machine may be busy."""
 
 
 class Node(Server):
-    """A node. `reachable` is what the balancer has found.
+    """A node. `reachable` is the result of the balancer's last health check.
 
     Args:
-        complain: called when it ends by itself.
-        note: called when a start takes longer than it should; the run goes on without the node until it is ready.
+        complain: called when the node ends without being stopped.
+        note: called when a start takes too long; the run goes on without the node until it is ready.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class Node(Server):
         self._turn = trio.Lock()
 
     async def begin(self) -> None:
-        """Start it, and keep it running from now on."""
+        """Start the node, and keep it running from now on."""
         self._wanted = True
         async with self._turn:
             await self.start()
 
     async def start(self) -> None:
-        """Start it and wait until it is ready; start it again when it refuses because its database is away.
+        """Start the node and wait until it is ready; start it again if it refuses because its database is down.
 
-        A start that takes too long, on a machine that is full of work, is noted, and the process goes on with it.
+        A start that takes too long, on a busy machine, is noted; the process is left running.
         """
         try:
             with trio.fail_after(_STARTED_WITHIN_S):
@@ -73,7 +73,7 @@ class Node(Server):
             self._note(f"{self.name} was not ready after {_STARTED_WITHIN_S:.0f} s")
 
     async def _starts(self) -> bool:
-        """Start it; whether it became ready."""
+        """Start the node; return whether it became ready."""
         try:
             await super().start()
         except EndedError:
@@ -82,16 +82,16 @@ class Node(Server):
         return True
 
     def _judge_end(self) -> None:
-        """Complain of an end by itself, unless its last words are that its database is away."""
+        """Report an unexpected end, unless the last log line says that the database is down."""
         assert self._process is not None
         last = self.log().splitlines()[-1:]
         if not (last and last[0].startswith(_REFUSED)):
             self._complain(f"{self.name} ended with status {self._process.returncode}: {self.log()[-1_500:]}")
 
     async def watch(self) -> None:
-        """Start it again whenever it has ended, until cancelled."""
+        """Restart the node whenever it has ended, until cancelled."""
         while True:
-            await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(_LOOK_S)  # poll: there is no notification
             if not self._wanted or self._turn.locked() or self._runs():
                 continue
             self._judge_end()
@@ -101,25 +101,25 @@ class Node(Server):
         return self._process is not None and self._process.poll() is None
 
     async def crash(self, away_s: float) -> None:
-        """Kill it, and start it again after a while."""
+        """Kill the node, and start it again after `away_s`."""
         async with self._turn:
             await self.kill()
             self.reachable = False
-            await trio.sleep(away_s)  # this is how long it is away
+            await trio.sleep(away_s)  # the downtime
             self.stopped = False
             await self.start()
 
     async def leave(self, away_s: float) -> int:
-        """End it in good order, and start it again after a while; its exit status."""
+        """Stop the node gracefully, start it again after `away_s`, and return its exit status."""
         async with self._turn:
             status = await self.stop()
             self.reachable = False
-            await trio.sleep(away_s)  # this is how long it is away
+            await trio.sleep(away_s)  # the downtime
             await self.start()
         return status
 
     async def pause(self, seconds: float) -> None:
-        """Stop its process for a while, with SIGSTOP."""
+        """Suspend the process for a while, with SIGSTOP."""
         async with self._turn:
             os.kill(self.pid, signal.SIGSTOP)
             self.stopped = True
@@ -130,14 +130,14 @@ class Node(Server):
                 self.stopped = False
 
     async def finish(self) -> int:
-        """End it in good order, for good; its exit status."""
+        """Stop the node gracefully and permanently; return its exit status."""
         self._wanted = False
         async with self._turn:
             return await self.stop()
 
 
 class Balancer:
-    """One address for all nodes: takes turns among those that say that they are ready, as load balancers do."""
+    """One address for all nodes: a round-robin load balancer over those that report that they are ready."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
@@ -159,10 +159,10 @@ class Balancer:
         while True:
             if all(node.reachable for node in self._nodes):
                 return
-            await trio.sleep(_LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(_LOOK_S)  # poll: there is no notification
 
     async def watch(self) -> None:
-        """Ask the nodes how they are, until cancelled; connections to one that is down are ended."""
+        """Check the health of the nodes until cancelled; close connections to a node that is down."""
         async with trio.open_nursery() as nursery:
             for node in self._nodes:
                 nursery.start_soon(self._ask, node)
@@ -177,4 +177,4 @@ class Balancer:
             if node.reachable and not ready:
                 self.relay.cut(node.port)
             node.reachable = ready
-            await trio.sleep(_HEALTH_S)  # asks again: nothing announces it
+            await trio.sleep(_HEALTH_S)  # poll: there is no notification

@@ -1,4 +1,4 @@
-"""The commands of `deskwire` as whoever operates the installation gives them, beside its nodes or when those have ended."""
+"""The `deskwire` commands of an operator, run beside the nodes or after they have ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.sockets.server_process import environment
 
 
 async def order(environ: Mapping[str, str], *words: str) -> tuple[int, bytes]:
-    """Give a command; its exit status, and what it has printed."""
+    """Run a command; return its exit status and its output."""
     done = await trio.run_process(
         [sys.executable, "-m", "deskwire", *words, "--json"],
         capture_stdout=True,
@@ -26,7 +26,7 @@ async def order(environ: Mapping[str, str], *words: str) -> tuple[int, bytes]:
 
 
 async def made(environ: Mapping[str, str], *words: str) -> dict[str, Any]:
-    """Have something made; what the command says of it."""
+    """Run a command that creates something, and return its output."""
     status, said = await order(environ, *words)
     assert status == 0, said.decode()
     answer: dict[str, Any] = orjson.loads(said)
@@ -34,7 +34,7 @@ async def made(environ: Mapping[str, str], *words: str) -> dict[str, Any]:
 
 
 async def broken_rules(environ: Mapping[str, str]) -> list[str]:
-    """Everything that `deskwire check` objects to, the bytes of uploads included."""
+    """Return all problems that `deskwire check` reports, including those in the contents of uploads."""
     status, said = await order(environ, "check", "--files")
     try:
         report: dict[str, Any] = orjson.loads(said)

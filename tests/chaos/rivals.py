@@ -1,4 +1,4 @@
-"""Consumers that take a channel from each other, each noting when it had it and what it was given."""
+"""Consumers that take a channel from each other; each records when it held the channel and which events it received."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from tests.support.replay.frames import (
 from tests.support.replay.websocket import websocket
 
 _BETWEEN_S: Final = (6.5, 10.0)
-"""Between two takeovers, at least and at most; the eleventh within a minute would be refused."""
+"""Shortest and longest time between two takeovers; the eleventh within a minute would be refused."""
 _AGAIN_S: Final = 0.3
 
 
 @dataclass(eq=False)
 class Hold:
-    """What one consumer had of a channel over one connection.
+    """A consumer's hold of a channel over one connection.
 
     Args:
-        from_s: when it was told that it has the channel, by one steady clock.
-        events: ids of the events that came, and when.
+        from_s: when the consumer received the confirmation of its subscription, by the monotonic clock.
+        events: ids of the received events, with their times.
     """
 
     consumer: str
@@ -48,7 +48,7 @@ class Hold:
 
 
 class Rivals:
-    """One consumer after the other on one channel; each new one takes it from the one before, which stays to listen."""
+    """A series of consumers of one channel; each new one takes it from its predecessor, which keeps listening."""
 
     def __init__(self, api: Api, stream_key: str, channel: str, chance: random.Random) -> None:
         self.holds: list[Hold] = []
@@ -59,7 +59,7 @@ class Rivals:
         self._url = f"{ws}/app/{stream_key}?protocol=7&client=rival&version=1"
 
     async def run(self, stopping: Callable[[], bool]) -> None:
-        """Take the channel again and again; the last one keeps it until cancelled."""
+        """Take over the channel repeatedly; the last consumer keeps it until cancelled."""
         number = 0
         async with trio.open_nursery() as nursery:
             while not stopping():
@@ -68,7 +68,7 @@ class Rivals:
                 await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # this is how often they fight
 
     async def _consume(self, consumer: str) -> None:
-        """Hold the channel until another one has it."""
+        """Hold the channel until another consumer takes it."""
         trust = ssl.create_default_context()
         while True:
             hold = Hold(consumer)
@@ -82,7 +82,7 @@ class Rivals:
             await trio.sleep(_AGAIN_S)  # until the next attempt
 
     async def _listen(self, socket: WebSocketConnection, hold: Hold) -> bool:
-        """Note what comes; whether it is over for good."""
+        """Record the received events; return whether the channel is lost for good."""
         while True:
             text = await socket.get_message()
             match decode(text if isinstance(text, str) else text.decode("latin-1")):

@@ -1,4 +1,4 @@
-"""A run: nodes under load, everything that can go wrong with them, and the history of it for the verdict."""
+"""A run: nodes under load and faults, and the recorded history for the verdict."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ from tests.support.replay.receiver import Receiver
 WRITERS: Final = 10
 RECEIVERS: Final = 3
 TENANTS: Final = 2
-"""Projects beside the one that all else is about; in these conversations and contacts are erased."""
+"""Number of projects beside the main one; conversations and contacts are erased in these."""
 _PAUSE_S: Final = 0.05
-"""Between two wishes of a writer: the load is there to be disturbed, not to fill the machine."""
+"""Pause between two requests of a writer: the load is there to be disturbed, not to saturate the machine."""
 _AWAY_S: Final = 300.0
 _SETTLED_S: Final = 3.0
 _FOLLOW_S: Final = 0.1
 _FAILING: Final = 20
-"""One in so many deliveries is refused the first time."""
+"""One in this many deliveries is refused at its first attempt."""
 _BETWEEN_S: Final = (0.3, 2.5)
 _SECOND: Final = 0.25
-"""How often something else happens at the same time."""
+"""Share of faults that coincide with another one."""
 SECRET: Final = "the secret of an installation with several nodes"
 _SETTINGS: Final = {
     "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0",
@@ -72,26 +72,26 @@ _SETTINGS: Final = {
 }
 _NOT_NOW: Final = (429, 503)
 _READY_S: Final = 300.0
-"""The longest time until all nodes are ready, on a machine that is full of work."""
+"""The longest time until all nodes are ready, on a busy machine."""
 _COUNTS_S: Final = 15.0
 _ENOUGH_S: Final = 60.0
-"""How long after the last fault it may take until enough is acknowledged."""
+"""Timeout after the last fault until enough writes are acknowledged."""
 
 
 def _quiet(_: str) -> None:
-    """Drop a line of progress: a test shows its report when it fails."""
+    """Drop a line of progress, because a test shows its report when it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a run."""
+    """The result of a run."""
 
     history: History
     problems: Sequence[str]
     notes: Sequence[str]
 
     def __str__(self) -> str:
-        """The figures, the faults with the longest pause behind each, and each problem in a line."""
+        """Return the figures, the faults with the longest pause after each, and a line for each problem."""
         ledger, found = self.history.ledger, self.history.found
         asked = ", ".join(f"{ledger.count(each):,} {each}" for each in ("acknowledged", "unknown", "refused"))
         posts = sum(len(box.arrivals) for box in self.history.mailboxes)
@@ -118,7 +118,7 @@ class Report:
 
 
 class PatientApi(Api):
-    """An API client that also waits for longer outages than a demo has."""
+    """An API client that survives longer outages than the demo's client does."""
 
     async def call(self, method: str, path: str, body: Any = None, *, repeatable: bool = False) -> Result:
         """See `Api.call`."""
@@ -133,12 +133,13 @@ class Run:
     """One run in a directory.
 
     Args:
-        nodes: how many; with PostgreSQL, unless there is to be one on SQLite.
-        script: what happens, one after the other; by chance for `seconds` if there is none.
+        nodes: the number of nodes on PostgreSQL; with `sqlite` there is one.
+        script: faults to cause one after the other, before the random ones.
+        seconds: how long random faults are caused.
         synchronous: whether commits wait for the standby.
-        launch: starts a published client, which then follows a conversation that all write to.
-        patience_s: after the last fault everything has arrived when nothing new has for so long.
-        slack_s: how much longer than they may cost pauses may be, as other work goes on.
+        launch: starts a published client, which then follows a conversation that all writers share.
+        patience_s: how long to wait for missing events after the last fault.
+        slack_s: added to each allowed pause, because the machine may be busy.
         report: called with each fault as it ends, and with the counts every fifteen seconds.
     """
 
@@ -184,7 +185,7 @@ class Run:
         self._apis: list[Api] = []
 
     def stop(self) -> None:
-        """Let nothing further go wrong: the run settles and is judged as it is."""
+        """Cause no further faults; the run settles and is judged as it is."""
         self._stopped = True
 
     def seen(self) -> str:
@@ -202,7 +203,7 @@ class Run:
         self._report(f"{trio.current_time() - self._began:7.1f} s  {words}")
 
     async def run(self) -> Report:
-        """Do all of it, and judge."""
+        """Carry out the run and judge it."""
         self._began = trio.current_time()
         async with AsyncExitStack() as stack:
             database: Pair | None = None
@@ -314,7 +315,7 @@ class Run:
 
     async def _tenants(self, stage: Stage) -> list[Tenant]:
         environ = _operator(stage.pair, stage.nodes[0])
-        count = TENANTS if self._synchronous else 0  # they take it that what is answered is kept
+        count = TENANTS if self._synchronous else 0  # their checks assume that acknowledged writes survive
         return await tenants(environ, count, partial(self._api, stage.balancer.url), self._chance)
 
     def _api(self, url: str, key: str) -> Api:
@@ -322,7 +323,7 @@ class Run:
         return api
 
     async def _rivals(self, api: Api, stream_key: str) -> tuple[Rivals, str]:
-        """Those who fight for the channel of a contact whose conversation is one of those that are written to."""
+        """Return rivals for the channel of a contact, and the contact's conversation, which the writers share."""
         first = self._writer(api.base_url, "", 0, name="first")
         ask = first.next()
         result = await api.call(
@@ -363,10 +364,10 @@ class Run:
     async def _follow(self, feed: Feed) -> None:
         while not self._over:
             await self._read(feed)
-            await trio.sleep(_FOLLOW_S)  # reads again what has come meanwhile
+            await trio.sleep(_FOLLOW_S)  # before reading the next events
 
     async def _settle(self, feed: Feed) -> None:
-        """Return when all have what there is, and a node carries out no request any more whose sender gave up on it."""
+        """Return when every reader has all events, and no abandoned request is still being carried out."""
         known = -1
         while known != len(self._feed.arrivals):
             known = len(self._feed.arrivals)
@@ -381,13 +382,13 @@ class Run:
         except ReplayError as error:
             self._complain(f"the feed: {error}")
 
-    # What happens
+    # Faults
 
     async def _happen(self, stage: Stage) -> None:
         await trio.sleep(1.0)  # some load first
         for what in self._script:
             await self._do(stage, what)
-            await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load is what goes on meanwhile
+            await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load goes on
         began = trio.current_time()
         kinds = (*OF_NODES, *(OF_DATABASE if stage.pair is not None else ()))
         deck: list[Happening] = []
@@ -399,15 +400,15 @@ class Run:
                 if self._chance.random() < _SECOND:
                     second = self._chance.choice([each for each in kinds if each in AT_ONCE])
                     nursery.start_soon(self._one, stage, second)
-            await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load is what goes on meanwhile
+            await trio.sleep(self._chance.uniform(*_BETWEEN_S))  # the load goes on
         self._seconds = min(self._seconds, trio.current_time() - began)  # less if it was stopped
         await self._go_on(least_writes(len(self._script), self._seconds))
 
     async def _go_on(self, writes: int) -> None:
-        """Have the load go on until enough is acknowledged to judge by, which takes longer on a busy machine."""
+        """Keep up the load until enough writes are acknowledged for a verdict, which takes longer on a busy machine."""
         with trio.move_on_after(_ENOUGH_S):
             while self._ledger.count("acknowledged") < writes:  # noqa: ASYNC110
-                await trio.sleep(_FOLLOW_S)  # looks again: nothing announces it
+                await trio.sleep(_FOLLOW_S)  # poll: there is no notification
 
     async def _one(self, stage: Stage, what: Happening) -> None:
         try:
@@ -419,7 +420,7 @@ class Run:
         self._faults.append(fault := await happen(stage, what, self._slack_s))
         self._say(fault.name)
 
-    # What is there in the end
+    # The final history
 
     async def _history(
         self,
@@ -468,7 +469,7 @@ class Run:
         with trio.move_on_after(self._patience_s):
             pending = await get(api, f"{path}?status=pending")
             while pending["items"]:
-                await trio.sleep(_FOLLOW_S)  # nothing announces it
+                await trio.sleep(_FOLLOW_S)  # poll: there is no notification
                 pending = await get(api, f"{path}?status=pending")
         arrivals = [each for each in journal.arrivals if isinstance(each, Delivery)]
         listed = await all_of(api, path)
@@ -481,14 +482,14 @@ class Run:
 
 
 def _operator(database: Pair | None, node: Node) -> dict[str, str]:
-    """The environment of whoever gives commands to the installation."""
+    """Return the environment for an operator's commands."""
     if database is None:
         return {"DESKWIRE_SECRET": SECRET, "DESKWIRE_DATA": str(node.directory / "data")}
     return {"DESKWIRE_SECRET": SECRET, "DESKWIRE_DATABASE_URL": database.direct_url}
 
 
 async def _spectator(launch: Launch, balancer: Balancer, demo: dict[str, Any], conversation: str) -> Client:
-    """pusher-js, subscribed to a conversation's channel."""
+    """Start pusher-js, subscribed to a conversation's channel."""
     client = await launch("client.mjs")
     await client.do(
         "connect",
@@ -506,7 +507,7 @@ async def _spectator(launch: Launch, balancer: Balancer, demo: dict[str, Any], c
 
 
 async def _subscribe_again(client: Client, conversation: str) -> None:
-    """Do what whoever uses pusher-js has to do: a refused subscription is not repeated by it."""
+    """Repeat refused subscriptions, which pusher-js leaves to its user."""
     refused = 0
     while True:
         await trio.sleep(1)  # a pause between two attempts
@@ -517,15 +518,15 @@ async def _subscribe_again(client: Client, conversation: str) -> None:
 
 
 async def _given(client: Client, last: str) -> None:
-    """Return once the client has this envelope."""
+    """Return once the client has received this envelope."""
     while True:
         if last in client.events:
             return
-        await trio.sleep(1)  # looks again: nothing announces it
+        await trio.sleep(1)  # poll: there is no notification
 
 
 def _answered(delivery: Delivery) -> int:
-    """Some deliveries are refused at their first attempt: the same ones whenever they come."""
+    """Return 500 for the first attempt of some deliveries, always the same ones, and 200 for all others."""
     unlucky = zlib.crc32(delivery.delivery_id.encode()) % _FAILING == 0
     return 500 if unlucky and delivery.attempt == 1 else 200
 
@@ -544,7 +545,7 @@ async def _rows(database: Pair, project: str) -> Rows:
 
 
 async def _left(database: Pair) -> dict[str, list[str]]:
-    """Of each table, the words of the further projects' conversations that its rows have."""
+    """Return, for each table, the words of the additional projects' conversations in its rows."""
     tables = await database.run("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
     return {
         name: words_in(await database.run(f'SELECT CAST(t AS text) FROM "{name}" t')) for (name,) in tables

@@ -1,4 +1,4 @@
-"""What further projects were promised, held against what they were shown: nothing of what is erased, nothing of another project."""
+"""Checks that additional projects are shown no erased data and no data of another project."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import orjson
 from tests.chaos.tenants import Life, Told
 
 GRACE_S: Final = 1.0
-"""What was sent before the answer may be so long on its way, if nothing holds it up."""
+"""How long data that was sent before the erasure's answer may be in flight, if no fault delays it."""
 _WORD: Final = re.compile(rb"tenant\d+word\d+end")
 
 
 class Span(Protocol):
-    """Something that was done to the installation, and may have held up bytes under way."""
+    """A fault that may have delayed bytes in flight."""
 
     @property
     def from_s(self) -> float:
-        """When it began."""
+        """When the fault began."""
 
     @property
     def until_s(self) -> float:
-        """When all was as before."""
+        """When the installation was as before the fault."""
 
 
 def tenancy(
     tenants: Sequence[Told], faults: Sequence[Span], left: Mapping[str, Sequence[str]] = {}
 ) -> Iterator[str]:
-    """Yield everything that is not as it was promised.
+    """Yield each broken promise.
 
     Args:
-        left: by table, what its rows have of the words, in the end.
+        left: by table, the words found in its rows after the run.
     """
     for told in tenants:
         lives = {life.word.encode(): life for life in told.lives}
@@ -50,7 +50,7 @@ def tenancy(
 
 
 def _erased(told: Told, lives: Mapping[bytes, Life], faults: Sequence[Span]) -> Iterator[str]:
-    """Yield what was shown of an erased one behind the answer."""
+    """Yield each reader that was shown an erased conversation or contact after the erasure was answered."""
     for life in told.lives:
         yield from (f"{path} shows {life.word}, which is erased" for path in life.shown)
     for page in (*told.pages, *told.last):
@@ -66,14 +66,14 @@ def _erased(told: Told, lives: Mapping[bytes, Life], faults: Sequence[Span]) -> 
 
 
 def _too_late(erased_at: float, at: float, faults: Sequence[Span]) -> bool:
-    """Whether it was sent behind the answer: nothing was going on from then on that could have held it up."""
+    """Return whether the data was sent after the erasure's answer, that is, no fault explains the delay."""
     if at <= erased_at + GRACE_S:
         return False
     return not any(each.from_s <= erased_at and at <= each.until_s + GRACE_S for each in faults)
 
 
 def _strangers(told: Told, lives: Mapping[bytes, Life]) -> Iterator[str]:
-    """Yield what was shown of another project, or of nothing."""
+    """Yield words of another project, or of no project, that were shown."""
     bodies = [
         *(page.body for page in (*told.pages, *told.last)),
         *(arrival.body for journal in (told.mail, told.stream) for arrival in journal.arrivals),
@@ -83,7 +83,7 @@ def _strangers(told: Told, lives: Mapping[bytes, Life]) -> Iterator[str]:
 
 
 def _kept(told: Told) -> Iterator[str]:
-    """Yield what stays and is not there once, not in its order, or was not brought to everybody."""
+    """Yield kept messages that are lost, doubled, out of order, or missing from the endpoint or the stream."""
     events = [event for page in told.last for event in orjson.loads(page.body)["items"]]
     texts = Counter(str(event["data"]["message"]["text"]) for event in events if "message" in event["data"])
     numbers: dict[str, list[int]] = defaultdict(list)
@@ -107,7 +107,7 @@ def _kept(told: Told) -> Iterator[str]:
 
 
 def words_in(rows: Sequence[tuple[Any, ...]]) -> list[str]:
-    """The words that rows have, as text or as the hexadecimal form of bytes."""
+    """Return the words in rows, written as text or as hexadecimal bytes."""
     found: set[str] = set()
     for row in rows:
         for value in row:

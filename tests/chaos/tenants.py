@@ -1,7 +1,7 @@
-"""Further projects of the installation, in which conversations and contacts are erased while everything goes wrong.
+"""Additional projects in which conversations and contacts are erased while faults occur.
 
-Whatever is written there has the word of its conversation, so whoever is shown something of an erased one has that word in the
-bytes. What is asked for and shown is noted with its time; `tests.chaos.tenancy` judges it.
+Every text contains the word of its conversation, so any bytes that show an erased conversation contain its word.
+Requests and answers are recorded with their times; `tests.chaos.tenancy` judges them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ERASED: Final = 0.7
 _PAUSE_S: Final = 0.15
 _LOOK_S: Final = 0.1
 _LOOKS: Final = 4
-"""So often is an erased one asked for, at whichever nodes."""
+"""How often an erased conversation or contact is requested, from random nodes."""
 
 _ATTEMPT_S: Final = 6.0
 _LATER: Final = (429, 503)
@@ -43,13 +43,13 @@ Kind = Literal["conversation", "contact"]
 
 @dataclass(eq=False)
 class Life:
-    """A conversation from its begin to its end.
+    """A conversation from its creation to its end.
 
     Args:
-        word: what everything that is written in it has, and nothing else.
+        word: contained in every text of the conversation, and in no other.
         messages: texts that were acknowledged.
-        erased_at: when the erasure was answered, by one steady clock.
-        shown: what was shown of it to requests that were sent behind the answer.
+        erased_at: when the erasure was answered, by the monotonic clock.
+        shown: paths that still showed the conversation or contact after the erasure was answered.
     """
 
     word: str
@@ -63,7 +63,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the feed, and when it was asked for."""
+    """A page of the feed, and when it was requested."""
 
     asked_at: float
     body: bytes
@@ -71,12 +71,12 @@ class Page:
 
 @dataclass(eq=False)
 class Told:
-    """What a project's readers were shown, and what was asked for in it.
+    """A record of the requests in a project and of the data that its readers were shown.
 
     Args:
-        word: what the words of all its conversations begin with.
-        last: the feed as it is in the end, read in one go.
-        refused: requests that the service had no reason to refuse, with its words.
+        word: prefix of the words of all its conversations.
+        last: the final feed, read in one go.
+        refused: requests that the service refused without a reason, with its answers.
     """
 
     word: str
@@ -90,15 +90,15 @@ class Told:
 
 
 class RefusedError(Exception):
-    """A request was refused that can't be wrong, such as a message for a conversation that was acknowledged."""
+    """Raised when a valid request was refused, such as a message for a conversation that was acknowledged."""
 
 
 class Tenant:
-    """A project with writers who erase, an endpoint, a consumer and a reader of the feed.
+    """A project with writers that also erase, an endpoint, a consumer and a reader of the feed.
 
     Args:
-        api: speaks to the balancer with the project's key.
-        told: filled while it runs.
+        api: a client of the balancer with the project's key.
+        told: the record, filled during the run.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Tenant:
         self._after = ""
 
     async def watch(self, task_status: trio.TaskStatus[None]) -> None:
-        """Receive webhooks and consume the stream until cancelled; started when both have begun."""
+        """Receive webhooks and consume the stream until cancelled; report `started` when both are running."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self._receiver.run)
             result = await self._api.call("POST", "/s2s/webhooks", {"url": self._receiver.url, "events": []})
@@ -134,7 +134,7 @@ class Tenant:
             await trio.sleep(_LOOK_S)  # a client that is refused comes back
 
     async def load(self, stopping: Callable[[], bool]) -> None:
-        """Write and erase until told to stop; what was begun is ended."""
+        """Write and erase until `stopping` returns True, and finish the conversations that were begun."""
         over = trio.Event()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._follow, over)
@@ -144,7 +144,7 @@ class Tenant:
             over.set()
 
     async def settle(self, patience_s: float) -> None:
-        """Return when the readers have all that there is in the end."""
+        """Read the final feed, and return when the endpoint and the consumer have all its events."""
         await self._read(self.told.last)
         ids = {str(event["id"]) for page in self.told.last for event in orjson.loads(page.body)["items"]}
         for journal in (self.told.mail, self.told.stream):
@@ -166,8 +166,10 @@ class Tenant:
                     self.told.refused.append(str(error))
 
     async def _live(self, http: httpx.AsyncClient, life: Life) -> None:
-        """Make a conversation, write in it, and perhaps erase it: a wish waits for the answer of the one before."""
-        name = life.word if life.kind == "contact" else "Ada"  # who stays when the conversation goes
+        """Create a conversation, write in it, and maybe erase it; each request waits for the previous answer."""
+        name = (
+            life.word if life.kind == "contact" else "Ada"
+        )  # a contact that stays when its conversation is erased
         begun = await self._settled(
             http, "POST", "", {"contact": {"userId": life.user, "name": name}}, life.word
         )
@@ -185,10 +187,12 @@ class Tenant:
         life.erased_at = trio.current_time()
         for _ in range(_LOOKS):
             await self._look(life)
-            await trio.sleep(self._chance.random() * _LOOK_S)  # other nodes are asked, and at other moments
+            await trio.sleep(
+                self._chance.random() * _LOOK_S
+            )  # so that other nodes are asked at other moments
 
     async def _look(self, life: Life) -> None:
-        """Ask some node for an erased one."""
+        """Request erased data from a random node."""
         paths = [
             f"/s2s/conversations/{life.conversation}",
             f"/s2s/conversations/{life.conversation}/messages",
@@ -203,7 +207,7 @@ class Tenant:
     async def _settled(
         self, http: httpx.AsyncClient, method: str, path: str, body: Any = None, key: str = ""
     ) -> dict[str, Any]:
-        """Send it until it is carried out; what an earlier attempt has erased is not found. Raises RefusedError."""
+        """Send a request until it is carried out; accept 404 if an earlier attempt may have erased. Raises RefusedError."""
         content = b"" if body is None else orjson.dumps(body)
         headers = {"Idempotency-Key": key} if key else {}
         while True:
@@ -217,7 +221,7 @@ class Tenant:
                     return found
                 if answer.status_code not in _LATER and b"idempotency_in_progress" not in answer.content:
                     raise RefusedError(f"{method} {path} was refused: {answer.status_code} {answer.text}")
-            await trio.sleep(_LOOK_S)  # the service is away: nothing announces that it is back
+            await trio.sleep(_LOOK_S)  # the service is down: poll until it is back
 
     # The feed
 
@@ -225,10 +229,10 @@ class Tenant:
         while not over.is_set():
             with suppress(ReplayError):
                 await self._read(self.told.pages, all_over=self._chance.random() < 0.1)
-            await trio.sleep(_LOOK_S)  # reads again what has come meanwhile
+            await trio.sleep(_LOOK_S)  # before reading the next events
 
     async def _read(self, pages: list[Page], *, all_over: bool = True) -> None:
-        """Read on, or all over."""
+        """Read on from the last event, or from the beginning."""
         after = "" if all_over else self._after
         while True:
             asked_at = trio.current_time()
@@ -251,7 +255,7 @@ async def tenants(
     api: Callable[[str], Api],
     chance: random.Random,
 ) -> list[Tenant]:
-    """Have projects made, with a key each."""
+    """Create projects, each with a key."""
     found = []
     for number in range(count):
         project = await made(environ, "project", "create", f"Tenant {number}")

@@ -1,4 +1,4 @@
-"""Several nodes on one PostgreSQL while everything goes wrong: the short form of `make chaos`. It starts processes, as only those can be killed."""
+"""Several nodes on one PostgreSQL under faults: the short form of `make chaos`. The nodes are processes, so that they can be killed."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ SLACK_S = 30.0
 """Other tests run at the same time; `make chaos` is stricter."""
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "60"))
 FOUGHT_OVER_S = 20.0
-"""In less there may have been one consumer of the channel alone: the second comes after ten seconds at most."""
+"""A shorter run may have only one consumer of the channel; the second one starts after at most ten seconds."""
 
 
 @pytest.fixture
 async def launch() -> AsyncIterator[Launch]:
-    """Starts published clients."""
+    """Return a function that starts published clients."""
     async with launching() as launch:
         yield launch
 
 
-async def test_whatever_goes_wrong_every_promise_is_kept(tmp_path: Path) -> None:
+async def test_random_faults_break_no_promise(tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     report = await Run(tmp_path, seed, seconds=SECONDS, slack_s=SLACK_S).run()
     assert not report.problems, f"seed {seed}\n{report}"
@@ -43,10 +43,10 @@ async def test_whatever_goes_wrong_every_promise_is_kept(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("node")
-async def test_a_node_is_killed_one_is_stopped_and_the_database_is_restarted(
+async def test_killed_node_stopped_node_and_database_restart_lose_nothing(
     tmp_path: Path, launch: Launch
 ) -> None:
-    """Three nodes behind a balancer, writers, receivers, and pusher-js: nothing is lost, and nothing is out of order."""
+    """Three nodes, a balancer, writers, receivers, and pusher-js: nothing is lost, and nothing is out of order."""
     report = await Run(
         tmp_path, 1, script=(_kill_one, _stop_one, _restart), launch=launch, slack_s=SLACK_S
     ).run()
@@ -57,16 +57,16 @@ async def test_a_node_is_killed_one_is_stopped_and_the_database_is_restarted(
 @pytest.mark.parametrize(
     "death", [hang_primary, remove_primary, bring_back_primary], ids=["hung", "gone", "back"]
 )
-async def test_whatever_becomes_of_the_old_primary_writers_are_back(tmp_path: Path, death: Happening) -> None:
-    """An acknowledged message is in the promoted server, and its nodes acknowledge within seconds."""
+async def test_writes_resume_within_seconds_after_a_fail_over(tmp_path: Path, death: Happening) -> None:
+    """Acknowledged messages are in the promoted server, and the nodes acknowledge again, whether the old primary hangs, is gone or is back."""
     report = await Run(tmp_path, 2, script=(death,), slack_s=SLACK_S).run()
     assert not report.problems, str(report)
 
 
-async def test_a_standby_that_commits_do_not_wait_for_loses_some_of_them_and_the_judge_says_so(
+async def test_verdict_reports_commits_lost_by_an_asynchronous_standby(
     tmp_path: Path,
 ) -> None:
-    """The judge is worth something: what must be lost it reports as lost."""
+    """The verdict is effective: it reports writes that must be lost."""
     run = Run(tmp_path, 1, script=(_fail_over_too_early,), synchronous=False, patience_s=10)
     report = await run.run()
     lost = [each for each in report.problems if "was acknowledged and is there 0 times" in each]
@@ -90,12 +90,12 @@ async def _restart(stage: Stage) -> tuple[str, float]:
 
 
 async def _fail_over_too_early(stage: Stage) -> tuple[str, float]:
-    """The standby lacks the last two seconds as it becomes the primary."""
+    """Promote a standby that lacks the last two seconds of commits."""
     database: Pair = stage.database
     database.replication.silence()
-    await trio.sleep(2.0)  # in which is acknowledged what will be lost
+    await trio.sleep(2.0)  # the writes acknowledged now will be lost
     await database.fail_over(caught_up=False)
     database.replication.cut()
     database.replication.speak()
-    await trio.sleep(5.0)  # in which the nodes go on
+    await trio.sleep(5.0)  # the nodes go on
     return "fail-over to a standby that lags behind", float("inf")

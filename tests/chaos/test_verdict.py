@@ -1,4 +1,4 @@
-"""The judge of the chaos finds each kind of broken promise in a history in which it is planted."""
+"""The verdict on a chaos run finds each kind of broken promise in a history in which it is planted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def message(number: int) -> dict[str, Any]:
 
 
 def event(number: int) -> dict[str, Any]:
-    """The creation is number 1, each message after it the next one."""
+    """Return the events of a conversation: the creation has number 1, and each message the next number."""
     data = {"conversation": conversation(number)} | ({"message": message(number - 2)} if number > 1 else {})
     kind = "message.created" if number > 1 else "conversation.created"
     return {"id": f"evt_{number}", "type": kind, "sequence": number, "data": data}
@@ -71,7 +71,7 @@ def ask(number: int, client: str, sent_at: float, settled_at: float) -> Ask:
 
 
 def whole() -> History:
-    """A history in which all is as it should be: two writers, two endpoints, two rivals, and a fault."""
+    """Return a correct history: two writers, two endpoints, two rivals, and a fault."""
     asks = [ask(1, "a", 0, 1), ask(2, "a", 1, 3), ask(3, "b", 2, 4), ask(4, "a", 5, 6)]
     found = Found(
         events=BODIES,
@@ -94,12 +94,12 @@ def found_in(history: History, words: str) -> bool:
     return any(words in each for each in problems(history))
 
 
-def test_a_history_without_fault_is_not_objected_to() -> None:
+def test_correct_history_has_no_problems() -> None:
     assert problems(whole()) == []
 
 
 def large() -> History:
-    """A run with one fault of a script, of which enough was judged; its repetitions are problems of their own."""
+    """Return a run with one scripted fault and enough of everything to judge; its repetitions are problems of their own."""
     one = whole()
     asks = [replace(each) for each in one.ledger.asks for _ in range(10)]
     found = replace(
@@ -121,7 +121,7 @@ def test_a_run_that_judged_enough_reaches_each_floor() -> None:
 
 
 def without(history: History, what: str) -> History:
-    """A run that has seen next to nothing of one kind."""
+    """Return a run that has too little of one kind."""
     few, found = history.mailboxes[0].arrivals[:3], history.found
     match what:
         case "faults done":
@@ -149,7 +149,7 @@ def without(history: History, what: str) -> History:
         "events received by the consumer",
     ],
 )
-def test_a_run_that_judged_too_little_of_something_is_a_failure(what: str) -> None:
+def test_run_below_a_floor_fails(what: str) -> None:
     history = without(large(), what)
     (problem,) = judged_too_little(history)
     assert f" {what} (at least " in problem
@@ -174,13 +174,13 @@ def test_a_lost_write_is_found() -> None:
     assert found_in(history, "was acknowledged and is there 0 times")
 
 
-def test_what_was_settled_first_and_stands_behind_is_found_across_writers() -> None:
+def test_misordered_writes_of_different_writers_are_found() -> None:
     history = whole()
     history.ledger.asks[3].settled_at = 1.5
     assert found_in(history, "m1 comes before m2, which was acknowledged before it was asked for")
 
 
-def test_what_one_writer_asked_for_in_another_order_is_found() -> None:
+def test_misordered_writes_of_one_writer_are_found() -> None:
     history = whole()
     asks = history.ledger.asks
     asks[1], asks[3] = asks[3], asks[1]
@@ -212,24 +212,24 @@ def test_what_one_writer_asked_for_in_another_order_is_found() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_an_endpoint_s_mail_is_found(box: Mailbox, words: str) -> None:
+def test_faulty_deliveries_of_an_endpoint_are_found(box: Mailbox, words: str) -> None:
     history = whole()
     assert found_in(replace(history, mailboxes=[history.mailboxes[0], box]), words)
 
 
-def test_a_repeat_around_a_fault_is_none() -> None:
+def test_repeated_delivery_around_a_fault_is_no_problem() -> None:
     history = replace(whole(), mailboxes=[mailbox([*mailbox().arrivals, posted(4, 15)])])
     fault = Fault("a fault", 14.5, 14.8)
     assert problems(replace(history, faults=[fault])) == []
 
 
-def test_a_repeat_of_what_was_refused_is_none() -> None:
+def test_repeated_delivery_after_a_refusal_is_no_problem() -> None:
     box = mailbox([posted(1, 11), posted(2, 12), posted(3, 13), posted(4, 14), posted(4, 60, attempt=2)])
     box = replace(box, refused=frozenset({("dlv_4", 1)}))
     assert problems(replace(whole(), mailboxes=[box])) == []
 
 
-def test_a_write_to_who_has_lost_the_channel_is_found() -> None:
+def test_event_sent_to_a_superseded_consumer_is_found() -> None:
     history = whole()
     history.holds[0].events.append((IDS[2], 5))
     history.holds[0].events.append((IDS[3], 7))
@@ -253,7 +253,7 @@ def test_a_hole_in_the_channel_is_found(events: list[str], words: str) -> None:
     assert found_in(history, words)
 
 
-def test_a_gap_without_need_is_found() -> None:
+def test_unnecessary_gap_is_found() -> None:
     history = whole()
     history.holds[1].gap = True
     assert found_in(history, "two was told of a gap")
@@ -291,7 +291,7 @@ def test_a_pause_under_two_faults_at_once_is_not_judged() -> None:
         ([1, 2, 1, 2, 1, 2, 3, 4], "was sent back 2 times, and has subscribed 2 times"),
     ],
 )
-def test_what_a_published_client_lacks_is_found(numbers: list[int], words: str) -> None:
+def test_events_missing_at_a_published_client_are_found(numbers: list[int], words: str) -> None:
     seen = [BODIES[number - 1].decode() for number in numbers]
     assert found_in(replace(whole(), seen=seen, subscriptions=2), words)
 

@@ -1,7 +1,7 @@
-"""What many nodes have promised, held against what there is in the end. Each check yields sentences; none is good news.
+"""Checks of the promises of several nodes against the final state. Each check yields a sentence for each broken promise.
 
-`tests.crash.verdict` judges what one node promises as well: nothing lost, nothing twice, numbers and order. Here is
-what only several nodes, a database that is somewhere else, and its standby can break.
+`tests.crash.verdict` checks the promises that a single node makes as well: nothing lost, nothing twice, numbers and
+order. This module checks those that only several nodes, a remote database and its standby can break.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tests.support.replay.history import Delivery
 from tests.support.replay.signature import signature_fault
 
 _SECONDS_A_FAULT: Final = 60.0
-"""The longest that a fault picked by chance takes on average; the loss of the standby alone takes a minute."""
+"""The longest average duration of a random fault; the loss of the standby alone takes a minute."""
 _WRITES_A_SECOND: Final = 2.5
-"""The fewest acknowledged writes that prove anything; a machine full of work has had six a second, outages included."""
+"""The fewest acknowledged writes that prove anything; a busy machine has had six a second, outages included."""
 _WRITES_A_FAULT: Final = 30
 """The same for each fault of a script."""
 _SECONDS_AN_ERASURE: Final = 40.0
@@ -36,11 +36,11 @@ _SECONDS_AN_ERASURE: Final = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that was done to the installation.
+    """A fault of the installation.
 
     Args:
-        from_s, until_s: when it began and when all was as before, by one steady clock.
-        pause_s: how long at most nothing may be acknowledged because of it, from its begin on; infinite if it is not judged.
+        from_s, until_s: when it began and when it was over, by the monotonic clock.
+        pause_s: the longest allowed time without an acknowledged write, from its begin on; infinite if not judged.
     """
 
     name: str
@@ -51,11 +51,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """An endpoint as its receiver and the service saw it.
+    """The deliveries of an endpoint as its receiver and the service saw them.
 
     Args:
-        arrivals: everything that was posted, in order.
-        refused: (delivery id, attempt) of those that were not taken.
+        arrivals: all posts, in order.
+        refused: (delivery id, attempt) of posts that the receiver refused.
         deliveries: each delivery's id, event id and status.
     """
 
@@ -67,12 +67,12 @@ class Mailbox:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What stands in the database of the project.
+    """The project's rows in the database.
 
     Args:
-        events: position and id of each event, in the order of the positions; those of no feed included.
+        events: position and id of each event, in the order of the positions, including events of no feed.
         head: the position in the project's head.
-        doubled: attempts that are there twice.
+        doubled: attempts that are recorded twice.
     """
 
     events: Sequence[tuple[int, str]]
@@ -82,16 +82,16 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A whole run.
+    """The history of a whole run.
 
     Args:
-        found: see there; its deliveries are those of the first mailbox.
-        holds: of the channel that rivals have fought for, each connection.
-        channel: ids of the events that this channel carries.
-        seen: envelopes that a published client was given of that conversation's channel, in their order.
-        subscriptions: how often it has subscribed.
-        scripted: how many faults were to be done one after the other.
-        seconds: for how long after them faults were picked by chance.
+        found: see `Found`; its deliveries are those of the first mailbox.
+        holds: each connection of a rival for the contested channel.
+        channel: ids of the events of the contested channel.
+        seen: envelopes that a published client received on that conversation's channel, in order.
+        subscriptions: how often the published client has subscribed.
+        scripted: the number of scripted faults.
+        seconds: how long random faults were caused after them.
     """
 
     ledger: Ledger
@@ -110,16 +110,16 @@ class History:
 
 
 def least_writes(scripted: int, seconds: float) -> int:
-    """Return how many acknowledged writes a run needs; the arguments are those of `History`."""
+    """Return the number of acknowledged writes that a run needs; the arguments are those of `History`."""
     return scripted * _WRITES_A_FAULT + int(seconds * _WRITES_A_SECOND)
 
 
 def floors(history: History) -> Sequence[Floor]:
-    """Return how much of everything the verdict rests on, with the least that a machine full of work reaches."""
+    """Return the amounts that the verdict rests on, each with the least that a busy machine reaches."""
     found, writes = history.found, least_writes(history.scripted, history.seconds)
     chosen = max(1, int(history.seconds / _SECONDS_A_FAULT)) if history.seconds else 0
     erasures = int(history.seconds / _SECONDS_AN_ERASURE) if history.tenants else 0
-    least = writes // 2  # a close of what is closed has no event
+    least = writes // 2  # closing a closed conversation makes no event
     received = (len({_event(each) for each in box.arrivals}) for box in history.mailboxes)
     return (
         Floor("faults done", len(history.faults), history.scripted + chosen),
@@ -152,9 +152,9 @@ def problems(history: History) -> list[str]:
 
 
 def in_real_time(ledger: Ledger, events: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield what was acknowledged before something else was first sent, and has the higher place.
+    """Yield writes that come before another write that was acknowledged before they were sent.
 
-    Whatever node answered: who hears of one thing and then asks for another finds them in this order.
+    This order holds across nodes: a client that gets an acknowledgement and then sends a request finds both in this order.
     """
     place = {mark: number for number, event in enumerate(events) if (mark := mark_of(event)) is not None}
     settled = sorted(
@@ -178,12 +178,12 @@ def _running_maximum(values: Iterator[tuple[int, str]]) -> Iterator[tuple[int, s
 
 
 def mail(history: History, events: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what is wrong with each endpoint's deliveries: whole, in order, signed, the same id for the same event."""
+    """Yield faulty deliveries of each endpoint; they must be complete, in order, signed, and have one id for each event."""
     bodies = {event["id"]: body for event, body in zip(events, history.found.events, strict=True)}
     for number, box in enumerate(history.mailboxes):
         received = list(dict.fromkeys(_event(each) for each in box.arrivals))
         found = replace(history.found, deliveries=box.deliveries, received=received)
-        if number:  # the first one was judged with all else
+        if number:  # `verdict` has judged the first one
             yield from delivered(events, found)
         stored = {delivery: event for delivery, event, _ in box.deliveries}
         if len(stored) != len({event for _, event, _ in box.deliveries}):
@@ -198,7 +198,7 @@ def mail(history: History, events: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def repeats(history: History) -> Iterator[str]:
-    """Yield what came again though it was taken, and nothing had happened meanwhile that explains it."""
+    """Yield deliveries that were repeated after they were accepted, without a fault that explains it."""
     for box in history.mailboxes:
         taken: dict[str, float] = {}
         for each in box.arrivals:
@@ -210,7 +210,7 @@ def repeats(history: History) -> Iterator[str]:
 
 
 _UNDER_WAY_S = 5.0
-"""An answer may be under way for so long before it is recorded."""
+"""How long it may take until an answer is recorded."""
 
 
 def _something_happened(faults: Sequence[Fault], since: float, until: float) -> bool:
@@ -218,7 +218,7 @@ def _something_happened(faults: Sequence[Fault], since: float, until: float) -> 
 
 
 def one_holder(history: History, events: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield events that a superseded consumer was given though they were asked for only after its successor had begun."""
+    """Yield events that a superseded consumer received although they were requested after its successor had begun."""
     asked = {ask.mark: ask for ask in history.ledger.asks}
     made = {event["id"]: asked.get(mark_of(event) or "") for event in events}
     held = sorted((hold for hold in history.holds if hold.from_s < inf), key=lambda hold: hold.from_s)
@@ -233,7 +233,7 @@ def one_holder(history: History, events: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def whole_channel(history: History) -> Iterator[str]:
-    """Yield events of the fought-for channel that a hold left out, that came in another order, or that nobody was given."""
+    """Yield events of the contested channel that a hold skipped or misordered, or that no consumer received."""
     place = {event: number for number, event in enumerate(history.channel)}
     given: set[int] = set()
     starts: list[int] = []
@@ -253,7 +253,7 @@ def whole_channel(history: History) -> Iterator[str]:
 
 
 def spectated(history: History) -> Iterator[str]:
-    """Yield what a published client was not given, in another order, or more often than it has subscribed."""
+    """Yield events that a published client missed, got out of order, or got more often than it has subscribed."""
     bodies = {str(orjson.loads(body)["id"]): body for body in history.found.events}
     place = {bodies[event].decode(): number for number, event in enumerate(history.channel)}
     if history.subscriptions and not history.seen:
@@ -273,7 +273,7 @@ def spectated(history: History) -> Iterator[str]:
 
 
 def dense(rows: Rows | None) -> Iterator[str]:
-    """Yield holes in the project's positions, ids that do not grow with them, and a head that is not the last one."""
+    """Yield gaps in the project's positions, ids that do not grow with them, and a head that is not the last position."""
     if rows is None:
         return
     for (one, first), (other, second) in pairwise(rows.events):
@@ -287,7 +287,7 @@ def dense(rows: Rows | None) -> Iterator[str]:
 
 
 def pauses(ledger: Ledger, faults: Sequence[Fault]) -> Iterator[str]:
-    """Yield faults behind which nobody was answered for longer than they may cost."""
+    """Yield faults after which no client was answered for longer than allowed."""
     times = sorted(ask.settled_at for ask in ledger.asks if ask.outcome == "acknowledged")
     for fault in faults:
         longest = pause(times, fault)
@@ -297,7 +297,7 @@ def pauses(ledger: Ledger, faults: Sequence[Fault]) -> Iterator[str]:
 
 
 def pause(times: Sequence[float], fault: Fault) -> float:
-    """The longest time without an answer that began behind the fault's begin and before its end."""
+    """Return the longest time without an answer that began between the fault's begin and its end."""
     last, longest = fault.from_s, 0.0
     for at in times[bisect_right(times, fault.from_s) :]:
         longest = max(longest, at - last)
@@ -308,12 +308,12 @@ def pause(times: Sequence[float], fault: Fault) -> float:
 
 
 def holders(history: History) -> Counter[str]:
-    """How often each rival has held the channel."""
+    """Return how often each rival has held the channel."""
     return Counter(hold.consumer for hold in history.holds if hold.from_s < inf)
 
 
 def erased(history: History) -> int:
-    """How many erasures were answered in the further projects."""
+    """Return the number of answered erasures in the additional projects."""
     return sum(life.erased_at < inf for told in history.tenants for life in told.lives)
 
 

@@ -1,4 +1,4 @@
-"""A writer: asks for one thing after the other in conversations that all writers share, and keeps how each has ended."""
+"""A writer: sends one request after the other in conversations that all writers share, and records each outcome."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from tests.crash.calls import note, request_of
 from tests.crash.ledger import Ask, Kind, Ledger
 
 CONVERSATIONS: Final = 24
-"""So many the writers share; more are made only in place of those that are missing."""
+"""Number of conversations that the writers share; more are created only until there are this many."""
 _PATIENCE_S: Final = 240.0
-"""Something that is asked for is settled within this, whatever happens."""
+"""Timeout of a request with all its attempts."""
 _ATTEMPT_S: Final = 6.0
-"""How long one request is waited for before it is sent again."""
+"""Timeout of one attempt before the request is sent again."""
 _KNOCK_S: Final = 0.1
 _KEYED: Final = 0.8
 _AGAIN: Final = 0.1
-"""Share of those with a key that are sent once more although they were answered."""
+"""Share of requests with a key that are sent again although they were answered."""
 _KINDS: Final[dict[Kind, float]] = {"message": 0.8, "patch": 0.1, "close": 0.06, "reopen": 0.04}
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
 _LATER: Final = (429, 503)
 
 
 class Writer:
-    """One writer, until told to stop.
+    """A writer that runs until `stopping` returns True.
 
     Args:
-        shared: ids of the conversations, to which it adds.
-        stopping: whether to ask for nothing new.
-        pause_s: how long it rests between two wishes.
+        shared: ids of the conversations; the writer adds those that it creates.
+        stopping: returns whether to send no new request.
+        pause_s: the pause between two requests.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Writer:
         self._asked = 0
 
     async def run(self) -> None:
-        """Ask for one thing after the other."""
+        """Send one request after the other."""
         async with httpx.AsyncClient(headers=self._headers, timeout=_ATTEMPT_S, trust_env=False) as http:
             while not self._stopping():
                 ask = self.next()
@@ -71,7 +71,7 @@ class Writer:
                 await trio.sleep(self._pause_s)  # a load of this strength
 
     def next(self) -> Ask:
-        """Return the next wish, which nobody has sent yet."""
+        """Return the next request, which is not yet sent."""
         self._asked += 1
         mark = f"{self._name}-{self._asked}"
         kind: Kind = "create"
@@ -84,7 +84,7 @@ class Writer:
         )
 
     async def _settle(self, http: httpx.AsyncClient, ask: Ask) -> None:
-        """Send it until it is known how it ended, or can't be."""
+        """Send a request until its outcome is known, or cannot be known."""
         method, path, body = request_of(ask, self._chance)
         with trio.move_on_after(_PATIENCE_S):
             answer = await self._sent(http, method, path, body, ask.key)
@@ -97,7 +97,7 @@ class Writer:
     async def _sent(
         self, http: httpx.AsyncClient, method: str, path: str, body: Any, key: str | None
     ) -> httpx.Response | None:
-        """The answer; None if it got lost and the request must not be sent again."""
+        """Return the answer; None if it got lost and the request must not be sent again."""
         headers = {"Idempotency-Key": key} if key else {}
         content = b"" if body is None else orjson.dumps(body)
         while True:
@@ -113,7 +113,7 @@ class Writer:
                     return None
                 if answer.status_code not in _LATER and b"idempotency_in_progress" not in answer.content:
                     return answer
-            await trio.sleep(_KNOCK_S)  # the service is away: nothing announces that it is back
+            await trio.sleep(_KNOCK_S)  # the service is down: poll until it is back
 
 
 def _now() -> float:

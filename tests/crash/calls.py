@@ -1,4 +1,4 @@
-"""The API calls of clients of an installation that crashes, and their reads of the final state."""
+"""The clients' API calls in crash tests, and their reads of the final state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AUTHORS: Final = ("contact", "agent", "bot")
 
 
 def request_of(ask: Ask, chance: random.Random) -> tuple[str, str, Any]:
-    """The method, the path below that of the conversations, and the body."""
+    """Return the method, the path below that of the conversations, and the body."""
     match ask.kind:
         case "create":
             return "POST", "", {"contact": {"userId": ask.mark, "name": "Ada"}}
@@ -51,7 +51,7 @@ async def all_of(api: Api, path: str) -> list[dict[str, Any]]:
 
 
 async def get(api: Api, path: str) -> dict[str, Any]:
-    """Return what is there now."""
+    """Return the current answer of a path."""
     reply = await api.call("GET", path, repeatable=True)
     assert reply.outcome == "acknowledged", reply.detail
     answer: dict[str, Any] = reply.body
@@ -59,5 +59,5 @@ async def get(api: Api, path: str) -> dict[str, Any]:
 
 
 def id_of(envelope: bytes) -> str:
-    """The event's id."""
+    """Return the event's id."""
     return str(orjson.loads(envelope)["id"])

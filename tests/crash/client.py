@@ -1,4 +1,4 @@
-"""A client that goes on over crashes: it asks, and keeps in the ledger how each request has ended."""
+"""A client that survives crashes of the server: it sends requests and records each outcome in the ledger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.crash.calls import note, request_of
 from tests.crash.ledger import Ask, Kind, Ledger
 
 AWAY_S: Final = 300.0
-"""How long a service that is away is waited for; a start takes seconds, and more where much else goes on."""
+"""Timeout for a service that is down; a start takes seconds, and longer on a busy machine."""
 _KNOCK_S: Final = 0.05
 _KEYED: Final = 0.5
 """Share of creations and messages that have an Idempotency-Key."""
@@ -32,11 +32,11 @@ _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout)
 
 
 class Client:
-    """One client with a conversation of its own at a time, until told to stop.
+    """A client that writes to one conversation of its own at a time until `stopping` returns True.
 
     Args:
-        name: the beginning of its marks.
-        stopping: whether to ask for nothing new.
+        name: the prefix of its marks.
+        stopping: returns whether to send no new request.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Client:
         self._conversation: str | None = None
 
     async def run(self) -> None:
-        """Ask for one thing after the other."""
+        """Send one request after the other."""
         async with self._http:
             while not self._stopping():
                 ask = self._next()
@@ -82,7 +82,7 @@ class Client:
         return Ask(kind, mark, f"key-{mark}" if keyed else None, conversation)
 
     async def _settle(self, ask: Ask) -> None:
-        """Send it until it is known how it ended, or can't be."""
+        """Send a request until its outcome is known, or cannot be known."""
         method, path, body = request_of(ask, self._chance)
         answer = await self._sent(method, path, body, ask.key)
         note(ask, answer)
@@ -91,7 +91,7 @@ class Client:
             ask.replays.append(b"" if again is None else again.content)
 
     async def _sent(self, method: str, path: str, body: Any, key: str | None) -> httpx.Response | None:
-        """The answer; None if it got lost and the request must not be sent again."""
+        """Return the answer; None if it got lost and the request must not be sent again."""
         headers = {"Idempotency-Key": key} if key else {}
         content = b"" if body is None else orjson.dumps(body)
         with trio.fail_after(AWAY_S):
@@ -112,9 +112,9 @@ class Client:
                 else:
                     if not _comes_later(answer):
                         return answer
-                await trio.sleep(_KNOCK_S)  # the service is away: nothing announces that it is back
+                await trio.sleep(_KNOCK_S)  # the service is down: poll until it is back
 
 
 def _comes_later(answer: httpx.Response) -> bool:
-    """Whether the service has certainly done nothing and may be asked again."""
+    """Return whether the service has certainly done nothing, so that the request may be sent again."""
     return answer.status_code in (429, 503) or b"idempotency_in_progress" in answer.content

@@ -1,4 +1,4 @@
-"""A stream consumer whose process dies now and then, with events that it was sent and has not read."""
+"""A stream consumer whose process dies occasionally, with unread events in flight."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tests.support.replay.consumer import Consumer
 from tests.support.replay.journal import Journal
 
 _LIVES_S: Final = ((0.01, 0.2), (0.01, 0.2), (0.2, 2.0))
-"""How long a consumer reads after it was authorized, at least and at most: two of three die with their first events."""
+"""Shortest and longest time that a consumer reads after its authorization: two of three die with their first events."""
 _STILL_S: Final = (0.05, 1.3)
-"""How long the service goes on writing to one that reads nothing more; a ping follows events after a second or so."""
+"""How long the service continues to write to a consumer that has stopped reading; a ping follows events after about a second."""
 
 
 class DyingConsumer(Consumer):
-    """The project's consumer; its connections end with events and pings on their way that its process never reads.
+    """The project's consumer; its connections end with events and pings in flight that its process never reads.
 
     An event that was sent and not read must come again: only a pong confirms a position. A server that is killed in the
     meantime finds its consumer in the same state.
 
     Args:
-        over: whether it is to live on from now on.
+        over: returns whether the consumer should no longer die.
 
     Attributes:
-        deaths: subscriptions that it cut without having read them to their end.
+        deaths: the number of subscriptions that it cut without reading them to their end.
     """
 
     def __init__(
@@ -60,7 +60,9 @@ class DyingConsumer(Consumer):
         with trio.CancelScope() as self._life:
             await super()._consume(socket, task_status)
         reading.over = True
-        await trio.sleep(self._chance.uniform(*_STILL_S))  # real time, in which the service goes on writing
+        await trio.sleep(
+            self._chance.uniform(*_STILL_S)
+        )  # real time, in which the service continues to write
         self.deaths += self.connections > before
         await trio.aclose_forcefully(stream)
         await super()._consume(
@@ -69,7 +71,7 @@ class DyingConsumer(Consumer):
 
 
 class _Reading(trio.abc.Stream):
-    """A stream of which nothing more is read once it is `over`; the bytes that come then are lost with the process."""
+    """A stream that stops reading once it is `over`; later bytes are lost with the process."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.over = False

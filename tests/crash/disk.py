@@ -1,9 +1,9 @@
-"""A disk that forgets: the states of a file tree after a loss of power, derived from the recorded calls.
+"""A simulated disk: the possible states of a file tree after a loss of power, derived from the recorded calls.
 
-As little is taken for granted as POSIX does. A file's bytes are safe once the file was synced, a name once its folder
-was; syncing a file says nothing about its name. Unsynced data may be there, or not, or in part: writes are torn
-into sectors that survive or not one by one, in any order. Names in one folder survive in their order, as journals keep
-it; a rename within a folder is one change, one between two folders a change of each.
+It guarantees only what POSIX does. A file's bytes are safe once the file was synced, a name once its folder was; syncing
+a file does not make its name safe. Unsynced data may survive, be lost, or survive in part: writes are torn into sectors
+that survive independently, in any order. Names in one folder survive in order, as in journals; a rename within a folder
+is one change, a rename between two folders is a change of each.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tests.crash.shim import Op
 SECTORS: Final = (512, 4096)
 Names = dict[str, "File | Folder"]
 Change = tuple[tuple[str, "File | Folder | None"], ...]
-"""Names that change together; None removes one."""
+"""Names that change together; None removes a name."""
 
 
 @dataclass(slots=True, eq=False)
 class File:
-    """A file: its bytes on the disk, and what was done since as (offset, bytes), or (size, None) for a truncation."""
+    """A file: its bytes on the disk, and later writes as (offset, bytes), or (size, None) for a truncation."""
 
     safe: bytearray = field(default_factory=bytearray)
     unsafe: list[tuple[int, bytes | None]] = field(default_factory=list)
 
     def sync(self) -> None:
-        """Have all of it on the disk."""
+        """Move all writes to the disk."""
         for at, data in self.unsafe:
             _put(self.safe, at, data)
         self.unsafe.clear()
@@ -45,12 +45,12 @@ class Folder:
     unsafe: list[Change] = field(default_factory=list)
 
     def change(self, *names: tuple[str, File | Folder | None]) -> None:
-        """Change names, together."""
+        """Change names atomically."""
         _rename(self.now, names)
         self.unsafe.append(names)
 
     def sync(self) -> None:
-        """Have its names on the disk."""
+        """Move all changes of names to the disk."""
         for change in self.unsafe:
             _rename(self.safe, change)
         self.unsafe.clear()
@@ -61,9 +61,9 @@ class Loss:
     """The unsynced data that a loss of power spares.
 
     Args:
-        sector: the bytes that survive together.
-        spares: whether a sector does; asked for each.
-        names: how many of a folder's changes do.
+        sector: the number of bytes that survive together.
+        spares: returns whether a sector survives; called for each.
+        names: returns how many of a folder's changes survive.
     """
 
     sector: int
@@ -78,7 +78,7 @@ BYTES_SPARED: Final = Loss(4096, lambda: True, lambda _: 0)
 
 
 def torn(chance: random.Random) -> Loss:
-    """Any part is spared, by chance."""
+    """Return a loss in which random parts survive."""
     share = chance.choice((0.1, 0.5, 0.9))
     return Loss(
         chance.choice(SECTORS), lambda: chance.random() < share, lambda changes: chance.randint(0, changes)
@@ -104,7 +104,7 @@ class Disk:
         return folder
 
     def apply(self, op: Op) -> None:
-        """Do what was recorded."""
+        """Apply a recorded call."""
         match op.kind:
             case "C" | "D":
                 node = self._nodes[op.inode] = File() if op.kind == "C" else Folder()
@@ -144,7 +144,7 @@ class Disk:
         return at, name
 
     def survivors(self, target: Path, loss: Loss) -> None:
-        """Write what is there after a loss into a folder that is not there yet."""
+        """Write the state after a loss into a new folder."""
         _write_folder(self._top, target, loss)
 
 
@@ -156,7 +156,7 @@ def _write_folder(folder: Folder, target: Path, loss: Loss) -> None:
     for name, node in names.items():
         if isinstance(node, Folder):
             _write_folder(node, target / name, loss)
-        elif not name.endswith(("-shm", ".sock")):  # -shm is not read after a loss
+        elif not name.endswith(("-shm", ".sock")):  # the -shm file is not read after a loss
             (target / name).write_bytes(_survived(node, loss))
             (target / name).chmod(0o600)
 
@@ -176,7 +176,7 @@ def _survived(file: File, loss: Loss) -> bytes:
 
 
 def _pieces(at: int, length: int, sector: int) -> Sequence[int]:
-    """Where the parts of a write begin that lie in sectors of their own."""
+    """Return the offsets at which the parts of a write in separate sectors begin."""
     return [at, *range((at // sector + 1) * sector, at + length, sector)] if length else []
 
 

@@ -1,6 +1,6 @@
-"""Agents that hold messages and take some back while their server is killed, and the judge of the fate of each message.
+"""Agents that hold messages and cancel some while their server is killed, and the check of each message's fate.
 
-A message that was acknowledged as held is sent once, or is a draft again once it was taken back: never both, never twice,
+A message that was acknowledged as held is either sent once or, if cancelled, a draft again: never both, never twice,
 never neither.
 """
 
@@ -15,19 +15,19 @@ import httpx
 import trio
 
 MARK: Final = "-held-"
-"""Is in the texts of held messages, and in the user ids of the contacts that they are for."""
+"""Contained in the texts of held messages, and in the user ids of their contacts."""
 _PAUSE_S: Final = 0.05
-"""The agent's own pace: a user may hold a hundred messages."""
+"""Pause of the agent between two messages: a user may hold a hundred."""
 _TAKEN_BACK: Final = 3
-"""One in this number of messages is taken back."""
+"""One in this many messages is cancelled."""
 
 
 @dataclass
 class HeldLedger:
-    """The texts of messages that were acknowledged as held, and of those that were acknowledged as taken back.
+    """The texts of messages that were acknowledged as held, and of those acknowledged as cancelled.
 
     Args:
-        unsure: those that were to be taken back, with no answer so far.
+        unsure: texts whose cancellation was requested but not answered.
     """
 
     held: set[str] = field(default_factory=set)
@@ -38,11 +38,11 @@ class HeldLedger:
 async def hold_one(
     http: httpx.AsyncClient, conversation: str, text: str, ledger: HeldLedger, *, back: bool
 ) -> None:
-    """Hold a message for a second, and take it `back` at once. Raises httpx.TransportError if the server is gone."""
+    """Hold a message for a second, and cancel it at once if `back`. Raises httpx.TransportError if the server is down."""
     path = f"/conversations/{conversation}/messages"
     answer = await http.post(path, json={"text": text, "holdSeconds": 1})
     if answer.status_code == httpx.codes.CONFLICT:
-        return  # a hundred wait, because the sender was down
+        return  # a hundred are held, because the sender was down
     assert answer.status_code == httpx.codes.OK, answer.text
     ledger.held.add(text)
     if back:
@@ -65,17 +65,17 @@ async def hold_often(
                 http, conversation, f"{name}{MARK}{number}.", ledger, back=number % _TAKEN_BACK == 0
             )
         except httpx.TransportError:
-            pass  # the server is away: nothing announces that it is back
+            pass  # the server is down: poll until it is back
         number += 1
         await trio.sleep(_PAUSE_S)  # the agent's own pace
 
 
 async def settled(http: httpx.AsyncClient, patience_s: float) -> list[str]:
-    """Return when no message is held, or after some patience; the texts of those that still are."""
+    """Wait until no message is held, or for the timeout; return the texts of messages that are still held."""
     held: list[Any] = []
     with trio.move_on_after(patience_s):
         while held := (await http.get("/held-messages")).json()["items"]:  # noqa: ASYNC110
-            await trio.sleep(_PAUSE_S)  # looks again: nothing announces it
+            await trio.sleep(_PAUSE_S)  # poll: there is no notification
     return [each["text"] for each in held]
 
 

@@ -12,17 +12,17 @@ Outcome = Literal["pending", "acknowledged", "unknown", "refused"]
 
 @dataclass(slots=True)
 class Ask:
-    """One request that should change something.
+    """A request that should change something.
 
     Args:
-        mark: its trace in the event: a contact's user id, a message's text, or a title; empty for a close or reopen.
-        key: its `Idempotency-Key`; with one it is sent until it is answered, without one only once.
-        conversation: id of the conversation; of a creation once that is known.
+        mark: identifies its event: a contact's user id, a message's text, or a title; empty for a close or reopen.
+        key: its `Idempotency-Key`; with a key it is sent until it is answered, without one only once.
+        conversation: id of the conversation; for a creation, once it is known.
         answer: the acknowledgement's bytes.
         detail: why it was refused.
         replays: answers to repetitions of the same request.
         client: the client that sent it, which sends the next request only once this one is settled.
-        sent_at, settled_at: when it was first sent and when it was settled, in seconds of one steady clock.
+        sent_at, settled_at: when it was first sent and when it was settled, in seconds of the monotonic clock.
     """
 
     kind: Kind
@@ -40,12 +40,12 @@ class Ask:
 
 @dataclass(slots=True)
 class Ledger:
-    """Everything that was asked, in the order in which it was first sent."""
+    """All requests, in the order in which they were first sent."""
 
     asks: list[Ask] = field(default_factory=list)
 
     def count(self, outcome: Outcome) -> int:
-        """How many have ended so."""
+        """Return the number of requests with this outcome."""
         return sum(ask.outcome == outcome for ask in self.asks)
 
 
@@ -55,12 +55,12 @@ class Found:
 
     Args:
         events: the feed's envelopes, read in one go after the last restart.
-        followed: the feed's envelopes as a reader got them that went on over all crashes.
-        messages: each conversation's messages as it lists them.
+        followed: the feed's envelopes as read continuously over all crashes.
+        messages: the listed messages of each conversation.
         states: each conversation.
         deliveries: each delivery's id, event id and status, of one endpoint.
-        received: ids of the events that the endpoint's receiver got, in the order of the first arrival.
-        streamed: ids of the events that the consumer got, in order, duplicates included.
+        received: ids of the events that the endpoint's receiver got, in order of first arrival.
+        streamed: ids of the events that the consumer got, in order, including duplicates.
         connections: how often the consumer has subscribed.
     """
 

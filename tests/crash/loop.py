@@ -1,4 +1,4 @@
-"""`kill -9` at random moments under load, again and again, and then the question whether every promise was kept.
+"""Runs `kill -9` at random moments under load, repeatedly, and then checks that every promise was kept.
 
 `make crash ROUNDS=100` or `python -m tests.crash.loop --rounds 100 --seed 7`; the exit status is 0 if they were.
 """
@@ -44,20 +44,20 @@ from tests.support.sockets.server_process import Server
 
 CLIENTS: Final = 12
 AGENTS: Final = 2
-"""Agents that hold messages, each in a conversation of its own."""
+"""Number of agents that hold messages, each in its own conversation."""
 _LOAD_S: Final = (0.05, 1.2)
-"""How long a round's load goes on before the kill, at least and at most."""
+"""Shortest and longest load of a round before the kill."""
 _AT_ITS_START: Final = 0.25
 """Share of starts that are killed, too."""
 _START_S: Final = (0.2, 2.0)
-"""How long after its begin such a start is killed."""
+"""How long after its begin such a start is killed, at least and at most."""
 _JUDGED_MIN: Final = 4
 """The fewest acknowledged requests of a round, on average, that prove anything; two quiet cores make a hundred."""
 _PATIENCE_S: Final = 60.0
 _PATIENCE_WITH_PLANT_S: Final = 15.0
-"""How long is waited for an event that a planted bug may have lost."""
+"""Timeout for an event that a planted bug may have lost."""
 _DEATH_S: Final = 20.0
-"""How long every other kill waits for the consumer to have died before it."""
+"""How long every second kill waits for the death of the consumer."""
 _FOLLOW_S: Final = 0.1
 _FAILING: Final = 20
 """The number of deliveries of which one is refused the first time."""
@@ -80,7 +80,7 @@ class Report:
     problems: Sequence[str]
 
     def __str__(self) -> str:
-        """The figures, and each problem in a line."""
+        """Return the figures, and a line for each problem."""
         asked = ", ".join(
             f"{self.ledger.count(outcome):,} {outcome}" for outcome in ("acknowledged", "unknown", "refused")
         )
@@ -109,7 +109,7 @@ async def run(directory: Path, rounds: int, seed: int, plant: str = "") -> Repor
 
 
 class _Run:
-    """The clients, those who watch, and the one who kills."""
+    """The clients, the readers, and the loop of kills."""
 
     def __init__(self, server: Server, chance: random.Random, name: str, patience_s: float) -> None:
         self._server = server
@@ -140,7 +140,7 @@ class _Run:
         )
 
     async def run(self, rounds: int) -> Report:
-        """Kill so often, let everything settle, and judge."""
+        """Kill the server repeatedly, let everything settle, and judge."""
         async with trio.open_nursery() as watching:
             await watching.start(self._receiver.run)
             endpoint = await self._api.call(
@@ -219,11 +219,11 @@ class _Run:
             if number >= rounds and self._ledger.count("acknowledged") >= rounds * _JUDGED_MIN:
                 return
             deaths = self._consumer.deaths
-            await trio.sleep(self._chance.uniform(*_LOAD_S))  # the load is what goes on in the meantime
+            await trio.sleep(self._chance.uniform(*_LOAD_S))  # the load goes on
             if number % 2:
                 with trio.move_on_after(_DEATH_S):
                     while self._consumer.deaths == deaths:  # noqa: ASYNC110
-                        await trio.sleep(_FOLLOW_S)  # looks again: nothing announces it
+                        await trio.sleep(_FOLLOW_S)  # poll: there is no notification
             await self._server.kill()
             self._kills += 1
             broken = await trio.to_thread.run_sync(_broken, self._server.directory / "data")
@@ -238,7 +238,7 @@ class _Run:
     async def _follow(self, feed: Feed) -> None:
         while not self._over:
             await feed.read()
-            await trio.sleep(_FOLLOW_S)  # reads again what has come since
+            await trio.sleep(_FOLLOW_S)  # before reading the next events
 
     def _history(self, secret: str, found: Found) -> History:
         """Return the arguments of the demo's checks of the three channels."""
@@ -263,19 +263,19 @@ class _Run:
         )
 
     async def _deliveries(self, endpoint: str, count: int) -> list[tuple[str, str, str]]:
-        """All deliveries, once none is pending; that is recorded a moment after the arrival."""
+        """Return all deliveries once none is pending; the end is recorded shortly after the arrival."""
         with trio.move_on_after(self._patience_s):
             path = f"/s2s/webhooks/{endpoint}/deliveries?status=pending"
             pending = await get(self._api, path)
             while pending["items"]:
-                await trio.sleep(_FOLLOW_S)  # nothing announces it
+                await trio.sleep(_FOLLOW_S)  # poll: there is no notification
                 pending = await get(self._api, path)
         listed = await all_of(self._api, f"/s2s/webhooks/{endpoint}/deliveries")
         return [(each["id"], each["eventId"], each["status"]) for each in listed]
 
 
 def _refuses_some(delivery: Delivery) -> int:
-    """Some deliveries are refused until their second is over: the same ones whenever they come."""
+    """Refuse some deliveries until their second is over, always the same ones."""
     unlucky = zlib.crc32(delivery.delivery_id.encode()) % _FAILING == 0
     return 500 if unlucky and delivery.attempt == 1 else 200
 
@@ -289,7 +289,7 @@ def _broken(data: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it and print what came of it; the exit status."""
+    """Run, print the report, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.crash.loop", description=__doc__.partition("\n")[0]
     )

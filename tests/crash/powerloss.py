@@ -1,7 +1,7 @@
-"""Losses of power at any moment: everything that the process has acknowledged or sent by then is there after its restart.
+"""Power losses at any moment: everything that the process has acknowledged or sent by then survives its restart.
 
-One run of the real service is recorded; the disk is then made as it could be after a loss at each of many moments,
-and looked at. `make powerloss CUTS=1000` or `python -m tests.crash.powerloss --cuts 1000 --seed 7`.
+One run of the real service is recorded; then a possible state of the disk after a loss is built and checked for many
+moments. `make powerloss CUTS=1000` or `python -m tests.crash.powerloss --cuts 1000 --seed 7`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _TABLES: Final = {"msg": "messages", "cnv": "conversations", "upl": "uploads", "
 
 
 async def record(server: Server, seed: int, ledger: Ledger) -> set[str]:
-    """Have the service do something of everything, be killed in the middle, start again and stop.
+    """Let the service carry out all kinds of requests, be killed in the middle, start again and stop.
 
-    Returns the ids of the objects that it was asked to delete; `ledger` has its answers to all other requests.
+    Returns the ids of the objects whose deletion was requested; `ledger` has its answers to all other requests.
     """
     chance, passing = random.Random(seed), set[str]()
     await server.start()
@@ -70,22 +70,22 @@ async def record(server: Server, seed: int, ledger: Ledger) -> set[str]:
 
 
 async def _load(server: Server, name: str, chance: random.Random, passing: set[str], ledger: Ledger) -> None:
-    """Have clients work for a while: on a busy machine, for as long as it takes until enough is answered."""
+    """Let clients work for a while; on a busy machine, until enough requests are answered."""
     key, enough = str(server.demo()["serverKey"]), ledger.count("acknowledged") + ANSWERS_MIN
     async with trio.open_nursery() as nursery:
         for number in range(CLIENTS):
             mark, own = f"{name}-{number}", random.Random(chance.random())
             nursery.start_soon(Client(server.url, key, mark, own, ledger, lambda: False).run)
         nursery.start_soon(_files_and_removals, server.url, key, name, passing)
-        await trio.sleep(LOAD_S)  # the load is what goes on in the meantime
+        await trio.sleep(LOAD_S)  # the load goes on
         with trio.move_on_after(PATIENCE_S):
             while ledger.count("acknowledged") < enough:  # noqa: ASYNC110
-                await trio.sleep(LOAD_S / 10)  # looks again: nothing announces it
+                await trio.sleep(LOAD_S / 10)  # poll: there is no notification
         nursery.cancel_scope.cancel()
 
 
 async def _files_and_removals(url: str, key: str, name: str, passing: set[str]) -> None:
-    """Uploads in messages, the same bytes twice, endpoints, and conversations that are deleted."""
+    """Upload files for messages, the same bytes twice, and create endpoints and conversations that are deleted."""
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx.AsyncClient(base_url=f"{url}/v3", headers=headers, timeout=30, trust_env=False) as http:
         await http.post("/s2s/webhooks", json={"url": f"http://127.0.0.1:{free_port()}/"})
@@ -102,7 +102,7 @@ async def _files_and_removals(url: str, key: str, name: str, passing: set[str]) 
 
 @dataclass(slots=True)
 class Told:
-    """Everything that the service has sent out: ids of stored objects, and of conversations that were deleted.
+    """A record of everything that the service has sent: ids of stored objects, and of deleted conversations.
 
     Args:
         sequences: the newest sequence of each conversation, by its id.
@@ -114,7 +114,7 @@ class Told:
     credentials: bool = False
 
     def hear(self, said: bytes, passing: set[str]) -> None:
-        """Take in what was sent; that something is there which is `passing` says nothing."""
+        """Record sent bytes; objects that are `passing` need not survive, so they are left out."""
         ids = (each.decode() for each in _ID.findall(said))
         self.there.update(each for each in ids if each not in passing)
         for found, sequence in _STATE.findall(said):
@@ -140,7 +140,7 @@ def with_their_messages(passing: set[str], ops: Sequence[Op]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A loss of power: the calls since the one before, what is left in `tree`, and in words when and how it came."""
+    """A loss of power: the calls since the previous one, the surviving files in `tree`, and a description."""
 
     since: Sequence[Op]
     tree: Path
@@ -150,7 +150,7 @@ class Moment:
 def moments(
     disk: Disk, ops: Sequence[Op], cuts: int, chance: random.Random, scratch: Path
 ) -> Iterator[Moment]:
-    """Some moments of a record in their order, the last of all among them, each with the loss that chance will have."""
+    """Yield moments of a record in order, including the last one, each with a random loss."""
     done = 0
     for cut in [*sorted(chance.sample(range(1, len(ops)), min(cuts, len(ops) - 1))), len(ops)]:
         for op in ops[done:cut]:
@@ -236,7 +236,7 @@ class Recorded:
     """A run that can be cut: the disk before it, its calls, the deleted objects, and the answers to clients.
 
     Args:
-        answers: the bodies of all answers to requests that changed something, but for those on `passing`.
+        answers: the bodies of all answers to requests that changed something, except those about `passing` objects.
     """
 
     disk: Disk
@@ -282,7 +282,7 @@ def recorded(scratch: Path, seed: int, plant: str = "") -> Recorded:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it and print what came of it; the exit status."""
+    """Run, print the report, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.crash.powerloss", description=__doc__.partition("\n")[0]
     )

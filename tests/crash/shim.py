@@ -20,7 +20,7 @@ _HEAD: Final = struct.Struct("<cqqI")
 
 
 def missing() -> str:
-    """Why there can be no shim here; empty if there can."""
+    """Return why there can be no shim here; empty if there can."""
     if sys.platform != "linux":
         return "LD_PRELOAD and /proc are Linux's"
     return "" if shutil.which("cc") else "there is no C compiler"
@@ -36,13 +36,13 @@ def _built(folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One call, or one sending.
+    """A recorded call, or a recorded sending of bytes.
 
     Args:
         kind: C(reate), D(irectory made), W(rite), T(runcate), S(ync), R(ename), U(nlink), or N(ews sent out).
-        inode: the file's or folder's.
-        at: the offset of a write, the size behind a truncation.
-        data: the bytes that were written or sent, or the path; of a renaming both, with a zero between them.
+        inode: the inode of the file or folder.
+        at: the offset of a write, or the size after a truncation.
+        data: the bytes that were written or sent, or the path; for a rename both paths, separated by a zero byte.
     """
 
     kind: str
@@ -55,9 +55,9 @@ class Shim:
     """The layer for processes that are started with its environment.
 
     Args:
-        scratch: where its own files go; not below `root`.
-        root: the tree that is watched.
-        recording: whether calls are written down.
+        scratch: the folder for its own files; not below `root`.
+        root: the watched tree.
+        recording: whether calls are recorded.
     """
 
     def __init__(self, scratch: Path, root: Path, *, recording: bool = False) -> None:
@@ -77,12 +77,12 @@ class Shim:
         self._clock_s, self._write_errno, self._sync_errno = 0.0, 0, 0
 
     def set_clock(self, ahead_s: float) -> None:
-        """Show a time of day that is so much ahead; steady clocks are left alone."""
+        """Set the wall clock ahead by an offset; monotonic clocks are not changed."""
         self._clock_s = ahead_s
         self._set()
 
     def fail(self, *, writes: int = 0, syncs: int = 0) -> None:
-        """Have writes and new names, or syncs, fail with these errors (errno); 0 lets them succeed."""
+        """Make writes and new names, or syncs, fail with these errors (errno); 0 lets them succeed."""
         self._write_errno, self._sync_errno = writes, syncs
         self._set()
 
@@ -103,7 +103,7 @@ class Shim:
 
 
 def shim_environment_works(scratch: Path) -> bool:
-    """Whether this interpreter heeds the layer; one that is linked statically does not."""
+    """Return whether the layer works with this interpreter; it does not if that is linked statically."""
     shim = Shim(scratch, scratch / "tried", recording=True)
     code = f"open({str(shim.root / 'file')!r}, 'w').write('x')"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, **shim.environ}, check=True)

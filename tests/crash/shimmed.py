@@ -1,4 +1,4 @@
-"""A real service on a disk and a clock that a test has in its hand."""
+"""A real service on a disk and a clock that the test controls."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _SETTINGS: Final = {
 
 @asynccontextmanager
 async def service(tmp_path: Path, *wrapped: str) -> AsyncIterator[tuple[Shim, Server, httpx.AsyncClient]]:
-    """The service, started by the command `wrapped` if there is one, and a client with its server key.
+    """Run the service, with the command `wrapped` if given; yield it and a client with its server key.
 
-    It ends well and without a traceback, whatever was done to it.
+    Checks that it ends with status 0 and without a traceback, whatever was done to it.
     """
     shim = Shim(tmp_path, tmp_path / "disk")
     environ = {**_SETTINGS, **shim.environ}
@@ -40,7 +40,7 @@ async def service(tmp_path: Path, *wrapped: str) -> AsyncIterator[tuple[Shim, Se
 
 
 async def made(http: httpx.AsyncClient, **headers: str) -> dict[str, Any]:
-    """A conversation with a message."""
+    """Create a conversation with a message."""
     body = {"contact": {"userId": "u"}, "message": {"text": "Hello"}}
     answer = await http.post("/s2s/conversations", json=body, headers=headers)
     assert answer.status_code == 200, answer.text

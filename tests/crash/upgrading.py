@@ -1,4 +1,4 @@
-"""Opens a data directory with a program that knows one migration more; run as a program, with the directory."""
+"""Opens a data directory with a program that has one more migration; run as a program, with the directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS: Final = (
 
 
 def know_one_more() -> None:
-    """Add the migration to those of the program."""
+    """Add a migration to those of the program."""
 
     @migrations(name="m9999_one_more")
     def one_more(db: Database) -> None:

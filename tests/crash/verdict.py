@@ -14,7 +14,7 @@ from tests.crash.ledger import Ask, Found, Ledger
 
 
 def verdict(ledger: Ledger, found: Found) -> list[str]:
-    """Everything that is lost, double, out of order or not as it was answered."""
+    """Yield everything that is lost, doubled, out of order or different from its answer."""
     events = [orjson.loads(each) for each in found.events]
     return list(
         chain(
@@ -32,7 +32,7 @@ def verdict(ledger: Ledger, found: Found) -> list[str]:
 
 
 def _once(ledger: Ledger, events: list[dict[str, Any]]) -> Iterator[str]:
-    """Acknowledged: exactly once. Not acknowledged and without a key: at most once. Refused: never."""
+    """Check that acknowledged requests have one event, unacknowledged ones at most one without a key, refused ones none."""
     seen = Counter(mark for event in events if (mark := mark_of(event)) is not None)
     asked = {ask.mark for ask in ledger.asks}
     for ask in ledger.asks:
@@ -50,7 +50,7 @@ def _once(ledger: Ledger, events: list[dict[str, Any]]) -> Iterator[str]:
             yield f"the {ask.kind} {ask.mark} was refused: {ask.detail}"
     for mark in seen.keys() - asked:
         if HELD in mark:
-            continue  # an agent's, which `tests.crash.held` judges
+            continue  # an agent's message, which `tests.crash.held` judges
         yield f"nobody asked for {mark}"
 
 
@@ -81,7 +81,7 @@ def _sequences(events: list[dict[str, Any]], states: dict[str, dict[str, Any]]) 
 
 
 def _answers(ledger: Ledger, events: list[dict[str, Any]]) -> Iterator[str]:
-    """The event that a conversation's answer names shows just that state; a message's shows that message."""
+    """Check that the event of a conversation's answer shows that state, and that of a message's answer that message."""
     by_number = {(event["data"]["conversation"]["id"], event["sequence"]): event for event in events}
     by_message = {event["data"]["message"]["id"]: event for event in events if "message" in event["data"]}
     for ask in ledger.asks:
@@ -106,9 +106,9 @@ def _replays(ledger: Ledger) -> Iterator[str]:
 
 
 def _in_the_order_of_answers(ledger: Ledger, events: list[dict[str, Any]]) -> Iterator[str]:
-    """A client waits for each answer, so its later requests have higher numbers.
+    """Check that a client's later requests have higher numbers, because it waits for each answer.
 
-    A request without an answer may still be under way then, on a node that is stopped.
+    A request without an answer may still be in flight, on a node that is stopped.
     """
     place = {mark: number for number, event in enumerate(events) if (mark := mark_of(event)) is not None}
     last: dict[tuple[str, str], Ask] = {}
@@ -135,7 +135,7 @@ def _messages(events: list[dict[str, Any]], listed: dict[str, list[dict[str, Any
 
 
 def _followed(found: Found) -> Iterator[str]:
-    """The feed always shows an event again as it did first: the same bytes at the same place."""
+    """Check that the feed always shows an event with the same bytes at the same place."""
     if found.followed != found.events:
         same = sum(1 for _ in _common(found.followed, found.events))
         yield (
@@ -152,7 +152,7 @@ def _common(these: list[bytes], those: list[bytes]) -> Iterator[bytes]:
 
 
 def _streamed(events: list[dict[str, Any]], found: Found) -> Iterator[str]:
-    """In the order of the log, and without a hole; back by some only where a connection began."""
+    """Check that the consumer's events are in log order without a gap; they may go back only where a connection began."""
     place = {event["id"]: number for number, event in enumerate(events)}
     backward, expected = 0, 0
     for event in found.streamed:
@@ -171,7 +171,7 @@ def _streamed(events: list[dict[str, Any]], found: Found) -> Iterator[str]:
 
 
 def delivered(events: list[dict[str, Any]], found: Found) -> Iterator[str]:
-    """Each event has a delivery that has arrived or says why not; first arrivals are in order in a conversation."""
+    """Check that each event's delivery has arrived or has a reason, with first arrivals in order in a conversation."""
     status = {event: status for _, event, status in found.deliveries}
     received = set(found.received)
     highest: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The balancers that docs/deploy has files for, as real programs before real nodes."""
+"""The load balancers with files in docs/deploy, as real programs in front of real nodes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Kind:
     """A balancer: its program, its file for nodes at these ports, and how it is started.
 
     Args:
-        made: writes the configuration into a folder, for a port of its own and those of the nodes.
-        command: of the folder and its own port.
-        environ: of the folder, its own port and those of the nodes.
+        made: writes the configuration into a folder, for the balancer's port and those of the nodes.
+        command: returns the command for the folder.
+        environ: returns the environment for the folder, the balancer's port and those of the nodes.
     """
 
     program: str
@@ -47,7 +47,7 @@ class Kind:
 
 
 def _with_nodes(text: str, ports: Sequence[int]) -> str:
-    """The file with one line for each node, and no other."""
+    """Return the file with one line for each node, and no other nodes."""
     lines = list[str]()
     for block in re.split(r"\n", text):
         number = re.search(r"10\.0\.0\.1([123]):8080", block)
@@ -107,7 +107,7 @@ BALANCERS: Final = {
 
 @asynccontextmanager
 async def balancing(name: str, folder: Path, ports: Sequence[int]) -> AsyncIterator[int]:
-    """A balancer before nodes at these ports of this machine; its own port, once it listens."""
+    """Run a balancer for nodes at these ports of this machine; yield its port once it listens."""
     kind, port = BALANCERS[name], free_port()
     await trio.Path(folder).mkdir(exist_ok=True)
     kind.made(folder, port, ports)
@@ -122,7 +122,7 @@ async def balancing(name: str, folder: Path, ports: Sequence[int]) -> AsyncItera
     try:
         with trio.fail_after(20):
             while not await _listens(port):  # noqa: ASYNC110
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
         yield port
     finally:
         os.killpg(process.pid, signal.SIGKILL)

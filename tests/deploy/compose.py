@@ -1,4 +1,4 @@
-"""The compose files, with what their user has to set."""
+"""The compose files, with values for the variables that their user has to set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FILLED: Final = "a-value-of-more-than-32-characters-0"
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """What of the host, or which volume, a service sees at a path."""
+    """A mount: a path of the host or a volume, and the path at which a service sees it."""
 
     source: str
     target: str
@@ -52,11 +52,11 @@ class Compose:
         return {name: each for name, each in self.services.items() if each["image"] == "deskwire"}
 
     def mounts(self, service: str) -> list[Mount]:
-        """Return what a service mounts."""
+        """Return the mounts of a service."""
         found = [each.split(":") for each in self.services[service].get("volumes", [])]
         return [Mount(each[0], each[1], ":".join(each[2:])) for each in found]
 
     def ports(self, service: str) -> list[tuple[str, str, str]]:
-        """Return the address, the port of the host and that of the container of each published port."""
+        """Return address, host port and container port of each published port."""
         found = [each.removesuffix("/udp").split(":") for each in self.services[service].get("ports", [])]
         return [(":".join(each[:-2]), each[-2], each[-1]) for each in found]

@@ -1,7 +1,7 @@
-"""The images, and the files to deploy with, as the programs read them that they are for.
+"""The image and the deployment files, tested with the programs that read them.
 
-`make containers` installs those programs and fails where something is missing. All other commands leave out the tests that
-build the image or run Litestream, and skip each one whose program is not here.
+`make containers` installs those programs and fails if one is missing. All other commands leave out the tests that
+build the image or run Litestream, and skip tests whose program is not installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ collect_ignore = [] if _ASKED else ["test_container.py", "test_litestream.py"]
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
-    """The image that the Dockerfile makes, with the commit that `make image` names."""
+    """Build the image of the Dockerfile, with the commit that `make image` would set."""
     command = ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude", "*"]
     commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     return build(tmp_path_factory.mktemp("image"), COMMIT=commit)

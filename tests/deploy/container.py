@@ -1,8 +1,8 @@
-"""Builds the image and runs containers of it without an engine: each step of the Dockerfile in a root of its own.
+"""Builds the image and runs its containers without a container engine: each stage of the Dockerfile has its own root.
 
-A mount namespace and an overlay over this machine's root stand for what an engine does; this machine stands for the base
-image, whose Python it provides. What an instruction writes lands in a layer, and nothing outside is touched. It needs
-Linux and root.
+A mount namespace and an overlay over this machine's root replace the engine; this machine, with its Python, replaces
+the base image. Files that an instruction writes land in a layer, and nothing outside is touched. Requires Linux and
+root.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ mount --rbind /dev "$root/dev"
 
 
 def unable() -> str | None:
-    """Say why no image can be built here; None if one can."""
+    """Return the reason why no image can be built here; None if one can."""
     missing = [each for each in NEEDED if shutil.which(each) is None]
     if missing:
         return f"needs {', '.join(missing)}"
@@ -61,7 +61,7 @@ def unable() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What a build has left: its last layer, the variables of ENV, and the files of the build stage's `dist`."""
+    """The result of a build: its last layer, the final stage, and the files of the build stage's `dist`."""
 
     layer: Path
     stage: Stage
@@ -97,7 +97,7 @@ def build(folder: Path, **arguments: str) -> Image:
 def _run_stage(
     stage: Stage, folder: Path, context: Path, arguments: Mapping[str, str], earlier: Mapping[str, Path]
 ) -> None:
-    """Carry out a stage's instructions from top to bottom; what they write becomes its layer."""
+    """Carry out a stage's instructions from top to bottom; the files that they write become its layer."""
     here = folder / (stage.name or "image")
     root = here / "root"
     script = [_ROOT, 'mount -t proc proc "$root/proc"', *_base(root)]
@@ -128,14 +128,14 @@ def _run_stage(
 
 
 def _base(root: Path) -> Iterator[str]:
-    """What makes of this machine a base image: `python`, which whoever may run it finds."""
+    """Yield commands that make this machine a base image: a `python` that every user can find and run."""
     yield f'ln -sf {_PYTHON.name} "$root{_PYTHON.parent}/python"'
     for parent in list(_PYTHON.parents)[:-1]:
         yield f'chmod a+rx "$root{parent}"'
 
 
 def _copy(rest: str, root: Path, directory: str, context: Path, earlier: Mapping[str, Path]) -> Iterator[str]:
-    """COPY: files into a folder; of a folder what is in it."""
+    """Yield the commands of a COPY instruction: files go into a folder, and folders are copied by their contents."""
     words = shlex.split(rest)
     origin = context
     if words[0].startswith("--from="):
@@ -150,7 +150,7 @@ def _copy(rest: str, root: Path, directory: str, context: Path, earlier: Mapping
 
 
 def _passed_on() -> dict[str, str]:
-    """What tells pip where packages come from; an engine's configuration does that elsewhere."""
+    """Return the variables that configure pip's package sources; elsewhere the engine's configuration does that."""
     return {
         key: value
         for key, value in os.environ.items()
@@ -159,7 +159,7 @@ def _passed_on() -> dict[str, str]:
 
 
 class Container:
-    """A container that runs: the command of ENTRYPOINT and CMD as process 1 of its own namespace, with a root that is read-only."""
+    """A running container: the command of ENTRYPOINT and CMD as process 1 of its own namespace, with a read-only root."""
 
     def __init__(self, image: Image, process: subprocess.Popen[str], environ: Mapping[str, str]) -> None:
         self._image = image
@@ -168,7 +168,7 @@ class Container:
 
     @property
     def pid(self) -> int:
-        """Return the id, outside, of its process 1."""
+        """Return the id of its process 1 as seen from outside."""
         (child,) = self._children()
         return child
 
@@ -189,12 +189,12 @@ class Container:
         )
 
     def stop(self, seconds: float) -> int:
-        """Send the STOPSIGNAL, as `docker stop` does; the exit status. Raises TimeoutExpired where an engine would kill it."""
+        """Send the STOPSIGNAL, as `docker stop` does; return the exit status. Raises TimeoutExpired where an engine would kill it."""
         os.kill(self.pid, getattr(signal, self._image.stage.only("STOPSIGNAL")))
         return self.process.wait(seconds)
 
     def kill(self) -> None:
-        """End it, and whatever runs in it: `--kill-child` reaches nobody who has become another user (prctl(2))."""
+        """Kill it with all its processes: `--kill-child` does not reach a process that has changed its user (prctl(2))."""
         if self.process.poll() is None:
             for child in self._children():
                 os.kill(child, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The Dockerfile's instructions, and the files that a build of it gets to see."""
+"""The Dockerfile's instructions, and the files that are sent to its build."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _INSTRUCTION: Final = re.compile(r"^([A-Z]+) (.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage: its name, "" if it has none, and its instructions in their order."""
+    """A stage: its name ("" if it has none) and its instructions in order."""
 
     name: str
     instructions: list[tuple[str, str]] = field(default_factory=list)
 
     def every(self, name: str) -> list[str]:
-        """Return what stands behind each instruction of that name."""
+        """Return the arguments of each instruction with that name."""
         return [rest for each, rest in self.instructions if each == name]
 
     def only(self, name: str) -> str:
-        """Return what stands behind the one instruction of that name."""
+        """Return the arguments of the only instruction with that name."""
         (rest,) = self.every(name)
         return rest
 
     def command(self, name: str) -> list[str]:
-        """Return the words of an instruction in the form of a JSON array, as ENTRYPOINT, CMD and HEALTHCHECK have it."""
+        """Return the words of an instruction with a JSON array, such as ENTRYPOINT, CMD and HEALTHCHECK."""
         words: list[str] = json.loads(self.only(name)[self.only(name).index("[") :])
         return words
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables of ENV, beside those that the base has."""
+        """Return the variables of ENV together with the base image's."""
         found = dict(given)
         for each in self.every("ENV"):
             found |= dict(Template(pair).safe_substitute(found).split("=", 1) for pair in shlex.split(each))
@@ -48,7 +48,7 @@ class Stage:
 
 
 def stages() -> list[Stage]:
-    """Return the stages of the Dockerfile. What stands before the first FROM is an unnamed one."""
+    """Return the stages of the Dockerfile. The instructions before the first FROM are an unnamed stage."""
     lines = [line for line in DOCKERFILE.read_text().splitlines() if not line.lstrip().startswith("#")]
     found = [Stage("")]
     for line in re.sub(r"\\\n\s*", " ", "\n".join(lines)).splitlines():
@@ -63,12 +63,12 @@ def stages() -> list[Stage]:
 
 
 def defaults(stage: Stage) -> dict[str, str]:
-    """Return the build's arguments with what they are if nobody names them."""
+    """Return the build arguments with their defaults."""
     return dict(shlex.split(each)[0].split("=", 1) for each in stage.every("ARG"))
 
 
 def sent(paths: Iterable[Path]) -> list[Path]:
-    """Return those of some paths, relative to the root, that .dockerignore lets into a build: the last pattern that fits decides."""
+    """Return the paths, relative to the root, that .dockerignore lets into a build: the last matching pattern decides."""
     rules = [
         (line.startswith("!"), _pattern(line.removeprefix("!")))
         for line in IGNORED.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""What looks like an engine to `docker build`, to see which files the command sends."""
+"""A fake engine for `docker build`, which records the files that the command sends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from socketserver import ThreadingMixIn, UnixStreamServer
 
 @contextmanager
 def seen_by_an_engine(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the URL of what looks like an engine to `docker build`, and the names of the files that were sent to it."""
+    """Yield the URL of a fake engine for `docker build`, and the names of the files that were sent to it."""
     names: list[str] = []
 
     class Engine(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The nightly backup: which ones stay, and that systemd starts it with what it needs."""
+"""The nightly backup: retention, and the systemd units that start it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def backup(folder: Path, data: Path, **environ: str) -> subprocess.Complet
 
 
 def planted(folder: Path, times: Iterable[datetime]) -> set[str]:
-    """Put a file there for each backup of the past; their names."""
+    """Create a file for each past backup; return their names."""
     folder.mkdir()
     names = {each.strftime(FORM) for each in times}
     for name in names:
@@ -54,7 +54,7 @@ def planted(folder: Path, times: Iterable[datetime]) -> set[str]:
 
 
 def to_stay(names: Iterable[str], daily: int, weekly: int) -> set[str]:
-    """The last of each of the newest days and weeks."""
+    """Return the last backup of each of the newest days and weeks."""
     last_of_day: dict[str, str] = {}
     last_of_week: dict[str, str] = {}
     for name in sorted(names):
@@ -84,7 +84,7 @@ async def test_the_last_backup_of_each_of_the_newest_days_and_weeks_stays(
     assert (folder / made).stat().st_size > 10_000
 
 
-async def test_a_backup_that_fails_removes_none_of_those_that_are_there(tmp_path: Path) -> None:
+async def test_failed_backup_removes_no_existing_ones(tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     names = planted(folder, (datetime.now(UTC) - timedelta(days=each) for each in range(30)))
     done = await backup(folder, tmp_path / "nothing")
@@ -93,7 +93,7 @@ async def test_a_backup_that_fails_removes_none_of_those_that_are_there(tmp_path
 
 
 @pytest.mark.parametrize("environ", [{"KEEP_DAILY": "a week"}, {"KEEP_DAILY": "0", "KEEP_WEEKLY": "0"}])
-async def test_what_is_no_number_of_backups_is_refused_before_anything_is_made(
+async def test_invalid_number_of_backups_is_refused_before_a_backup(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     done = await backup(tmp_path / "backups", tmp_path / "data", **environ)
@@ -102,7 +102,7 @@ async def test_what_is_no_number_of_backups_is_refused_before_anything_is_made(
     assert not (tmp_path / "backups").exists()
 
 
-def test_the_unit_may_write_where_the_data_and_the_backups_are_and_nowhere_else() -> None:
+def test_unit_may_write_only_to_data_and_backups() -> None:
     unit = (DEPLOY / "deskwire-backup.service").read_text()
     service = (DEPLOY / "deskwire.service").read_text()
     for line in ("User=deskwire", "Environment=DESKWIRE_DATA=/var/lib/deskwire"):

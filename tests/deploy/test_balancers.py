@@ -1,4 +1,4 @@
-"""The files for balancers with the real programs: a node that stands still, no node that is ready, and their own errors."""
+"""The load balancers' configuration files with the real programs: a stopped node, no ready node, and their own errors."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ async def _reachable(url: str) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
         with trio.fail_after(READY_S):
             while not (await http.get(f"{url}/readyz")).is_success:  # noqa: ASYNC110
-                await trio.sleep(0.1)  # looks again: nothing announces it
+                await trio.sleep(0.1)  # poll: there is no notification
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", BALANCERS)
 async def test_streams_of_a_stopped_node_end_soon(name: str, tmp_path: Path) -> None:
-    """HAProxy within some 6 s whatever the service's pings are."""
+    """HAProxy ends them within some 6 s, whatever the interval of the service's pings."""
     _needs(name)
     environ = _FAST if name != "haproxy" else {}
     server = Server(tmp_path, environ=environ)
@@ -73,7 +73,7 @@ async def test_balancer_without_a_node_answers_in_the_services_form(name: str, t
         balancing(name, tmp_path / name, [free_port(), free_port()]) as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=20) as http,
     ):
-        await trio.sleep(3)  # until checks have found nobody
+        await trio.sleep(3)  # until the checks have found no ready node
         answer = await http.post("/v3/s2s/conversations", json={"contact": {"userId": "u1"}})
         assert answer.status_code in (502, 503)
         assert answer.headers["content-type"] == "application/problem+json"

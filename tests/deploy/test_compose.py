@@ -1,4 +1,4 @@
-"""The compose files: valid by the specification, and right about the image and the files that they mount."""
+"""The compose files: valid by the specification, and consistent with the image and the files that they mount."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.support.root import ROOT
 
 IMAGE = stages()[-1]
 LOG_AND_WEBHOOKS_S = 3.0
-"""What a stop may take beyond DESKWIRE_SHUTDOWN_S."""
+"""How long a stop may take beyond DESKWIRE_SHUTDOWN_S."""
 ENGINE_S = 10.0
-"""What an engine leaves a container to stop, where nothing else is said."""
+"""An engine's default grace period for a container to stop."""
 TLS = Compose(DEPLOY / "compose.tls.yaml")
 NODES = Compose(DEPLOY / "compose.nodes.yaml")
 
@@ -33,7 +33,7 @@ every_file = pytest.mark.parametrize(
 
 @needs("compose_spec")
 @every_file
-def test_a_file_is_what_the_specification_of_compose_allows(compose: Compose) -> None:
+def test_compose_file_is_valid_by_the_specification(compose: Compose) -> None:
     from compose_spec import PyCompose
 
     PyCompose.from_json(json.dumps(compose.whole)).validate()
@@ -44,7 +44,7 @@ def test_a_file_is_what_the_specification_of_compose_allows(compose: Compose) ->
 
 
 @every_file
-def test_a_file_says_what_has_to_be_set_before_and_names_itself(compose: Compose) -> None:
+def test_compose_file_names_required_settings_and_itself(compose: Compose) -> None:
     assert all(name in compose.comment for name in compose.required | compose.optional)
     assert f"docker compose -f docs/deploy/{compose.path.name} up" in compose.comment
 
@@ -63,7 +63,7 @@ def test_the_services_of_a_file_are_started_with_settings_that_go_together(compo
 
 
 @every_file
-def test_the_services_of_a_file_may_do_no_more_than_they_need(compose: Compose) -> None:
+def test_services_have_only_the_permissions_that_they_need(compose: Compose) -> None:
     for each in compose.ours().values():
         assert each["read_only"] is True
         assert each["tmpfs"] == ["/tmp"]
@@ -73,7 +73,7 @@ def test_the_services_of_a_file_may_do_no_more_than_they_need(compose: Compose) 
 
 
 @every_file
-def test_what_a_file_mounts_is_there_and_nothing_is_open_to_all_but_the_proxy(compose: Compose) -> None:
+def test_mounted_files_exist_and_only_the_proxy_is_public(compose: Compose) -> None:
     for name in compose.services:
         for mount in compose.mounts(name):
             if mount.path is None:
@@ -97,9 +97,7 @@ def test_only_the_network_of_the_proxy_is_believed_about_addresses(compose: Comp
 
 @needs("caddy")
 @pytest.mark.parametrize(("compose", "service"), [(TLS, "caddy"), (NODES, "balancer")], ids=["tls", "nodes"])
-def test_caddy_accepts_the_file_that_is_mounted_and_finds_the_nodes_by_it(
-    compose: Compose, service: str
-) -> None:
+def test_caddy_accepts_the_mounted_file_and_finds_the_nodes(compose: Compose, service: str) -> None:
     (file,) = [mount.path for mount in compose.mounts(service) if mount.target == "/etc/caddy/Caddyfile"]
     caddy = program("caddy")
     assert caddy is not None
@@ -129,13 +127,13 @@ def test_a_caddyfile_is_formatted_as_caddy_itself_would(name: str) -> None:
 
 
 def mounted(target: str, service: str) -> Path:
-    """The file of this repository that a service sees at a path."""
+    """Return the file of this repository that a service sees at a path."""
     (path,) = [mount.path for mount in TLS.mounts(service) if mount.target == target]
     assert path is not None
     return path
 
 
-def test_prometheus_finds_what_its_file_names_in_the_compose_file() -> None:
+def test_targets_of_prometheus_are_in_the_compose_file() -> None:
     config: dict[str, Any] = yaml.safe_load(
         mounted("/etc/prometheus/prometheus.yml", "prometheus").read_text()
     )

@@ -1,4 +1,4 @@
-"""Containers of the image, built and run without an engine: what they may do, and how fast they stop."""
+"""Containers of the image, built and run without an engine: their permissions, and how fast they stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.server_process import LOOK_S, READY_S, free_port
 
 KILLED_AFTER_S: Final = 10.0
-"""The time that `docker stop` leaves by default, and so does an engine that ends."""
+"""The default grace period of `docker stop` and of an engine that shuts down."""
 PIPE_BYTES: Final = 4096
 
 
@@ -38,7 +38,7 @@ def started(
     at_mnt: Path | None = None,
     **environ: str,
 ) -> Iterator[tuple[Container, str, Path]]:
-    """Yield a container, the URL at which it answers once it is ready, and its volume, its user's or its group's."""
+    """Yield a container, the URL at which it will answer, and its volume, owned by its user or its group."""
     volume = folder / "volume"
     volume.mkdir()
     user, group = map(int, image.stage.only("USER").split(":"))
@@ -64,12 +64,10 @@ async def healthy(url: str) -> None:
                 with suppress(httpx.TransportError):
                     if (await http.get(f"{url}/readyz")).status_code == 200:
                         return
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
-def test_the_wheel_in_the_image_is_the_one_that_a_release_has_byte_for_byte(
-    image: Image, tmp_path: Path
-) -> None:
+def test_wheel_in_the_image_equals_the_release_byte_for_byte(image: Image, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -115,7 +113,7 @@ async def test_a_container_serves_with_a_read_only_root_and_stops_at_once(
 async def test_a_container_restores_a_backup_to_an_empty_volume(
     image: Image, tmp_path: Path, log: IO[str]
 ) -> None:
-    """The volume is a place where something is mounted: nothing can take its place, only be in it."""
+    """The volume is a mount point, so it cannot be replaced by another folder, only filled."""
     found, first, second = tmp_path / "found", tmp_path / "first", tmp_path / "second"
     for folder in (found, first, second):
         folder.mkdir()
@@ -131,7 +129,7 @@ async def test_a_container_restores_a_backup_to_an_empty_volume(
     assert (volume / "secret").stat().st_uid == 10001
 
 
-async def test_a_container_is_content_with_a_volume_that_kubernetes_has_opened_to_its_group(
+async def test_container_accepts_a_volume_with_group_permissions_from_kubernetes(
     image: Image, tmp_path: Path, log: IO[str]
 ) -> None:
     """`fsGroup` gives the volume's own folder to the group, with all rights; the data is in one of its own."""
@@ -144,10 +142,8 @@ async def test_a_container_is_content_with_a_volume_that_kubernetes_has_opened_t
     assert "data.open_to_others" not in log.read()
 
 
-async def test_a_container_stops_before_it_would_be_killed_whatever_its_clients_do(
-    image: Image, tmp_path: Path
-) -> None:
-    """With a body that never ends, a stream that says nothing, a receiver that never answers, and a log nobody reads."""
+async def test_container_stops_in_time_despite_its_clients(image: Image, tmp_path: Path) -> None:
+    """The clients: an endless request body, a silent stream, a receiver that never answers, and a log without a reader."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     with (

@@ -1,4 +1,4 @@
-"""The image as its files describe it: what goes into it, how it is run, and how its health is asked."""
+"""The image as described by its files: its contents, its command, and its health check."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ PLANTED: Final = (
     "support.tar",
     "tests/conftest.py",
 )
-"""What may lie in a checkout and has no place in a build."""
+"""Files that may be in a checkout but do not belong in a build."""
 
 
-def test_the_image_runs_the_program_as_nobody_in_particular() -> None:
+def test_image_runs_the_program_as_an_unprivileged_user() -> None:
     assert all(int(number) > 0 for number in LAST.only("USER").split(":"))
     config = Config.load(LAST.environment({}), {})
     assert LAST.only("VOLUME") == str(config.data_dir)
@@ -54,7 +54,7 @@ def test_the_image_runs_the_program_as_nobody_in_particular() -> None:
     assert all(f" {each} " in done.output for each in command if each.startswith("--"))
 
 
-def test_the_image_is_labelled_with_what_the_build_was_told() -> None:
+def test_image_has_labels_from_the_build_arguments() -> None:
     labels = dict(pair.split("=", 1) for pair in shlex.split(LAST.only("LABEL")))
     told = {name: value for name, value in labels.items() if "$" in value}
     assert told == {
@@ -77,7 +77,7 @@ def test_the_image_is_built_with_locked_libraries_and_no_tool_of_developers() ->
     assert re.fullmatch(r"python:3\.\d+-slim-\w+", defaults(BEFORE)["BASE"])
 
 
-def test_the_image_has_what_the_wheel_is_built_from() -> None:
+def test_image_has_the_sources_of_the_wheel() -> None:
     copied = {source for rest in FIRST.every("COPY") for source in shlex.split(rest)[:-1]}
     for source in copied:
         files = [path for path in (ROOT / source, *(ROOT / source).rglob("*.py")) if path.is_file()]
@@ -94,7 +94,7 @@ def test_the_image_has_what_the_wheel_is_built_from() -> None:
     assert project["project"]["optional-dependencies"].keys() == set(defaults(FIRST)["EXTRAS"].split())
 
 
-def test_the_locks_of_the_extras_add_their_libraries_to_those_of_every_installation_and_no_other() -> None:
+def test_locks_of_extras_add_only_their_own_libraries() -> None:
     def pins(name: str) -> set[str]:
         text = (ROOT / "requirements" / name).read_text()
         return set(re.findall(r"^[\w.-]+==[^\s;]+", text, re.MULTILINE))
@@ -107,13 +107,13 @@ def test_the_locks_of_the_extras_add_their_libraries_to_those_of_every_installat
     assert added("extra-s3.txt") == {"obstore"}
 
 
-def test_a_build_gets_to_see_neither_secrets_nor_what_it_does_not_need() -> None:
+def test_build_context_has_no_secrets_or_unneeded_files() -> None:
     assert sent(Path(each) for each in PLANTED) == []
     assert sent([Path("LICENSE"), Path("engine/deskwire/__main__.py")]) != []
 
 
 @needs("docker")
-def test_docker_itself_sends_to_an_engine_what_the_build_needs_alone(tmp_path: Path) -> None:
+def test_docker_sends_only_the_files_that_the_build_needs(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     kept = ["LICENSE", "pyproject.toml", "requirements/run.txt", "requirements/extra-s3.txt"]
     kept += ["engine/deskwire/__main__.py", "docs/deploy/healthcheck.py", "docs/deploy/deskwire-backup"]
@@ -132,7 +132,7 @@ def test_docker_itself_sends_to_an_engine_what_the_build_needs_alone(tmp_path: P
 
 
 @needs("hadolint")
-def test_hadolint_has_nothing_to_say_about_the_dockerfile() -> None:
+def test_hadolint_reports_nothing() -> None:
     hadolint = program("hadolint")
     assert hadolint is not None
     done = subprocess.run([hadolint, str(DOCKERFILE)], capture_output=True, text=True, check=False)
@@ -140,7 +140,7 @@ def test_hadolint_has_nothing_to_say_about_the_dockerfile() -> None:
 
 
 async def asked(port: int, **environ: str) -> tuple[int, str]:
-    """The exit status of the health check, and what it says."""
+    """Return the exit status and the output of the health check."""
     given = {"DESKWIRE_PORT": str(port), "http_proxy": "http://127.0.0.1:9", **environ}
     done = await trio.run_process(
         [sys.executable, "-I", str(HEALTH)], env=given, capture_stderr=True, check=False
@@ -148,7 +148,7 @@ async def asked(port: int, **environ: str) -> tuple[int, str]:
     return done.returncode, done.stderr.decode()
 
 
-async def test_the_health_check_asks_a_service_with_and_without_tls_whether_it_is_ready(
+async def test_health_check_checks_readiness_with_and_without_tls(
     tmp_path: Path,
 ) -> None:
     plain, secure = tmp_path / "plain", tmp_path / "secure"

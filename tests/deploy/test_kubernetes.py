@@ -1,4 +1,4 @@
-"""The manifests for Kubernetes: what its schemas allow, with the image's own facts, under the strictest standard for pods."""
+"""The manifests for Kubernetes: valid by its schemas, consistent with the image, under the strictest pod standard."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.support.root import ROOT
 FOLDER: Final = ROOT / "docs/deploy/kubernetes"
 IMAGE = stages()[-1]
 VERSIONS: Final = ("1.29.0", "1.37.0")
-"""The oldest version that knows all that the manifests say, and the newest whose schemas are here."""
+"""The oldest version that knows all fields of the manifests, and the newest whose schemas are here."""
 LOG_AND_WEBHOOKS_S: Final = 3.0
-"""What a stop may take beyond DESKWIRE_SHUTDOWN_S."""
+"""How long a stop may take beyond DESKWIRE_SHUTDOWN_S."""
 SECRETS: Final = {
     "DESKWIRE_SECRET": "a secret of more than thirty-two characters",
     "DESKWIRE_METRICS_TOKEN": "a token of more than thirty-two characters",
@@ -63,7 +63,7 @@ class Manifests:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that a container starts with, those of the secret included."""
+        """Return the variables that a container starts with, including those of the secret."""
         literals = [each for made in self.kustomization["configMapGenerator"] for each in made["literals"]]
         comment = (self.folder / "kustomization.yaml").read_text()
         return {
@@ -88,7 +88,7 @@ each_set = pytest.mark.parametrize("manifests", [ONE, NODES], ids=["one", "nodes
 @needs("kubernetes_validate")
 @each_set
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_manifest_is_what_the_schemas_of_kubernetes_allow(manifests: Manifests, version: str) -> None:
+def test_each_manifest_is_valid_by_the_schemas_of_kubernetes(manifests: Manifests, version: str) -> None:
     from kubernetes_validate import ValidationError, validate
 
     for each in manifests.resources.values():
@@ -102,7 +102,7 @@ def test_each_manifest_is_what_the_schemas_of_kubernetes_allow(manifests: Manife
 @needs("kubernetes_validate")
 @needs("kubectl")
 @each_set
-def test_kustomize_makes_of_a_folder_what_the_schemas_allow_too(manifests: Manifests) -> None:
+def test_kustomize_output_is_valid_by_the_schemas(manifests: Manifests) -> None:
     from kubernetes_validate import validate
 
     kubectl = program("kubectl")
@@ -121,7 +121,7 @@ def test_kustomize_makes_of_a_folder_what_the_schemas_allow_too(manifests: Manif
 
 
 @each_set
-def test_the_nodes_are_started_with_settings_that_go_together_and_told_in_time_to_stop(
+def test_nodes_have_consistent_settings_and_enough_time_to_stop(
     manifests: Manifests,
 ) -> None:
     config = Config.load(manifests.environment, {})
@@ -138,7 +138,7 @@ def test_the_nodes_are_started_with_settings_that_go_together_and_told_in_time_t
     assert "args" not in manifests.container
 
 
-def test_the_variables_that_kubernetes_makes_of_services_would_end_the_start_and_are_not_made() -> None:
+def test_service_variables_of_kubernetes_are_disabled_because_they_break_the_start() -> None:
     links = {"DESKWIRE_PORT": "tcp://10.96.0.12:80", "DESKWIRE_SERVICE_HOST": "10.96.0.12"}
     with pytest.raises(ConfigError):
         Config.load({**ONE.environment, **links}, {})
@@ -146,7 +146,7 @@ def test_the_variables_that_kubernetes_makes_of_services_would_end_the_start_and
 
 
 @each_set
-def test_a_pod_keeps_to_the_restricted_standard_with_a_root_that_is_read_only(manifests: Manifests) -> None:
+def test_pod_meets_the_restricted_standard_with_a_read_only_root(manifests: Manifests) -> None:
     labels = manifests.resources["Namespace"]["metadata"]["labels"]
     assert labels == {"pod-security.kubernetes.io/enforce": "restricted"}
     of_pod, of_container = manifests.pod["securityContext"], manifests.container["securityContext"]
@@ -202,7 +202,7 @@ def test_everything_that_selects_the_nodes_finds_them(manifests: Manifests) -> N
     assert files == set(manifests.kustomization["resources"])
 
 
-def test_one_node_has_its_volume_to_itself_and_several_leave_one_another_time() -> None:
+def test_single_node_has_an_exclusive_volume_and_several_are_never_all_down() -> None:
     (claim,) = ONE.workload["spec"]["volumeClaimTemplates"]
     assert ONE.workload["spec"]["replicas"] == 1
     assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]

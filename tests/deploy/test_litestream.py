@@ -1,4 +1,4 @@
-"""Litestream beside a service: what its replica brings back, and what of an erasure waits for it (docs/guide/backup.md)."""
+"""Litestream beside a service: a restore from its replica, and an erasure that waits for it (docs/guide/backup.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PENDING: Final = "deskwire_storage_scrub_pending"
 
 
 def configured(folder: Path) -> Path:
-    """Our file, with this place's database and a folder in place of the bucket."""
+    """Write our configuration file, with this test's database and a folder in place of the bucket; return its path."""
     text = CONFIG.read_text().replace("/var/lib/deskwire", str(folder / "data"))
     path = folder / "litestream.yml"
     text = text.replace("s3://bucket.example/deskwire", f"file://{folder}/replica")
@@ -33,12 +33,12 @@ def configured(folder: Path) -> Path:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until it holds."""
+    """Wait until a condition holds."""
     with trio.fail_after(READY_S):
         while True:
             if holds():
                 return
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 def litestream() -> str:
@@ -50,7 +50,7 @@ def litestream() -> str:
 
 @asynccontextmanager
 async def replicating(config: Path) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Litestream runs within the block; yields what waits until the replica has everything."""
+    """Run Litestream within the block; yield a function that waits until the replica has everything."""
     log, socket = config.with_suffix(".log"), config.with_suffix(".sock")
     with log.open("a") as output:
         before = log.read_text().count(STARTED)
@@ -72,19 +72,19 @@ async def replicating(config: Path) -> AsyncIterator[Callable[[], Awaitable[None
 
 
 async def run(*command: str) -> str:
-    """Run a command of the program; what it prints. Raises CalledProcessError if it fails."""
+    """Run a command of the program; return its output. Raises CalledProcessError if it fails."""
     words = [sys.executable, "-m", "deskwire", *command]
     done = await trio.run_process(words, env={**environment()}, capture_stdout=True)
     return done.stdout.decode()
 
 
 def pending(url: str) -> bool:
-    """Whether traces of what was erased may still be in the database's files."""
+    """Return whether traces of erased data may still be in the database's files."""
     lines = httpx.get(f"{url}/metrics", trust_env=False).text.splitlines()
     return [line for line in lines if line.startswith(f"{PENDING} ")] == [f"{PENDING} 1.0"]
 
 
-async def test_a_replica_brings_everything_back_and_an_erasure_ends_when_litestream_lets_go(
+async def test_replica_restores_everything_and_erasure_waits_for_litestream(
     tmp_path: Path,
 ) -> None:
     config = configured(tmp_path)

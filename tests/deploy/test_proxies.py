@@ -1,4 +1,4 @@
-"""The service behind Caddy and before Prometheus, with the files that docs/deploy has for them."""
+"""The service with Caddy and Prometheus, configured by the files in docs/deploy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOKEN: Final = "a token of more than thirty-two characters"
 
 @asynccontextmanager
 async def started(command: Sequence[str], url: str, environ: Mapping[str, str]) -> AsyncIterator[None]:
-    """A program that runs within the block, once it answers."""
+    """Run a program within the block, from its first answer on."""
     process = await trio.lowlevel.open_process(
         list(command), env={**os.environ, **environ}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -39,7 +39,7 @@ async def started(command: Sequence[str], url: str, environ: Mapping[str, str]) 
                     with suppress(httpx.TransportError):
                         if (await http.get(url)).is_success:
                             break
-                    await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                    await trio.sleep(LOOK_S)  # poll: there is no notification
         yield
     finally:
         process.terminate()

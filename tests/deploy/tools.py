@@ -1,4 +1,4 @@
-"""The programs and libraries that read the files to deploy with, of which some are installed by `make containers` alone."""
+"""The programs and libraries that read the deployment files; some are installed only by `make containers`."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ PROGRAMS: Final = {
     "kubectl": "the system",
     "promtool": "Debian's package prometheus",
 }
-"""Where each program comes from."""
+"""The source of each program."""
 LIBRARIES: Final = {"compose_spec": "the group `containers`", "kubernetes_validate": "the group `containers`"}
-"""Where each library comes from."""
+"""The source of each library."""
 OPTIONAL: Final = {"docker", "kubectl"}
-"""What `make containers` can do without: the other tests look at the same files."""
+"""Programs that `make containers` can do without, because other tests check the same files."""
 
 
 def program(name: str) -> str | None:
-    """Return the path of a program, looked for beside Python first; None if it is not here."""
+    """Return the path of a program, searched beside Python first; None if it is not installed."""
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
 def missing() -> list[str]:
-    """Return what is not here, and where it comes from."""
+    """Return the missing programs and libraries with their sources."""
     lacking = {**{name: of for name, of in PROGRAMS.items() if program(name) is None}}
     lacking |= {name: of for name, of in LIBRARIES.items() if find_spec(name) is None}
     return [f"needs {name}, of {of}" for name, of in lacking.items() if name not in OPTIONAL]
 
 
 def needs(name: str) -> pytest.MarkDecorator:
-    """Return the mark that skips a test where a program or library is not here."""
+    """Return the mark that skips a test if a program or library is missing."""
     here = find_spec(name) if name in LIBRARIES else program(name)
     return pytest.mark.skipif(here is None, reason=f"needs {name}, of {({**PROGRAMS, **LIBRARIES})[name]}")

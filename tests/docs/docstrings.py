@@ -32,7 +32,7 @@ CLAUSES: Final = frozenset(
         "Its",
     ]
 )
-"""Words that begin a clause without a subject of its own, or that point at something not yet named."""
+"""Words that begin a clause without a subject, or that refer to something not yet named."""
 
 INDEFINITE: Final = frozenset(
     [

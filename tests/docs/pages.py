@@ -1,4 +1,4 @@
-"""The documents, and what stands in them."""
+"""The documents and their contents."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _FENCE: Final = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: the words behind its fence, and its text."""
+    """A fenced block: the words of its info string, and its text."""
 
     words: tuple[str, ...]
     text: str
 
 
 def documents() -> list[Path]:
-    """Every Markdown file for readers: the README, the changelog, and all of `docs/`."""
+    """Return every Markdown file for readers: the README, the changelog, and all of `docs/`."""
     return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def guides() -> list[Path]:
-    """What is written by hand and describes the product."""
+    """Return the hand-written pages that describe the product."""
     begin = [ROOT / "docs" / f"{name}.md" for name in ("index", "quickstart", "concepts", "security")]
     return [ROOT / "README.md", *begin, *sorted((ROOT / "docs/guide").glob("*.md"))]
 
@@ -38,20 +38,20 @@ def promises() -> list[Path]:
 
 
 def named_anchors(page: Path) -> list[str]:
-    """Return the anchors that a page sets by hand, in their order."""
+    """Return the explicit anchors of a page, in order."""
     return _ANCHOR.findall(page.read_text())
 
 
 def blocks(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in their order."""
+    """Return the fenced blocks of a page, in order."""
     return [Block(tuple(words.split()), text) for words, text in _FENCE.findall(page.read_text())]
 
 
 def prose(page: Path) -> str:
-    """A page without its fenced blocks."""
+    """Return a page without its fenced blocks."""
     return _FENCE.sub("", page.read_text())
 
 
 def name(page: Path) -> str:
-    """How a page is called in a test's id."""
+    """Return a page's name for a test's id."""
     return str(page.relative_to(ROOT))

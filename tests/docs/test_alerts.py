@@ -1,4 +1,4 @@
-"""The alerts about webhooks fire on the figures of a receiver that is away, as Prometheus itself reads them."""
+"""The webhook alerts fire on the figures of a receiver that is down, as evaluated by Prometheus itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.root import ROOT
 PROMTOOL = shutil.which("promtool")
 SCRAPE_S = 15
 QUIET_S, AWAY_S, AFTER_S = 60, 150, 120
-"""The course: all is well, the receiver is away, and it is back."""
+"""The phases: the receiver is up, down, and up again."""
 
 HELD = 'deskwire_webhook_outage_deliveries{why="held"}'
 DROPPED = 'deskwire_webhook_deliveries_total{kind="stored",outcome="dropped"}'
@@ -30,7 +30,7 @@ ALERTS = {
     "DeskwireWebhooksSkipped": SKIPPED,
     "DeskwireCircuitOpen": OPEN,
 }
-"""What each of them is about: a series that is above zero from the first such event on."""
+"""The series of each alert, which is above zero from the first event that the alert is about."""
 
 Course = Mapping[str, list[float]]
 
@@ -41,7 +41,7 @@ pytestmark = [
 
 
 def scraped(away: Away) -> dict[str, float]:
-    """The webhooks' series as a scrape shows them now."""
+    """Return the current values of the webhooks' series, as in a scrape."""
     server = away.world.server
     assert server is not None
     assert server.services is not None
@@ -58,7 +58,7 @@ def scraped(away: Away) -> dict[str, float]:
 
 
 def measured(directory: Path, **settings: float) -> Course:
-    """Every series over the course, a value for each scrape."""
+    """Return every series over all phases, with a value for each scrape."""
     course: dict[str, list[float]] = {}
 
     async def script(away: Away) -> None:
@@ -81,19 +81,19 @@ def measured(directory: Path, **settings: float) -> Course:
 
 
 def first_above_zero(values: list[float]) -> int | None:
-    """The number of the first scrape that shows it."""
+    """Return the number of the first scrape that shows the event."""
     return next((number for number, value in enumerate(values) if value > 0), None)
 
 
 def firing(alert: str, number: int, expected: bool) -> str:
-    """A test of the kind that promtool runs: whether an alert fires at a scrape."""
+    """Return a test case for promtool: whether an alert fires at a scrape."""
     samples = "[{value: 1}]" if expected else "[]"
     expr = f"count(ALERTS{{alertname='{alert}',alertstate='firing'}})"
     return f'      - {{expr: "{expr}", eval_time: {number * SCRAPE_S}s, exp_samples: {samples}}}\n'
 
 
 def judged(directory: Path, course: Course, expectations: str) -> str:
-    """What promtool says of the published rules on a course; empty if they do what is expected."""
+    """Return promtool's complaints about the published rules on these series; empty if they behave as expected."""
     shutil.copy(ROOT / "docs/monitoring/alerts.yml", directory)
     series = "".join(
         f"      - {{series: '{name[:-1]},instance=\"a\"}}', values: '{' '.join(map(str, values))}'}}\n"
@@ -119,7 +119,7 @@ def judged(directory: Path, course: Course, expectations: str) -> str:
     ],
     ids=["held and dropped", "skipped"],
 )
-def test_each_fires_within_a_minute_of_the_first_event_that_it_is_about_and_not_before(
+def test_each_alert_fires_within_a_minute_of_its_first_event(
     tmp_path: Path, settings: dict[str, float], alerts: set[str]
 ) -> None:
     course = measured(tmp_path, **settings)
@@ -128,7 +128,7 @@ def test_each_fires_within_a_minute_of_the_first_event_that_it_is_about_and_not_
         first = first_above_zero(course[ALERTS[alert]])
         assert first is not None, f"nothing has happened that {alert} is about"
         assert first > QUIET_S // SCRAPE_S
-        within_a_minute = first - 1 + 60 // SCRAPE_S  # the event was after the scrape before
+        within_a_minute = first - 1 + 60 // SCRAPE_S  # the event happened after the previous scrape
         expectations += firing(alert, first - 1, False) + firing(alert, within_a_minute, True)
     assert judged(tmp_path, course, expectations) == ""
 

@@ -1,4 +1,4 @@
-"""The page on the architecture names the rooms, floors and files that there are."""
+"""The architecture page names the existing folders, layers and files."""
 
 import re
 import tomllib
@@ -15,13 +15,13 @@ FILES = [path for layer in LAYERS for path in (ROOT / layer).rglob("*.py")]
 
 
 def place(name: str) -> Path:
-    """The file or folder that a path of the page stands for."""
+    """Return the file or folder that a path on the page refers to."""
     layer, _, rest = name.partition("/")
     return LAYERS[layer] / rest if layer in LAYERS else PROGRAM / name
 
 
 def rooms() -> list[str]:
-    """The folders on the first two levels."""
+    """Return the folders on the first two levels."""
     outer = [
         path.name for path in PROGRAM.iterdir() if path.is_dir() and path.name not in (*LAYERS, "__pycache__")
     ]

@@ -1,4 +1,4 @@
-"""The guide to the audit trail has what the code has."""
+"""The guide to the audit trail agrees with the code."""
 
 from __future__ import annotations
 

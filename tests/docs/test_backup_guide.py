@@ -19,6 +19,8 @@ CHECKS = (
 def test_the_table_of_checks_has_the_codes_of_the_program() -> None:
     _, _, table = GUIDE.partition("| Checked | Codes |\n| --- | --- |\n")
     named = re.findall(r"`([a-z_]+)`", table.partition("\n\n")[0])
-    written = {code for path in CHECKS for code in re.findall(r'\bCheckProblem\(\s*"([a-z_]+)"', path.read_text())}
+    written = {
+        code for path in CHECKS for code in re.findall(r'\bCheckProblem\(\s*"([a-z_]+)"', path.read_text())
+    }
     assert {"database_damaged", "delivery_day", "secret_wrong", "search_index_stray"} <= written
     assert sorted(named) == sorted({rule.code for rule in RULES} | written)

@@ -47,10 +47,10 @@ NOT_RUN = {
     "docs/guide/retention.md": "starts another server, with settings to watch retention by",
     "docs/guide/uploads.md": "settings of the server, not a command",
 }
-"""Pages with commands that are shown and not run here, and why."""
+"""Pages whose commands are not run here, with the reason."""
 
 
-def test_every_command_that_is_not_run_is_so_for_a_reason_and_is_shell_all_the_same() -> None:
+def test_every_skipped_command_has_a_reason_and_is_valid_shell() -> None:
     shown = {name(page): [each.text for each in blocks(page) if each.words == ("sh",)] for page in guides()}
     assert {page for page, texts in shown.items() if texts} == NOT_RUN.keys()
     for text in (text for texts in shown.values() for text in texts):
@@ -61,31 +61,31 @@ PORT: Final = "9000"
 """The port of the receivers in the documents."""
 
 END: Final = "\x1e"
-"""What is printed behind each block of commands."""
+"""Printed after each block of commands."""
 
 
 def commands(page: Path, port: int) -> str:
-    """All commands of a page that are marked to run, with another port for the receivers; a refused request fails."""
+    """Return all commands of a page that are marked to run, with another port for receivers; a refused request fails."""
     shown = "".join(f"{each.commands}printf '\\036\\n'\n" for each in runs(page))
     return PREAMBLE + shown.replace("curl -s ", "curl -sS --fail-with-body ").replace(PORT, str(port))
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A block of commands, and what the page says they print: the block right behind, None without one."""
+    """A block of commands, and their output on the page: the block right after it, or None."""
 
     commands: str
     output: str | None
 
 
 def runs(page: Path) -> list[Run]:
-    """The commands of a page that are run, in their order, each with its output."""
+    """Return the commands of a page that are run, in order, each with its output."""
     found = _RUN.findall(page.read_text())
     return [Run(commands, output or None) for commands, output in found]
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether `printed` is what is shown, in which `…` stands for anything; white space does not count."""
+    """Return whether `printed` matches the shown output, in which `…` stands for anything; white space is ignored."""
     first, *others = ("".join(part.split()) for part in shown.split("…"))
     text = "".join(printed.split())
     if not others:
@@ -114,14 +114,12 @@ def agrees(shown: str, printed: str) -> bool:
         ("[]", "[] []", False),
     ],
 )
-def test_what_is_shown_agrees_with_what_is_printed_where_it_says_something(
-    shown: str, printed: str, agreed: bool
-) -> None:
+def test_shown_output_matches_printed_output(shown: str, printed: str, agreed: bool) -> None:
     assert agrees(shown, printed) is agreed
 
 
 def checkout(folder: Path, service: Service) -> Path:
-    """A folder that looks like a checkout in which the service was started."""
+    """Return a folder that looks like a checkout in which the service was started."""
     folder.mkdir()
     program = folder / ".venv" / "bin" / "deskwire"
     program.parent.mkdir(parents=True)
@@ -133,7 +131,7 @@ def checkout(folder: Path, service: Service) -> Path:
 
 
 async def pasted(page: Path, folder: Path) -> str:
-    """What the commands print, run in that folder."""
+    """Run the commands of a page in a folder, and return their output."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     environ = {**environment(), "NO_PROXY": "*", "no_proxy": "*", "XDG_STATE_HOME": str(folder / "state")}
@@ -171,14 +169,14 @@ def test_the_readme_and_the_quickstart_have_commands_to_run() -> None:
 
 
 def fields(page: str, head: str) -> set[str]:
-    """The names in the first column of the table with this head."""
+    """Return the names in the first column of the table with this head."""
     table = (ROOT / "docs/guide" / page).read_text().partition(f"| {head} |")[2].partition("\n\n")[0]
     first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     return {field for cell in first for field in re.findall(r"`(\w+)`", cell)}
 
 
 async def surveys(service: Service) -> list[tuple[str, str, dict[str, Any]]]:
-    """What the guide of surveys has tables of."""
+    """Return the objects for which the guide of surveys has tables."""
     made = await survey(service)
     path = f"/engagement/surveys/{made['id']}"
     return [

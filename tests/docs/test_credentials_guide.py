@@ -1,4 +1,4 @@
-"""The guide to machine credentials says of every permission what it shows, and of every call that needs several which (ADR 70)."""
+"""The guide to machine credentials lists the scope of every permission, and all permissions of calls that need several (ADR 70)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ ROWS = [line for line in GUIDE.splitlines() if line.startswith("| ")]
 
 
 def shows() -> dict[str, str]:
-    """What each permission shows, by the table of the guide."""
+    """Return the data that each permission shows, from the table of the guide."""
     part = GUIDE.partition("## What a permission shows")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z]+\.[a-z]+)` \| ([^|]*) \|", part, re.MULTILINE)
     assert len(rows) == len(dict(rows)), "each permission has one row"
     return dict(rows)
 
 
-def test_the_guide_says_of_every_permission_what_it_shows() -> None:
+def test_guide_lists_every_permission() -> None:
     assert shows().keys() == EVERY_PERMISSION
 
 
-def test_the_guide_says_nothing_of_what_shows_nothing() -> None:
+def test_guide_omits_permissions_that_show_nothing() -> None:
     silent = {name for name, text in shows().items() if text == "nothing"}
     assert silent == {name for name, areas in SEES.items() if not areas} - {"translations.manage"}
 

@@ -1,4 +1,4 @@
-"""The files to deploy with: what they claim of the program holds, and their own programs accept them."""
+"""The deployment files: they agree with the program, and the tools that read them accept them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VARIABLE: Final = re.compile(r"DESKWIRE_[A-Z0-9_]+")
 
 
 class Unit(dict[str, list[str]]):
-    """The values of a unit file by name; sections don't matter here."""
+    """Return the values of a unit file by name; sections don't matter here."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -41,17 +41,17 @@ class Unit(dict[str, list[str]]):
 
 
 def files() -> list[Path]:
-    """Every file to deploy with."""
+    """Return every deployment file."""
     return sorted(path for path in DEPLOY.rglob("*") if path.is_file() and path.suffix != ".pyc")
 
 
 def settings_of(path: Path) -> dict[str, str]:
-    """What an environment file sets, and what it offers in comments."""
+    """Return the settings of an environment file, including those in comments."""
     return dict(re.findall(r"^#?(DESKWIRE_[A-Z_]+)=(.*)$", path.read_text(), re.MULTILINE))
 
 
 def accepted(command: list[str]) -> None:
-    """The options of a command line are ones of the program."""
+    """Check that the options of a command line exist."""
     done = CliRunner().invoke(cli, [*command, "--help"])
     assert done.exit_code == 0, done.output
     assert all(f" {each} " in done.output for each in command if each.startswith("--"))
@@ -89,14 +89,14 @@ def test_the_unit_starts_the_program_with_settings_that_go_together(files: tuple
     accepted(command)
 
 
-def test_the_socket_is_where_the_service_would_listen_by_itself() -> None:
+def test_socket_uses_the_default_address_of_the_service() -> None:
     config = Config.load({}, {})
     assert Unit("deskwire.socket")["ListenStream"] == [f"{config.host}:{config.port}"]
     assert "deskwire.socket" in Unit("deskwire.service")["After"][0].split()
     assert "Accept" not in Unit("deskwire.socket")
 
 
-def test_the_service_is_given_the_time_that_it_needs_until_it_says_that_it_is_ready() -> None:
+def test_service_start_has_no_timeout() -> None:
     unit = Unit("deskwire.service")
     assert (unit["Type"], unit["NotifyAccess"], unit["TimeoutStartSec"]) == (
         ["notify"],
@@ -111,7 +111,7 @@ def test_the_limit_of_open_files_has_room_for_all_connections() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze to ask")
 def test_systemd_accepts_the_units(tmp_path: Path) -> None:
-    """With a program and a user that are on this machine, or it complains about those."""
+    """Use a program and a user of this machine, because systemd complains about missing ones."""
     text = (DEPLOY / "deskwire.service").read_text().replace("/usr/local/bin/deskwire", "/bin/true")
     unit = tmp_path / "deskwire.service"
     unit.write_text(text)
@@ -136,14 +136,14 @@ def test_nginx_accepts_its_file(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_proxies_let_through_what_the_service_takes() -> None:
+def test_proxies_accept_bodies_that_the_service_accepts() -> None:
     bodies = {name: (DEPLOY / name).read_text() for name in ("nginx.conf", "Caddyfile")}
     upload = SETTINGS["upload_limit_bytes"].default
     assert isinstance(upload, int)
     for text in bodies.values():
         (allowed,) = re.findall(r"\b(\d+)(?:m|MiB)\b", text)
         assert int(allowed) * 1024 * 1024 > upload
-    assert "/app/" in bodies["nginx.conf"]  # Caddy passes websockets on by itself
+    assert "/app/" in bodies["nginx.conf"]  # Caddy passes websockets on by default
     assert "X-Forwarded-For $proxy_add_x_forwarded_for" in bodies["nginx.conf"]
 
 

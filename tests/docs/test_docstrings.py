@@ -1,4 +1,4 @@
-"""Docstrings have one form, and the check of it finds each that has another."""
+"""Docstrings have one form, and the check finds each deviation."""
 
 import pytest
 

@@ -9,7 +9,7 @@ from tests.support.root import ROOT
 NAMED = re.compile(r"`(tests/[\w/]+(?:\.py)?)(?:::(\w+))?`")
 
 
-def test_what_is_said_to_hold_something_is_there() -> None:
+def test_tests_named_as_evidence_exist() -> None:
     named = NAMED.findall((ROOT / "docs/guarantees.md").read_text())
     assert len(named) > 20
     for path, test in named:

@@ -1,4 +1,4 @@
-"""The metrics' page, guide, dashboard and alerts speak of the metrics that there are."""
+"""The metrics' page, guide, dashboard and alerts refer only to existing metrics."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ RULE = re.compile(
     r"        labels: \{severity: (?:page|ticket)\}\n"
     r'        annotations: \{summary: "(?P<summary>[^"\\]+)"\}\n'
 )
-"""One rule as our file writes it: a small part of YAML, so that nothing is needed to read it."""
+"""A rule as our file writes it: a small subset of YAML, so that no parser is needed."""
 SCRAPED = {"instance", "job"}
 """The labels that Prometheus adds."""
 SELECTOR = re.compile(r"\b(deskwire_\w+)(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)(=~|!=|=)"([^"]*)"')
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 FROM_THE_START = {each.name for each in METRICS if not each.name.startswith(("http_", "node_"))}
-"""Without those that a first request makes, and those of nodes that are not alone."""
+"""Metrics that exist from the start: without those that the first request or a second node creates."""
 
 
 def alerts() -> list[dict[str, str]]:
-    """The rules; what is not one fails."""
+    """Return the rules; any other text in the file fails."""
     text = (ROOT / "docs/monitoring/alerts.yml").read_text()
     head, _, rules = text.partition("    rules:\n")
     assert re.fullmatch(r"(?:# .*\n)+groups:\n  - name: deskwire\n", head)
@@ -47,14 +47,14 @@ def alerts() -> list[dict[str, str]]:
 
 
 def expressions() -> Iterator[str]:
-    """Every expression that is published."""
+    """Yield every published expression."""
     yield from (rule["expr"] for rule in alerts())
     for panel in PANELS:
         yield from (target["expr"] for target in panel["targets"])
 
 
 def series() -> dict[str, frozenset[str]]:
-    """Every series by its name, with its labels."""
+    """Return every series by its name, with its labels."""
     found: dict[str, frozenset[str]] = {}
     for each in METRICS:
         name, labels = PREFIX + each.name, frozenset(each.labels)
@@ -68,7 +68,7 @@ def series() -> dict[str, frozenset[str]]:
 
 
 def rows() -> dict[str, tuple[str, str]]:
-    """Kind and labels of each metric on the page."""
+    """Return kind and labels of each metric on the page."""
     cells = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| .+ \|$", PAGE, re.MULTILINE)
     return {name: (kind, labels) for name, kind, labels in cells}
 
@@ -127,7 +127,7 @@ async def test_every_label_value_in_an_expression_is_one_that_occurs(tmp_path: P
 
 
 def values(figures: Figures, name: str, label: str) -> set[str]:
-    """The values of a label that a series has."""
+    """Return the values of a label of a series."""
     return {dict(labels)[label] for labels in figures.series(name.removeprefix(PREFIX))}
 
 
@@ -170,6 +170,6 @@ def test_the_dashboard_is_free_of_addresses_and_asks_for_its_data_source() -> No
     assert variables == {"datasource": "datasource", "instance": "query"}
 
 
-def test_the_guide_links_to_what_is_published() -> None:
+def test_guide_links_to_the_published_files() -> None:
     published = {path.name for path in (ROOT / "docs/monitoring").iterdir()}
     assert published == set(re.findall(r"\(\.\./monitoring/([\w.]+)\)", GUIDE))

@@ -1,4 +1,4 @@
-"""What the documents name exists, and what exists is documented."""
+"""Routes, settings and other things named in the documents exist, and existing ones are documented."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ FOREIGN = re.compile(
     r"\b(?:pip install|npm install|useradd|systemctl|curl|docker|kubectl|litestream|make image|podman|openapi-generator-cli)\b"
 )
 LINES_MAX = 190
-"""A guide that is longer is two guides. What its commands print does not count."""
+"""A longer guide should be two guides. The output of its commands does not count."""
 
 
 def shape(path: str) -> tuple[str, ...]:
-    """A path's parts, parameters made equal."""
+    """Return a path's parts, with all parameters replaced by `*`."""
     parts = path.strip("/").split("/")
     return tuple("*" if part[:1] in ("{", "$", "<") else part for part in parts)
 
@@ -45,7 +45,7 @@ CALLS = {(route.method, shape(route.path)) for route in ROUTES}
 
 
 def anchors(page: Path) -> set[str]:
-    """Return a page's anchors: of its headings, as they are commonly made, and those set by hand."""
+    """Return a page's anchors: those derived from headings in the common way, and explicit ones."""
     headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
     made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
     return made | set(named_anchors(page))
@@ -78,7 +78,7 @@ def test_every_event_type_that_is_named_is_one(page: Path) -> None:
     assert set(EVENT.findall(page.read_text())) <= {*REGISTRY, *EPHEMERAL_TYPES, *ACTIONS}
 
 
-def test_the_guides_name_no_event_that_is_not_sent_but_those_that_one_must_ask_for() -> None:
+def test_guides_name_only_sent_events_and_those_on_request() -> None:
     for page in guides():
         unsent = (
             set(EVENT.findall(page.read_text()))
@@ -95,7 +95,7 @@ def test_every_setting_that_is_named_is_one(page: Path) -> None:
 
 
 def commands(group: click.Group) -> Iterator[click.Command]:
-    """Every command of a group, those of its groups included."""
+    """Yield every command of a group, including those of its subgroups."""
     context = click.Context(group)
     for known in group.list_commands(context):
         command = group.get_command(context, known)
@@ -141,7 +141,7 @@ def test_every_route_and_every_setting_is_in_the_reference() -> None:
     assert {(method, shape(path)) for method, path in found} == CALLS
 
 
-def test_every_example_shown_is_its_file_or_a_part_of_it_and_every_other_is_linked() -> None:
+def test_every_example_is_shown_from_its_file_or_linked() -> None:
     shown = set()
     for page in guides():
         links = [(page.parent / link).resolve() for link in LINK.findall(prose(page)) if "/examples/" in link]

@@ -1,4 +1,4 @@
-"""From nothing to the first event, by the commands in the operator's guide."""
+"""The commands of the operator's guide, from an empty directory to the first event."""
 
 from __future__ import annotations
 

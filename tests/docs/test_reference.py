@@ -84,7 +84,7 @@ def problem_codes_in_sources() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", [each for each in PAGES if each not in RENDERED])
-def test_the_page_is_what_the_program_writes(page: str) -> None:
+def test_page_equals_the_programs_output(page: str) -> None:
     answer = CliRunner().invoke(cli, ["reference", page])
     assert answer.exit_code == 0, answer.output
     assert answer.stdout == (REFERENCE / f"{page}.md").read_text(), "out of date: run `make docs`"

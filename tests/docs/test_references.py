@@ -36,7 +36,7 @@ RECORD: Final = re.compile(rf"\bADRs? {_NUMBERS}|\bdocs/adr/(\d{{4}})")
 PUSHER: Final = re.compile(rf"(?<!the )\bPusher protocol(?!, (?:{'|'.join(TOPICS)})\b)[^\n]{{0,20}}")
 FILE: Final = re.compile(r"(?<![\w/.-])docs/[\w./-]*\w")
 STRAY: Final = re.compile(r"\b(?:spec|decision|records?) \d+", re.IGNORECASE)
-"""Forms that a reader can't tell a page by."""
+"""Forms from which a reader cannot identify a page."""
 
 RECORD_LINK: Final = re.compile(r"\[(?:ADR )?(\d{1,4})\]\((?:[\w./]*/)?(\d{4})-[\w-]+\.md")
 
@@ -60,7 +60,7 @@ def dangling(text: str) -> Iterator[str]:
 
 @cache
 def prose_of(path: Path) -> str:
-    """Return what a file says to people, each comment, string or paragraph in one line."""
+    """Return the human-readable texts of a file, each comment, string or paragraph in one line."""
     if path.suffix != ".py":
         paragraphs = re.split(r"\n\s*\n", path.read_text())
         return "\n".join(re.sub(r"\s*\n[\s#]*", " ", paragraph) for paragraph in paragraphs)
@@ -68,7 +68,7 @@ def prose_of(path: Path) -> str:
 
 
 def _spoken(path: Path) -> Iterator[str]:
-    """Yield the strings of a module, and its comments; those on lines of their own are one with the line above."""
+    """Yield the strings and comments of a module; a comment on its own line is joined with the line above."""
     comments: list[str] = []
     with path.open("rb") as source:
         for token in tokenize.tokenize(source.readline):

@@ -1,4 +1,4 @@
-"""The site that is made of `docs/`: every page is in its navigation, and it needs nothing from elsewhere (ADR 23)."""
+"""The site made from `docs/`: every page is in its navigation, and nothing is loaded from other hosts (ADR 23)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LOADS: Final = {
     "source": "src",
     "use": "href",
 }
-"""What a browser fetches by itself, and where its address stands."""
+"""Elements whose resources a browser fetches automatically, with the attribute of the address."""
 
 CSS_ADDRESS: Final = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 COMMENT: Final = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
-NAMESPACE: Final = "http://www.w3.org/2000/svg"  # a name; nobody fetches it
+NAMESPACE: Final = "http://www.w3.org/2000/svg"  # only a name; browsers do not fetch it
 FURO: Final = find_spec("furo")
 needs_sphinx: Final = pytest.mark.skipif(FURO is None, reason="`make site` installs what it needs")
 
@@ -61,7 +61,7 @@ def test_every_page_has_its_place_in_the_navigation_once(configuration: dict[str
         ("contract", "[a](#6-events)", "[a](#6-events)"),
     ],
 )
-def test_a_link_leads_to_its_target_or_to_what_stands_for_that(
+def test_link_leads_to_its_target_or_its_substitute(
     configuration: dict[str, Any], page: str, text: str, shown: str
 ) -> None:
     source = [text]
@@ -82,9 +82,7 @@ def test_a_page_that_is_a_files_place_has_the_files_text(
 
 
 @pytest.mark.parametrize("page", ["api", "cli"])
-def test_a_page_that_is_too_long_for_a_file_is_what_the_program_writes(
-    configuration: dict[str, Any], page: str
-) -> None:
+def test_long_page_is_generated_by_the_program(configuration: dict[str, Any], page: str) -> None:
     source = [(DOCS / f"reference/{page}.md").read_text()]
     configuration["_read"](None, f"reference/{page}", source)
     assert len(source[0].split()) > 5_000
@@ -101,19 +99,19 @@ def test_former_pages_redirect_to_headings_that_exist(configuration: dict[str, A
 
 
 class Loaded(HTMLParser):
-    """The addresses that a page's elements are fetched from."""
+    """Collects the addresses that a page's elements are fetched from."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what this element fetches."""
+        """Record the address that this element fetches."""
         self.found += [value for name, value in attrs if name == LOADS.get(tag) and value]
 
 
 def fetched(path: Path) -> list[str]:
-    """The addresses outside the site that a browser would fetch for this file."""
+    """Return the addresses outside the site that a browser would fetch for this file."""
     text = path.read_text(errors="replace")
     if path.suffix == ".html":
         parser = Loaded()
@@ -128,7 +126,7 @@ def fetched(path: Path) -> list[str]:
 
 @needs_sphinx
 def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(tmp_path: Path) -> None:
-    """Takes long, as it makes all of it; a warning is a link that leads nowhere, or a page that nobody finds."""
+    """Slow, because it builds the whole site; warnings are broken links and pages that are in no navigation."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html"]
     done = subprocess.run(
         [
@@ -164,7 +162,7 @@ def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(t
         ("a.js", 'fetch("https://stats.example/hit") // https://harmless.example'),
     ],
 )
-def test_what_comes_from_elsewhere_is_found(tmp_path: Path, name: str, text: str) -> None:
+def test_resource_from_another_host_is_found(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     assert len(fetched(tmp_path / name)) == 1
 

@@ -1,4 +1,4 @@
-"""A published client in a process of its own, driven from here."""
+"""Controls a published client that runs in a separate process."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ import trio
 T = TypeVar("T")
 HERE: Final = Path(__file__).parent
 WITHIN_S: Final = 30.0
-"""The end of waiting for a client: its own pauses are 1 s, or 15 s when it finds the port closed."""
+"""Timeout of a wait for a client, whose own pauses are 1 s, or 15 s when it finds the port closed."""
 
 
 @dataclass(eq=False)
 class Client:
-    """A published client in its process; `seen` is all it told so far."""
+    """A published client in its process; `seen` has all its reports so far."""
 
     process: trio.Process
     seen: list[dict[str, Any]] = field(default_factory=list)
@@ -32,16 +32,16 @@ class Client:
     _news: trio.Event = field(default_factory=trio.Event)
 
     async def do(self, command: str, **details: Any) -> None:
-        """Have it do something."""
+        """Send the client a command."""
         assert self.process.stdin is not None
         await self.process.stdin.send_all(json.dumps({"command": command, **details}).encode() + b"\n")
 
     def told(self, saw: str) -> list[dict[str, Any]]:
-        """What it told of this kind."""
+        """Return the client's reports of this kind."""
         return [each for each in self.seen if each["saw"] == saw]
 
     async def until(self, found: Callable[[], T], within_s: float = WITHIN_S) -> T:
-        """Wait until this is something."""
+        """Wait until `found` returns a true value; return that value."""
         with trio.move_on_after(within_s):
             while not (value := found()):
                 assert not self.gone, f"the client's process has ended after {self.seen[-5:]}"
@@ -51,7 +51,7 @@ class Client:
         pytest.fail(f"waited {within_s} s in vain; seen {len(self.seen)}, the last: {last}")
 
     async def quiet(self, quiet_s: float) -> None:
-        """Watch it tell nothing for this long: no event, no error, no new attempt to connect."""
+        """Check that the client reports nothing for this long: no event, no error, no new attempt to connect."""
         seen = len(self.seen)
         with trio.move_on_after(quiet_s):
             while len(self.seen) == seen and not self.gone:
@@ -59,46 +59,46 @@ class Client:
             pytest.fail(f"not quiet: {self.seen[seen:] or 'its process has ended'}")
 
     async def subscribed(self, times: int = 1) -> dict[str, Any]:
-        """The answer to its subscription, the last one of so many."""
+        """Wait until the client has subscribed this many times; return the latest answer."""
         await self.until(lambda: len(self.told("subscribed")) >= times)
         data: dict[str, Any] = self.told("subscribed")[-1]["data"]
         return data
 
     async def state(self, state: str) -> None:
-        """Wait until it says that it is in this state."""
+        """Wait until the client reports this state."""
         await self.until(lambda: self.states[-1:] == [state])
 
     async def error(self, code: int) -> None:
-        """Wait until it reports this code."""
+        """Wait until the client reports this error code."""
         await self.until(lambda: {"saw": "error", "code": code} in self.seen)
 
     async def refused(self) -> tuple[int, str]:
-        """Status and type of its last refused subscription."""
+        """Return status and type of the client's last refused subscription."""
         await self.until(lambda: self.told("refused"))
         return self.told("refused")[-1]["status"], self.told("refused")[-1]["type"]
 
     @property
     def states(self) -> list[str]:
-        """The states it went through."""
+        """The client's states so far, in order."""
         return [each["state"] for each in self.told("state")]
 
     @property
     def events_before_its_return(self) -> int:
-        """How many events it had when it was subscribed for the second time."""
+        """The number of events that the client had at its second subscription."""
         again = self.seen.index(self.told("subscribed")[1], self.seen.index(self.told("subscribed")[0]) + 1)
         return sum(each["saw"] == "event" for each in self.seen[:again])
 
     @property
     def events(self) -> list[str]:
-        """The envelopes of the events it has, in the order in which they came."""
+        """The envelopes of the received events, in order of arrival."""
         return [each["text"] for each in self.told("event")]
 
     async def have(self, envelopes: list[str]) -> None:
-        """Wait until it has all these, in whatever order."""
+        """Wait until the client has received all these, in any order."""
         await self.until(lambda: set(envelopes) <= set(self.events))
 
     async def run(self) -> None:
-        """Take down what it tells."""
+        """Record the client's reports."""
         assert self.process.stdout is not None
         rest = b""
         async for data in self.process.stdout:
@@ -119,7 +119,7 @@ Launch = Callable[[str], Awaitable[Client]]
 
 @asynccontextmanager
 async def launching() -> AsyncIterator[Launch]:
-    """Clients, all of which have ended when the context has."""
+    """Yield a function that starts clients; all of them have ended after the block."""
     started: list[Client] = []
 
     async def launch(script: str) -> Client:

@@ -1,8 +1,8 @@
 """Published clients, unmodified, against a real service.
 
 pusher-js, laravel-echo and stripe come from the npm registry (`package-lock.json` beside this file says which), Pysher is one
-of the development dependencies. Each runs in a process of its own, which takes commands and tells what it sees as
-lines of JSON. Without Node, or where the packages can't be had, the tests are skipped with the reason.
+of the development dependencies. Each runs in a separate process, which reads commands and reports events as lines of
+JSON. Without Node, or if the packages cannot be installed, the tests are skipped with the reason.
 
 `INTEROP_LONG=1` makes the quiet times 60 s, and restarts the server on its port without a proxy in front.
 """
@@ -25,7 +25,7 @@ from tests.interop.stage import Stage, staged
 
 @pytest.fixture(scope="session")
 def node() -> None:
-    """Node is there, with the locked packages installed."""
+    """Require Node and install the locked packages."""
     npm = shutil.which("npm")
     if shutil.which("node") is None or npm is None:
         pytest.skip("Node or npm is not installed: the npm clients can't be run")
@@ -48,7 +48,7 @@ def _install(npm: str) -> None:
 
 
 def _installed() -> bool:
-    """Whether what npm has noted down of its last installation is what the lock asks for."""
+    """Return whether npm's record of its last installation matches the lock."""
 
     def packages(path: Path) -> dict[str, str]:
         found: dict[str, dict[str, str]] = json.loads(path.read_text())["packages"]
@@ -62,20 +62,20 @@ def _installed() -> bool:
 
 @pytest.fixture(scope="session")
 def pysher() -> None:
-    """Pysher is there."""
+    """Require Pysher."""
     if importlib.util.find_spec("pysher") is None:
         pytest.skip("Pysher is not installed; it is one of the locked development dependencies")
 
 
 @pytest.fixture
 async def launch() -> AsyncIterator[Launch]:
-    """Starts clients."""
+    """Yield a function that starts clients."""
     async with launching() as launch:
         yield launch
 
 
 @pytest.fixture
 async def stage(tmp_path: Path, launch: Launch) -> AsyncIterator[Stage]:
-    """A service on an empty directory, a proxy before it, and clients at hand."""
+    """Yield a stage: a service on an empty directory, a proxy, and clients."""
     async with staged(tmp_path, launch) as stage:
         yield stage

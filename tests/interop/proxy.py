@@ -22,15 +22,15 @@ class Link:
     _flowing: trio.Event = field(default_factory=trio.Event)
 
     def cut(self) -> None:
-        """End it without a word of the protocol."""
+        """End the connection without a message of the protocol."""
         self._scope.cancel()
 
     def freeze(self) -> None:
-        """Pass nothing on any more; both ends stay open."""
+        """Stop passing data on; both ends stay open."""
         self._flowing = trio.Event()
 
     def thaw(self) -> None:
-        """Pass on what waits, and what comes."""
+        """Pass on waiting and later data."""
         self._flowing.set()
 
     async def flowing(self) -> None:
@@ -40,16 +40,16 @@ class Link:
 
 @dataclass(eq=False)
 class Proxy:
-    """A listener that passes bytes on; a connection waits while nobody listens upstream, as behind a load balancer.
+    """A listener that passes bytes on; a connection waits while the upstream port is closed, like at a load balancer.
 
     Args:
         upstream: the port of this machine that bytes are passed on to.
-        connections: how many came so far, whatever became of them.
-        closed: whether connections are ended as soon as they come.
-        frozen: whether connections begin frozen.
+        connections: the number of accepted connections so far.
+        closed: whether connections are closed as soon as they are accepted.
+        frozen: whether new connections start frozen.
         trickle: bytes of the server that are passed on each 10 ms, 0 for all at once.
-        rewrite: bytes in what clients send, and what to put in their place.
-        hold: bytes in what clients send; the first connection that brings them is frozen with them.
+        rewrite: bytes sent by clients, and their replacement.
+        hold: bytes sent by clients; the first connection that carries them is frozen before they are passed on.
         links: the connections that are open.
     """
 
@@ -71,13 +71,13 @@ class Proxy:
             link.cut()
 
     async def held(self) -> Link:
-        """Wait until a connection is frozen for what its client has sent; return it."""
+        """Wait until a connection is frozen because its client has sent `hold`; return it."""
         await self._holding.wait()
         assert self._held is not None
         return self._held
 
     async def handle(self, client: trio.SocketStream) -> None:
-        """Pass one connection on."""
+        """Relay one connection."""
         self.connections += 1
         if self.closed:
             return
@@ -89,7 +89,7 @@ class Proxy:
             try:
                 await self._pass_on(client, link)
             except* (trio.TooSlowError, trio.BrokenResourceError):
-                pass  # nobody listens, or one end has gone: so must the other
+                pass  # the port is closed, or one end has closed, so the other is closed too
             finally:
                 self.links.remove(link)
 
@@ -109,7 +109,7 @@ class Proxy:
                 try:
                     return await trio.open_tcp_stream("127.0.0.1", self.upstream)
                 except OSError:
-                    await trio.sleep(0.02)  # a port that opens rings no bell
+                    await trio.sleep(0.02)  # poll: the opening of a port is not announced
 
     async def _to_server(self, client: trio.SocketStream, server: trio.SocketStream, link: Link) -> None:
         async for data in client:
@@ -126,12 +126,12 @@ class Proxy:
             await link.flowing()
             await client.send_all(data)
             if self.trickle:
-                await trio.sleep(0.01)  # this is the slowness, nobody waits for it
+                await trio.sleep(0.01)  # the simulated slowness
 
 
 @asynccontextmanager
 async def proxying(upstream: int) -> AsyncIterator[Proxy]:
-    """A proxy to a port of this machine."""
+    """Run a proxy to a port of this machine, for the block."""
     proxy = Proxy(upstream)
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")

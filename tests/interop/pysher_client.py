@@ -1,7 +1,7 @@
-"""Drives Pysher, unmodified, in a process of its own: commands on stdin, what it tells on stdout, as JSON lines.
+"""Drives Pysher, unmodified, in a separate process: commands on stdin, reports on stdout, as JSON lines.
 
-Subscriptions are made in the handler of `pusher:connection_established`, as a user must, so that they are made
-anew, with an authorization of their own, after each reconnect.
+Subscriptions are made in the handler of `pusher:connection_established`, as a user must, so that they are repeated
+after each reconnect, each with a new authorization.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def tell(saw: str, **more: Any) -> None:
 
 
 def make(key: str, port: int, endpoint: str, serverKey: str, fields: dict[str, str], **options: Any) -> Any:
-    """A client that is not connected yet."""
+    """Return a client that is not connected yet."""
     return pysher.Pusher(
         key,
         custom_host="127.0.0.1",
@@ -33,7 +33,7 @@ def make(key: str, port: int, endpoint: str, serverKey: str, fields: dict[str, s
 
 
 def follow(client: Any, channel: str, types: list[str]) -> None:
-    """Subscribe at each connection, and tell of these types of events."""
+    """Subscribe at each connection, and report events of these types."""
 
     def on_connected(_: object) -> None:
         tell("state", state="connected")
@@ -55,13 +55,13 @@ def follow(client: Any, channel: str, types: list[str]) -> None:
 
 
 def watch(client: Any) -> None:
-    """Tell when the client's thread has ended."""
+    """Report the end of the client's thread."""
     client.connection.join()
     tell("ended")
 
 
 def main() -> None:
-    """Until stdin ends; the one command is `connect`."""
+    """Read commands until stdin ends; the only command is `connect`."""
     for line in sys.stdin:
         wanted = json.loads(line)
         assert (wanted.pop("command"), wanted.pop("authorization")) == ("connect", "query")

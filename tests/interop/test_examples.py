@@ -1,4 +1,4 @@
-"""The subscribers that the guide shows, run as they are."""
+"""The example subscribers of the guide, run unmodified."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES = HERE.parents[1] / "docs/examples"
 
 
 async def prints(stage: Stage, command: list[str]) -> list[str]:
-    """What an example has printed when three events were posted after its subscription, and have come."""
+    """Return the output of an example after it has received three events posted after its subscription."""
     environ = {**os.environ, "BASE": stage.service.url, "KEY": stage.service.demo["serverKey"]}
     environ.update(NO_PROXY="*", no_proxy="*")
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=environ)
@@ -54,12 +54,12 @@ async def check(stage: Stage, command: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("node")
-async def test_the_javascript_example_prints_what_is_posted(stage: Stage, tmp_path: Path) -> None:
+async def test_javascript_example_prints_posted_messages(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(HERE / "node_modules")
     shutil.copy(EXAMPLES / "subscribe.mjs", tmp_path)
     await check(stage, ["node", str(tmp_path / "subscribe.mjs")])
 
 
 @pytest.mark.usefixtures("pysher")
-async def test_the_python_example_prints_what_is_posted(stage: Stage) -> None:
+async def test_python_example_prints_posted_messages(stage: Stage) -> None:
     await check(stage, [sys.executable, str(EXAMPLES / "subscribe.py")])

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 @pytest.mark.parametrize("authorization", ["echoHeaders", "echoBearer"])
-async def test_it_hears_messages_and_resumes_after_a_cut(stage: Stage, authorization: str) -> None:
+async def test_echo_receives_messages_and_resumes_after_a_cut(stage: Stage, authorization: str) -> None:
     """Decisions 5: laravel-echo works as published, with `auth.headers` or `bearerToken`."""
     client = await stage.laravel_echo("one", authorization)
     sent = (await stage.talk(5))[1:]  # without `conversation.created`, which it does not listen for

@@ -1,4 +1,4 @@
-"""Events of a megabyte, eight times what the API lets one make: whole, once, in order, in published clients."""
+"""Events of a megabyte, eight times the API's limit, in published clients: complete, once, in order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZE: Final = 1_000_000
 async def tapped(
     tmp_path: Path, launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Stage, AnyStore]]:
-    """A stage, and the store beneath its service."""
+    """Yield a stage and the store of its service."""
     stores = tapping(monkeypatch)
     async with staged(tmp_path, launch) as stage:
         yield stage, stores[0]
@@ -33,7 +33,7 @@ async def tapped(
 
 @pytest.fixture(params=["pusher_js", "laravel_echo", "pysher"])
 def name(request: pytest.FixtureRequest) -> str:
-    """Each client that can be run here."""
+    """Return the name of each client that can be run here."""
     name: str = request.param
     request.getfixturevalue("pysher" if name == "pysher" else "node")
     return name
@@ -46,7 +46,7 @@ async def start(stage: Stage, name: str) -> Client:
 
 
 async def append(stage: Stage, store: AnyStore, *sizes: int) -> list[str]:
-    """Commit events with so much text, all at once; their envelopes as the feed has them."""
+    """Commit events with texts of these sizes, all at once; return their envelopes from the feed."""
     before = len(await stage.feed())
     project_id, at = stage.service.demo["projectId"], wall_clock()
 
@@ -63,7 +63,7 @@ async def append(stage: Stage, store: AnyStore, *sizes: int) -> list[str]:
 async def test_a_megabyte_arrives_whole_once_and_in_order_also_after_a_cut(
     tapped: tuple[Stage, AnyStore], name: str
 ) -> None:
-    """Decisions 5: every event, in order; what is confirmed is not repeated."""
+    """Decisions 5: every event, in order; confirmed events are not repeated."""
     stage, store = tapped
     client = await start(stage, name)
     sent = await append(stage, store, 10, SIZE, 10, SIZE, SIZE, 10)

@@ -42,7 +42,7 @@ def _problem(text: str) -> None:
 
 @dataclass(eq=False)
 class Nodes:
-    """Nodes on one PostgreSQL, and the balancer before them."""
+    """Nodes on one PostgreSQL, and their load balancer."""
 
     nodes: Sequence[Node]
     balancer: Balancer
@@ -51,7 +51,7 @@ class Nodes:
     written: int = 0
 
     async def call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Post until it is answered, under one key, as a client does that must not lose anything."""
+        """Post until an answer comes, with one idempotency key, as a client does that must not lose anything."""
         self.written += 1
         key = f"wish-{self.written}"
         for _ in range(_TRIES):
@@ -68,7 +68,7 @@ class Nodes:
         raise AssertionError(f"never answered: {path}")
 
     async def feed(self) -> list[str]:
-        """The project's envelopes as any node has them."""
+        """Return the project's envelopes from any node."""
         answer = await self.http.get("/v3/s2s/events", params={"limit": "200"})
         assert answer.json()["nextCursor"] is None
         return [event["id"] for event in answer.json()["items"]]
@@ -116,17 +116,17 @@ async def several(directory: Path, url: str, count: int) -> AsyncIterator[Nodes]
             yield Nodes(nodes, balancer, demo, http)
         finally:
             for node in nodes:
-                await node.stop()  # nothing if it never started, or was killed
+                await node.stop()  # does nothing if it never started or was killed
             nursery.cancel_scope.cancel()
 
 
 def arrived(client: Client) -> list[str]:
-    """The ids of the events that it has, in the order in which they came."""
+    """Return the ids of the received events, in order of arrival."""
     return [event_id(text) for text in client.events]
 
 
 def check_order(came: Sequence[str], feed: Sequence[str]) -> int:
-    """Hold a consumer to the order of the feed; how many events came once more."""
+    """Check that a consumer received the events in the order of the feed; return the number of repeated events."""
     place = {each: number for number, each in enumerate(feed)}
     newest, again = -1, 0
     for each in came:
@@ -138,7 +138,7 @@ def check_order(came: Sequence[str], feed: Sequence[str]) -> int:
 
 
 async def delivered(receiver: Receiver, count: int) -> None:
-    """Wait until the receiver has had so many events, however often each."""
+    """Wait until the receiver has received this many different events."""
     with trio.fail_after(60):
         while len({json.loads(each.body)["id"] for each in receiver.requests}) < count:
             await receiver.wait(len(receiver.requests) + 1)

@@ -1,4 +1,4 @@
-"""pusher-js as published, while PostgreSQL is away for some seconds: it hears again when writers are back (ADR 60)."""
+"""pusher-js as published, during an outage of PostgreSQL: it receives events again when writes resume (ADR 60)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 CONSUMERS: Final = 12
 DEAF_MAX_S: Final = 3.0
-"""How far consumers may be behind the first writer."""
+"""How long after the first writer consumers may receive their first event."""
 _SLACK_S: Final = 3.0  # of a machine with much else to do; before, it was 13 to 123 s
 _DATABASE: Final = "outages"
 _JOIN_S: Final = 0.5  # into the outage
 _PACE_S: Final = 0.25
-_OVER_S: Final = 150.0  # more than the longest silence that pusher-js has by itself
+_OVER_S: Final = 150.0  # more than the longest silence that pusher-js tolerates
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class Installation:
     written: dict[str, float] = field(default_factory=dict)
 
     async def conversations(self, count: int) -> list[str]:
-        """New conversations, by their ids."""
+        """Create conversations; return their ids."""
         made = list[str]()
         for number in range(count):
             answer = await self.http.post(
@@ -53,7 +53,7 @@ class Installation:
         return made
 
     async def consume(self, launch: Launch, conversations: Sequence[str]) -> Client:
-        """A pusher-js client for each conversation, each with a connection of its own."""
+        """Start a pusher-js client for each conversation, each with its own connection."""
         client = await launch("client.mjs")
         url = f"http://127.0.0.1:{self.port}"
         await client.do(
@@ -71,7 +71,7 @@ class Installation:
         return client
 
     async def write(self, conversation: str) -> None:
-        """Post to a conversation until cancelled; the time of the first success since the outage began is noted."""
+        """Post to a conversation until cancelled; record the time of the first success since the outage began."""
         path = f"/v3/s2s/conversations/{conversation}/messages"
         while True:
             try:
@@ -106,7 +106,7 @@ async def installed(folder: Path) -> AsyncIterator[Installation]:
         if not BALANCERS["haproxy"].missing:
             ports = [server.port for server in servers]
             port = await stack.enter_async_context(balancing("haproxy", folder / "haproxy", ports))
-            await trio.sleep(2.5)  # until it has asked the nodes
+            await trio.sleep(2.5)  # until it has checked the nodes
         demo = servers[0].demo()
         headers = {"Authorization": f"Bearer {demo['serverKey']}"}
         http = await stack.enter_async_context(
@@ -118,7 +118,7 @@ async def installed(folder: Path) -> AsyncIterator[Installation]:
 
 
 def _arrived(client: Client, since_s: float) -> dict[str, float]:
-    """When the first event after that time has come to each conversation's channel."""
+    """Return when each conversation's channel received its first event after that time."""
     first = dict[str, float]()
     for each in client.told("arrived"):
         if each["at"] / 1000 >= since_s:
@@ -129,7 +129,7 @@ def _arrived(client: Client, since_s: float) -> dict[str, float]:
 async def deaf(
     stage: Installation, client: Client, conversations: Sequence[str], back_s: float
 ) -> list[float]:
-    """How many seconds after the first writer each consumer heard again; the longest last."""
+    """Return how many seconds after the first writer each consumer received an event, in ascending order."""
     with trio.move_on_after(_OVER_S):
         await client.until(lambda: len(_arrived(client, back_s)) == len(conversations), _OVER_S)
     first = min(stage.written.values())
@@ -137,7 +137,7 @@ async def deaf(
 
 
 @pytest.mark.parametrize("away_s", [4, 7, 12])
-async def test_consumers_hear_again_soon_after_the_first_writer(
+async def test_consumers_receive_events_soon_after_the_first_writer(
     away_s: int, tmp_path: Path, launch: Launch
 ) -> None:
     async with installed(tmp_path) as stage, trio.open_nursery() as nursery:
@@ -150,9 +150,9 @@ async def test_consumers_hear_again_soon_after_the_first_writer(
         await trio.to_thread.run_sync(stage.postgres.kill)
         gone_s = time.time()
         stage.written.clear()
-        await trio.sleep(_JOIN_S)  # this is how long it has been away when they come
+        await trio.sleep(_JOIN_S)  # the consumers start this long into the outage
         joined = await stage.consume(launch, new)
-        await trio.sleep(away_s - _JOIN_S)  # this is how long it is away
+        await trio.sleep(away_s - _JOIN_S)  # the rest of the outage
         await trio.to_thread.run_sync(stage.postgres.start)
         back_s = time.time()
         deaf_before = await deaf(stage, before, old, gone_s + 1)

@@ -56,7 +56,7 @@ async def test_the_largest_event_that_the_api_allows_arrives_whole(stage: Stage)
     assert client.events == feed
 
 
-async def test_a_superseded_client_is_told_and_stays_away(stage: Stage) -> None:
+async def test_superseded_client_is_notified_and_does_not_reconnect(stage: Stage) -> None:
     """Decisions 5.4; Pusher protocol, close codes 4000 to 4099."""
     first = await stage.pusher_js("one")
     second = await stage.pusher_js("two")
@@ -71,7 +71,7 @@ async def test_a_superseded_client_is_told_and_stays_away(stage: Stage) -> None:
     assert "disconnected" not in second.states
 
 
-async def test_a_superseded_client_that_never_heard_of_it_returns_once_and_idles(stage: Stage) -> None:
+async def test_superseded_client_without_a_notice_returns_once_and_idles(stage: Stage) -> None:
     """Decisions 5: a superseded id that returns is answered with 409 and left open."""
     first = await stage.pusher_js("one")
     (lost,) = stage.proxy.links
@@ -94,7 +94,7 @@ async def test_a_superseded_client_that_never_heard_of_it_returns_once_and_idles
 
 
 async def test_a_client_whose_key_is_revoked_stays_away(stage: Stage) -> None:
-    """Pusher protocol, close codes 4000 to 4099: a return would end at its authorization, again and again."""
+    """Pusher protocol, close codes 4000 to 4099: each reconnect would fail at its authorization."""
     client = await stage.pusher_js("one")
     keys = f"/projects/{stage.service.demo['projectId']}/keys"
     (key,) = (await stage.service.dashboard.get(keys)).json()["items"]
@@ -115,7 +115,7 @@ async def test_an_unknown_key_ends_the_client_for_good(stage: Stage) -> None:
 
 
 async def test_an_unsupported_protocol_ends_the_client_for_good(stage: Stage) -> None:
-    """Pusher protocol, connecting: 4007; pusher-js says 7 and can't be told otherwise, so the proxy does."""
+    """Pusher protocol, connecting: 4007; pusher-js always sends version 7, so the proxy rewrites it."""
     stage.proxy.rewrite = b"protocol=7", b"protocol=4"
     client = await stage.pusher_js_that("one")
     await client.error(4007)
@@ -137,7 +137,7 @@ async def test_a_refused_channel_leaves_the_client_connected(stage: Stage) -> No
 async def test_fifteen_hundred_channels_at_once_are_all_authorized(
     stores: list[AnyStore], tmp_path: Path, launch: Launch
 ) -> None:
-    """A 429 is final for pusher-js, so these calls have a limit of their own; the channels need 15 connections."""
+    """A 429 is final for pusher-js, so these calls have their own limit; the channels need 15 connections."""
     users = [f"u{number}" for number in range(1_500)]
     async with staged(tmp_path, launch, rate_limit_per_minute=60, rate_limit_burst=100) as stage:
         project = stage.service.demo["projectId"]

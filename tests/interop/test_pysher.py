@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("pysher")]
 
 
 async def test_events_come_in_order_as_the_very_text_of_the_feed(stage: Stage) -> None:
-    """Contract 6; decisions 5: the fields that Pysher can't put into the body stand in the query string."""
+    """Contract 6; decisions 5: fields that Pysher cannot send in the body are in the query string."""
     client = await stage.pysher("one")
     conversation = await stage.service.create(message={"text": "Grüße 👋"})
     await stage.service.do(conversation, "close")
@@ -22,7 +22,7 @@ async def test_events_come_in_order_as_the_very_text_of_the_feed(stage: Stage) -
 
 
 async def test_a_takeover_ends_its_thread_for_good(stage: Stage) -> None:
-    """Pusher protocol, close codes: Pysher heeds the code in the message, not that of the close."""
+    """Pusher protocol, close codes: Pysher uses the code in the message, not that of the close frame."""
     first = await stage.pysher("one")
     second = await stage.pysher("two")
     await first.error(4009)

@@ -1,4 +1,4 @@
-"""Published clients whose connection, or server, goes away: they return by themselves and miss nothing."""
+"""Published clients that lose their connection or server: they reconnect automatically and miss nothing."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(params=["pusher_js", "pysher"])
 def name(request: pytest.FixtureRequest) -> str:
-    """Each client that can be run here."""
+    """Return the name of each client that can be run here."""
     name: str = request.param
     request.getfixturevalue({"pusher_js": "node", "pysher": "pysher"}[name])
     return name
 
 
 async def start(stage: Stage, name: str) -> Client:
-    """One of the clients, subscribed."""
+    """Start one of the clients and subscribe it."""
     return await (stage.pusher_js("one") if name == "pusher_js" else stage.pysher("one"))
 
 
 def check(client: Client, sent: Sequence[str], resumed_after: str) -> None:
-    """Everything is there in order; after the return it goes on behind what the server knew to be received."""
+    """Check that all events came in order, and that the client resumed after the last event that it had confirmed."""
     before = client.events_before_its_return
     confirmed = [event_id(each) for each in sent].index(resumed_after) + 1
     assert confirmed <= before, "more was confirmed than received"
     assert client.events == [*sent[:before], *sent[confirmed:]]
 
 
-async def test_after_a_cut_what_was_sent_meanwhile_comes_once_and_in_order(stage: Stage, name: str) -> None:
-    """Decisions 5: nothing is missed over a reconnect; what is confirmed is not repeated."""
+async def test_events_sent_during_a_cut_come_once_and_in_order(stage: Stage, name: str) -> None:
+    """Decisions 5: nothing is missed over a reconnect; confirmed events are not repeated."""
     client = await start(stage, name)
     sent = await stage.talk(5)
     await client.have(sent)
@@ -58,8 +58,8 @@ async def test_after_a_cut_what_was_sent_meanwhile_comes_once_and_in_order(stage
 
 
 @pytest.mark.usefixtures("node")
-async def test_a_cut_in_the_middle_of_a_slow_connection_repeats_only_what_was_in_flight(stage: Stage) -> None:
-    """Decisions 5: duplicates only for what was in flight."""
+async def test_cut_of_a_slow_connection_repeats_only_events_in_flight(stage: Stage) -> None:
+    """Decisions 5: only events in flight are duplicated."""
     client = await stage.pusher_js("one")
     stage.proxy.trickle = 512
     sent = await stage.talk(60, "x" * 1_500)
@@ -93,7 +93,7 @@ async def test_a_client_on_a_frozen_connection_finds_out_and_returns(stage: Stag
 async def process(
     directory: Path, port: int = 0, handed: Sequence[socket.socket] = ()
 ) -> AsyncIterator[tuple[Server, Service]]:
-    """The server in a process of its own, which is killed in the end."""
+    """Run the server in a separate process, which is killed after the block."""
     server = Server(directory, "--port", str(port), handed=handed)
     try:
         with trio.fail_after(START_S):
@@ -110,9 +110,9 @@ ROUTES = [
     "proxy",
     pytest.param("direct", marks=pytest.mark.skipif(not LONG, reason="takes 15 s; INTEROP_LONG=1 runs it")),
 ]
-"""A proxy keeps the port open. Past it a client finds it closed for a while, which costs pusher-js 15 s (ADR 38)."""
+"""A proxy keeps the port open. A direct client finds it closed for a while, which costs pusher-js 15 s (ADR 38)."""
 BACK_S = 2.0
-"""What a client may need to subscribe at a server that is up, and this machine for its turns."""
+"""How long a client may take to subscribe at a running server, with slack for a busy machine."""
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -137,7 +137,7 @@ async def test_no_event_is_missed_when_the_server_is_killed(
 async def test_a_stop_in_good_order_sends_clients_away_and_they_come_back(
     tmp_path: Path, launch: Launch, name: str, route: str
 ) -> None:
-    """Decisions 5.11; ADR 38: 4100 where the port closes, after which clients come back by themselves."""
+    """Decisions 5.11; ADR 38: close code 4100 if the port closes, after which clients reconnect automatically."""
     async with proxying(0) as proxy:
         async with running(tmp_path) as service:
             stage = Stage(service, proxy, launch, route == "direct")
@@ -151,10 +151,10 @@ async def test_a_stop_in_good_order_sends_clients_away_and_they_come_back(
                 assert client.events == await stage.feed()
 
 
-async def test_a_restart_that_hands_the_socket_over_brings_clients_back_as_soon_as_it_is_up(
+async def test_clients_reconnect_at_once_after_a_restart_with_socket_handover(
     tmp_path: Path, launch: Launch, name: str
 ) -> None:
-    """ADR 38: they connect at once, as 4200 says, and wait in the socket; it would be 15 s if that were closed."""
+    """ADR 38: clients reconnect at once after 4200 and wait in the socket's backlog; with a closed socket it takes 15 s."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         async with process(tmp_path, handed=[listener]) as (server, service):
             stage = Stage(service, Proxy(port_of(service)), launch, direct=True)
@@ -175,7 +175,7 @@ async def test_a_restart_that_hands_the_socket_over_brings_clients_back_as_soon_
 
 
 async def all_is_there(stage: Stage, client: Client) -> None:
-    """After a restart: the client has returned, and has what was posted before, meanwhile and after."""
+    """Check after a restart that the client is back and has all events from before, during and after the restart."""
     await stage.talk(5)
     resumed_after = (await client.subscribed(2))["resumedAfter"]
     await stage.talk(5)

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node")]
 
 
 async def verdicts(cases: list[dict[str, Any]]) -> list[bool]:
-    """What the verifier says of each case."""
+    """Return the verifier's result for each case."""
     command = ["node", str(HERE / "stripe_verifier.mjs")]
     done = await trio.run_process(command, stdin=json.dumps(cases).encode(), capture_stdout=True)
     answer: list[bool] = json.loads(done.stdout)

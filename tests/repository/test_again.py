@@ -1,4 +1,4 @@
-"""What failed is run once more, in CI alone, and what fails twice has failed."""
+"""Failed tests are run again in CI only; a test that fails twice has failed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _run(directory: Path, source: str, ci: bool) -> subprocess.CompletedProcess[
     )
 
 
-def test_what_passes_by_itself_is_named(tmp_path: Path) -> None:
+def test_test_that_passes_the_second_time_is_named(tmp_path: Path) -> None:
     done = _run(tmp_path, FLAKY, True)
     assert done.returncode == 0
     assert "FLAKY: test_it.py::test_second_time" in done.stdout
@@ -49,7 +49,7 @@ def test_a_developer_sees_the_first_failure(tmp_path: Path) -> None:
     ["def test_bad():\n    assert 0\n", "def broken(:\n", ""],
     ids=["fails twice", "can't be read", "nothing to run"],
 )
-def test_what_is_broken_stays_broken(tmp_path: Path, source: str) -> None:
+def test_broken_test_fails_twice(tmp_path: Path, source: str) -> None:
     done = _run(tmp_path, source, True)
     assert done.returncode != 0
     assert "FLAKY" not in done.stdout

@@ -1,6 +1,6 @@
-"""What `make audit` makes of the tool's answers: only a source that knows of every pin, and nothing against it, is good.
+"""The verdict of `make audit` on the tool's answers: it passes only if a source knows every pin and reports no vulnerability.
 
-The tool is a stand-in that says what pip-audit has said on such an occasion.
+The tool is a fake that prints recorded output of pip-audit.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ REFUSED = "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='x', po
 
 
 def today() -> date:
-    """Return the day as it is now, which may be another one than when the run began."""
+    """Return the current day, which may differ from the day when the run began."""
     return datetime.now(UTC).date()
 
 
 class Bench:
-    """A folder with locks, and a tool that answers for each."""
+    """A folder with locks, and a fake tool that answers for each."""
 
     def __init__(self, folder: Path) -> None:
         self.locks = folder / "locks"
@@ -56,12 +56,12 @@ class Bench:
         self.locks.mkdir()
 
     def says(self, name: str, *dependencies: dict[str, Any], err: str = "", status: int = 0) -> None:
-        """Let the tool answer so for the lock of this name; without dependencies it says nothing on stdout."""
+        """Set the tool's answer for the lock of this name; without dependencies it prints nothing on stdout."""
         out = json.dumps({"dependencies": dependencies, "fixes": []}) if dependencies else ""
         (self.locks / f"{name}.txt").write_text(json.dumps({"out": out, "err": err, "status": status}))
 
     def audit(self, *more: str) -> int:
-        """Audit; the exit status."""
+        """Run the audit; return the exit status."""
         tool = f"{sys.executable} {self.tool}"
         given = ("--locks", str(self.locks), "--exceptions", str(self.exceptions), "--tool", tool)
         return main([*given, *more])
@@ -85,7 +85,7 @@ def test_pins_that_a_source_knows_nothing_against_pass(bench: Bench) -> None:
     assert bench.audit() == 0
 
 
-def test_a_planted_pin_fails_and_is_named_with_what_mends_it(
+def test_planted_pin_fails_and_is_named_with_its_fix(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.says("run", GOOD)
@@ -101,31 +101,31 @@ def test_a_pin_that_a_source_does_not_know_is_no_success(bench: Bench) -> None:
     assert bench.audit("--where-reached") == 1
 
 
-def test_a_source_that_goes_away_halfway_is_no_success(bench: Bench) -> None:
+def test_source_that_fails_halfway_is_not_a_success(bench: Bench) -> None:
     bench.says("dev", GOOD)
     bench.says("run", err=REFUSED, status=1)
     assert bench.audit("--where-reached") == 1
 
 
-def test_a_tool_that_fails_by_itself_is_no_success(bench: Bench) -> None:
+def test_failing_tool_is_not_a_success(bench: Bench) -> None:
     bench.says("run", err="ERROR: requirement jinja2 is not pinned", status=1)
     assert bench.audit("--where-reached") == 1
 
 
 @pytest.mark.parametrize("reached_by_nothing", ["an error", "no package known"])
-def test_without_a_source_it_says_so_and_goes_on_only_if_told_to(
+def test_missing_source_is_reported_and_tolerated_only_on_request(
     bench: Bench, capsys: pytest.CaptureFixture[str], reached_by_nothing: str
 ) -> None:
     if reached_by_nothing == "an error":
         bench.says("run", err=REFUSED, status=1)
     else:
-        bench.says("run", UNKNOWN, UNKNOWN)  # what pip-audit calls "No known vulnerabilities found"
+        bench.says("run", UNKNOWN, UNKNOWN)  # reported by pip-audit as "No known vulnerabilities found"
     assert bench.audit() == 1
     assert bench.audit("--where-reached") == 0
     assert capsys.readouterr().out.splitlines() == [UNREACHED, UNREACHED]
 
 
-def test_an_exception_lets_its_finding_pass_for_its_time_and_says_so(
+def test_exception_suppresses_its_finding_until_it_expires(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.says("run", PLANTED, status=1)
@@ -138,7 +138,7 @@ def test_an_exception_lets_its_finding_pass_for_its_time_and_says_so(
     assert bench.audit() == 1
 
 
-def test_an_exception_that_has_expired_fails_even_where_nobody_can_be_asked(
+def test_expired_exception_fails_even_without_a_source(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.says("run", err=REFUSED, status=1)

@@ -1,4 +1,4 @@
-"""No secret is compared in a way whose time tells how much of it is right (ADR 25)."""
+"""No secret is compared in a way whose duration reveals how much of it is right (ADR 25)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ HARMLESS: Final = {
     "engine/deskwire/engine/accounts/access_tokens.py: token.id == current": "the ids of tokens",
     "http/deskwire/http/stream/protocol.py: stream_key != project.stream_key": "a stream key is public, as Pusher's app key is",
 }
-"""Comparisons that name something secret and compare nothing secret, with the reason."""
+"""Comparisons whose names suggest a secret but that compare none, with the reason."""
 
 OPERATORS: Final = ("archive", "check", "restore", "unpack")
-"""Modules of commands that the operator runs on files of their own: nobody is there to measure."""
+"""Modules of commands that operators run on their own files, where no attacker can measure the time."""
 
 
 def comparisons() -> Iterator[str]:
-    """Every `==`, `!=` and `in` about something whose name is that of a secret: `file: expression`."""
+    """Yield every `==`, `!=` and `in` with an operand named like a secret, as `file: expression`."""
     for layer in ("engine", "http", "storage"):
         for path in sorted((ROOT / layer).rglob("*.py")):
             if path.parent.name in ("backup", "sqlite") and path.stem in OPERATORS:

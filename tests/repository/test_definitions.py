@@ -46,7 +46,7 @@ def test_no_list_of_values_is_written_twice() -> None:
 
 
 @pytest.mark.thorough
-def test_every_table_by_a_list_of_values_has_all_of_them() -> None:
+def test_every_table_by_values_has_all_values() -> None:
     assert {name: values for name, values in incomplete(modules()).items() if name not in PARTIAL} == {}
 
 
@@ -73,7 +73,7 @@ def _trees(**sources: str) -> dict[str, ast.Module]:
     return {f"engine/deskwire/{name}.py": ast.parse(source) for name, source in sources.items()}
 
 
-def test_a_planted_second_list_is_found_whatever_its_order() -> None:
+def test_planted_second_list_is_found_in_any_order() -> None:
     trees = _trees(
         one='Kind = Literal["a", "b"]\nOne = Literal["c"]\n',
         two='def f(kind: typing.Literal["b", "a"], one: Literal["c"]) -> None: ...\n',

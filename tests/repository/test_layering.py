@@ -1,4 +1,4 @@
-"""The layers keep apart, and the check that says so really sees all three source roots."""
+"""The layers are separate, and the check of that covers all three source roots."""
 
 import os
 import shutil
@@ -61,7 +61,7 @@ FLOORS = ["engine/deskwire/engine", "http/deskwire/http", "storage/deskwire/stor
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the sources that may be spoilt."""
+    """Return a copy of the sources that tests may modify."""
     for name in ROOTS:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

@@ -1,4 +1,4 @@
-"""The shape of the repository: what must be in it, what must not, and what its files may not mention."""
+"""The shape of the repository: required files, forbidden files, and words that files must not contain."""
 
 import re
 import subprocess
@@ -81,7 +81,7 @@ def test_every_runtime_dependency_is_explained_in_its_decision_record(project: d
 
 
 def locked(name: str) -> dict[str, str]:
-    """Versions by name; every requirement in the file must be pinned and have hashes."""
+    """Return versions by name; every requirement in the file must be pinned and have hashes."""
     text = (ROOT / "requirements" / name).read_text()
     entries = re.findall(
         r"^([a-z0-9.-]+)==([^ ;\\]+)[^\n]*\\\n    --hash=sha256:[0-9a-f]{64}", text, re.MULTILINE
@@ -91,7 +91,7 @@ def locked(name: str) -> dict[str, str]:
 
 
 def group(project: dict[str, Any], name: str) -> set[str]:
-    """What a group names itself, without the groups it includes."""
+    """Return the packages that a group names directly, without the groups that it includes."""
     named = [each for each in project["dependency-groups"][name] if isinstance(each, str)]
     return {each.partition(">=")[0].partition("[")[0] for each in named}
 
@@ -108,7 +108,7 @@ def test_every_group_has_a_lock_that_agrees_with_the_developers_one(project: dic
     for name in project["dependency-groups"].keys() - {"dev"}:
         pins = locked(f"{name}.txt")
         assert group(project, name) <= pins.keys()
-        if name != "s3":  # the server of an S3 has an environment of its own, and wants older libraries
+        if name != "s3":  # the S3 server has its own environment, and needs older libraries
             assert {each: pins[each] for each in pins.keys() & dev.keys()}.items() <= dev.items(), name
 
 

@@ -49,7 +49,7 @@ def test_a_secret_that_was_planted_is_found_and_not_shown() -> None:
     assert secret not in found
 
 
-def test_what_only_resembles_a_credential_and_the_first_words_of_a_start_are_not_found() -> None:
+def test_text_like_a_credential_and_the_startup_message_are_not_found() -> None:
     welcome = f"Deskwire is running at http://127.0.0.1:1\n  server key {KEY}\n  Stop it with Ctrl-C."
     plain = "whsec_…abcd sk_live_x token_expired `Authorization: Bearer …` signature=none"
     assert list(leaks(f'{plain}\n{welcome}\n{{"event": "started"}}')) == []

@@ -56,7 +56,7 @@ def test_imports_for_types_alone_are_not_mutated() -> None:
     assert {mutant.line for mutant in mutants(source, "source.py")} == {3, 4}
 
 
-def test_a_mutant_does_what_its_change_says_and_the_next_one_no_longer() -> None:
+def test_mutant_applies_only_its_own_change() -> None:
     values = []
     for mutant in mutants("def half(n):\n    return n // 2\n", "source.py"):
         names: dict[str, object] = {}
@@ -67,6 +67,6 @@ def test_a_mutant_does_what_its_change_says_and_the_next_one_no_longer() -> None
     assert values == [None, 16, 2, 8]
 
 
-def test_only_what_is_asked_for_is_mutated() -> None:
+def test_only_requested_functions_are_mutated() -> None:
     source = "LIMIT = 3\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n"
     assert {mutant.line for mutant in mutants(source, "source.py", ("two",))} == {7}

@@ -67,7 +67,7 @@ def test_the_page_has_every_explained_mutant() -> None:
         (("return 1", "forget(n)\n    return 1"), False),
     ],
 )
-def test_a_digest_is_that_of_what_is_mutated(
+def test_digest_changes_only_with_the_mutated_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: tuple[str, str], same: bool
 ) -> None:
     monkeypatch.setattr("tests.mutation.page.ROOT", tmp_path)
@@ -79,7 +79,7 @@ def test_a_digest_is_that_of_what_is_mutated(
     assert (digest(row) == before) == same
 
 
-def test_a_run_writes_its_figures_and_leaves_those_of_other_modules(tmp_path: Path) -> None:
+def test_run_replaces_only_the_figures_of_its_modules(tmp_path: Path) -> None:
     page = tmp_path / "mutation.md"
     shutil.copy(ROOT / "docs/mutation.md", page)
     row, other = TABLE[0], TABLE[1]

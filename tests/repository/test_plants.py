@@ -1,4 +1,4 @@
-"""Planted bugs fit the functions that they replace: a tool that finds a call that fails has found nothing."""
+"""Planted bugs have the signatures of the functions that they replace, because a failing call proves nothing about a tool."""
 
 from __future__ import annotations
 

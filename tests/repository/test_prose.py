@@ -175,7 +175,7 @@ def test_each_kind_of_text_in_python_code_is_found_with_its_line() -> None:
 @pytest.mark.parametrize(
     "folder", ["engine/deskwire/engine/core", "storage/deskwire/storage/sqlite", "tests/repository"]
 )
-def test_docstrings_and_comments_are_those_of_ast_and_tokenize(folder: str) -> None:
+def test_docstrings_and_comments_agree_with_ast_and_tokenize(folder: str) -> None:
     names = [name for name in files_below([folder]) if name.endswith(".py")]
     assert names
     for name in names:

@@ -1,4 +1,4 @@
-"""Units are the tests that start nothing: what names a starter is none, and what starts something all the same fails."""
+"""Unit tests start no process or server: a test that uses a starter is not a unit test, and a unit test that starts one fails."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def nothing() -> int:
 
 
 @pytest.mark.parametrize("test", [run, a_run, Runner, by_others, by_chance, a_service, a_server])
-def test_what_comes_to_a_start_by_whatever_way_is_no_unit(test: object) -> None:
+def test_starter_reached_in_any_way_is_found(test: object) -> None:
     assert comes_to_a_start(test)
 
 
-def test_what_comes_to_no_start_is_one() -> None:
+def test_function_without_a_starter_is_a_unit() -> None:
     assert not comes_to_a_start(nothing)
 
 

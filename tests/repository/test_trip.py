@@ -77,7 +77,7 @@ async def _answered(client: trio.SocketStream) -> None:
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
-def test_figures_are_those_of_the_calls() -> None:
+def test_figures_match_the_calls() -> None:
     functions = [wall_clock, is_id, text_frame, wall_clock, integer, integer]
     called = [each.__code__ for each in functions if isinstance(each, FunctionType)]
     assert figures(called) == {

@@ -1,4 +1,4 @@
-"""A process that is killed while it writes: what it acknowledged is there, and the numbers go on."""
+"""A process that is killed while it writes: all acknowledged writes are stored, and numbering continues."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ trio.run(main)
 
 
 def written_until_killed(directory: Path, lines: int) -> list[tuple[str, str]]:
-    """Let a process write and kill it when it has acknowledged so much; all that it acknowledged."""
+    """Let a process write, kill it after a number of acknowledgements, and return all acknowledgements."""
     with subprocess.Popen(
         [sys.executable, "-c", WRITING, str(directory), str(ROOT)],
         stdout=subprocess.PIPE,
@@ -65,7 +65,7 @@ def written_until_killed(directory: Path, lines: int) -> list[tuple[str, str]]:
 
 
 async def check(engine: Running, acknowledged: list[tuple[str, str]]) -> None:
-    """Check that everything acknowledged is stored, all of it or nothing of a command, and numbered from 1."""
+    """Check that everything acknowledged is stored, each command completely or not at all, and numbered from 1."""
     said = defaultdict[str, list[str]](list)
     for word, conversation_id in acknowledged:
         said[conversation_id].append(word)
@@ -98,7 +98,7 @@ async def check(engine: Running, acknowledged: list[tuple[str, str]]) -> None:
 
 
 async def go_on(engine: Running, conversation_ids: set[str]) -> None:
-    """Check that the next command takes the next number."""
+    """Check that the next command gets the next number."""
     for conversation_id in conversation_ids:
         before = seen(
             engine.store,

@@ -59,7 +59,7 @@ def closed_until_killed(directory: Path, lines: int) -> list[str]:
     return [line.decode().split()[1] for line in read if line.endswith(b"\n")]
 
 
-def test_a_reply_and_its_close_are_there_together_with_what_agents_are_told(tmp_path: Path) -> None:
+def test_reply_and_close_are_stored_with_their_agent_events(tmp_path: Path) -> None:
     for number in range(ROUNDS):
         directory = tmp_path / f"round-{number}"
         directory.mkdir()

@@ -49,7 +49,7 @@ def held_elsewhere(directory: Path, holder: Holder = "server") -> Iterator[subpr
             process.kill()
 
 
-def test_a_second_process_is_refused_and_told_who_holds_the_directory(tmp_path: Path) -> None:
+def test_second_process_is_refused_with_the_holder_of_the_directory(tmp_path: Path) -> None:
     with held_elsewhere(tmp_path) as process:
         with pytest.raises(
             DataDirectoryError, match=rf"in use by a Deskwire server \(pid {process.pid}\). Stop"
@@ -114,7 +114,7 @@ def test_a_directory_that_a_server_has_is_not_waited_for(
         lock_when_free(tmp_path)
 
 
-def test_what_a_release_before_this_one_has_written_is_understood(tmp_path: Path) -> None:
+def test_lock_written_by_an_earlier_release_is_understood(tmp_path: Path) -> None:
     lock = DirectoryLock(tmp_path, "server")
     (tmp_path / LOCK_NAME).write_text("4711")
     with pytest.raises(DirectoryInUseError, match=r"another Deskwire process \(pid 4711\). Stop"):

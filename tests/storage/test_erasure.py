@@ -1,4 +1,4 @@
-"""After a deletion no byte of what was deleted is left in the database file or its WAL (decisions 4)."""
+"""After a deletion no byte of the deleted data is left in the database file or its WAL (decisions 4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CONTACT_PLACES = ("NAME", "OLDNAME", "EMAIL", "PHONE", "AVATAR", "USERID")
 
 
 def mark(place: str) -> str:
-    """Return a text that stands nowhere else."""
+    """Return a text that occurs nowhere else."""
     return f"<<{place}-marker>>"
 
 
@@ -48,10 +48,10 @@ def left_in(directory: Path, places: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 async def scrubbed(engine: Running) -> None:
-    """Return once the writer has gone through the file, as it does between commits after an erasure."""
+    """Return once the writer has scrubbed the file, which it does between commits after an erasure."""
     with trio.fail_after(10):
-        while seen(engine.store, _scrub_due):  # noqa: ASYNC110  # the work is the writer's own; a file rings no bell
-            await trio.sleep(0.01)  # looks again: nothing announces it
+        while seen(engine.store, _scrub_due):  # noqa: ASYNC110  # the writer scrubs in the background, without a notification
+            await trio.sleep(0.01)  # poll: there is no notification
 
 
 def _scrub_due(reader: Any) -> bool:
@@ -59,7 +59,7 @@ def _scrub_due(reader: Any) -> bool:
 
 
 async def plant(engine: Running) -> Conversation:
-    """Make a conversation with a marker in every place that text can be in."""
+    """Create a conversation with a marker in every field that can hold text."""
     await engine.store.write(lambda tx: tx.insert_endpoint(endpoint()))
     identity = {"name": mark("OLDNAME")}
     command = create(mark("USERID"), identity, title=mark("OLDTITLE"), attributes={"k": mark("OLDATTRIBUTE")})
@@ -82,12 +82,12 @@ async def plant(engine: Running) -> Conversation:
 
 
 async def put(engine: Running, user_id: str, identity: Mapping[str, str]) -> None:
-    """Make a contact, or change its identity."""
+    """Create a contact, or change its identity."""
     await engine.store.write(lambda tx: put_contact(tx, PROJECT, ContactRef(user_id, identity), NOON))
 
 
 async def answer_all(engine: Running) -> None:
-    """Make an attempt for each pending delivery, whose response repeats what it was sent."""
+    """Record an attempt for each pending delivery, with a response that repeats the request."""
     (target,) = seen(engine.store, lambda reader: reader.endpoints(PROJECT.rowid))
     for delivery in seen(engine.store, lambda reader: reader.pending_deliveries(target.rowid, 0, 100)):
         attempt = Attempt(1, NOON, 5, 200, None, mark("ANSWER").encode())
@@ -131,7 +131,7 @@ async def test_nothing_of_a_deleted_conversation_is_left(tmp_path: Path) -> None
 
 
 @pytest.mark.sqlite  # looks into the pages of the file
-async def test_a_reader_in_the_way_delays_the_scrubbing_and_does_not_prevent_it(tmp_path: Path) -> None:
+async def test_open_reader_delays_scrubbing_but_does_not_prevent_it(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         state = await plant(engine)
         reader = connect_reader(tmp_path / FILE_NAME)
@@ -160,7 +160,7 @@ async def test_a_deletion_leaves_the_deletions_event_and_its_delivery_alone(tmp_
         assert list(chunk.events) == list(events)
 
 
-async def test_a_deletion_that_would_take_events_of_its_own_commit_away_is_refused(tmp_path: Path) -> None:
+async def test_deletion_that_would_erase_events_of_its_own_commit_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         command = create()
         receipt = await engine.directory.create(PROJECT, command)
@@ -175,7 +175,7 @@ async def test_a_deletion_that_would_take_events_of_its_own_commit_away_is_refus
         assert [event.sequence for event in engine.commits[-1].events] == [2]
 
 
-async def test_the_delivery_log_goes_too_when_its_events_were_pruned_before(tmp_path: Path) -> None:
+async def test_erasure_removes_the_delivery_log_of_pruned_events(tmp_path: Path) -> None:
     """Events stay for 7 days and the delivery log for 30: a deletion in between must find it all."""
     async with running(tmp_path) as engine:
         state = await plant(engine)
@@ -201,7 +201,7 @@ async def test_nothing_of_an_erased_contact_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.sqlite  # looks into the pages of the file
-async def test_nothing_but_the_user_id_of_an_erased_contact_without_conversations_is_left(
+async def test_only_the_user_id_of_an_erased_contact_without_conversations_is_left(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path) as engine:
@@ -219,7 +219,7 @@ async def test_nothing_but_the_user_id_of_an_erased_contact_without_conversation
 
 
 @pytest.mark.sqlite  # looks into the pages of the file
-async def test_the_user_id_goes_with_the_events_of_the_deletions(tmp_path: Path) -> None:
+async def test_user_id_is_pruned_with_the_deletion_events(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         await plant(engine)
         async with erasures(engine) as erasing:
@@ -233,7 +233,7 @@ async def test_the_user_id_goes_with_the_events_of_the_deletions(tmp_path: Path)
 
 
 @pytest.mark.sqlite  # with positions that leave nothing out
-async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_still_grow(
+async def test_erased_contacts_events_leave_the_window_and_positions_still_grow(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path) as engine:
@@ -254,7 +254,7 @@ async def test_an_erased_contacts_events_are_gone_from_the_window_and_positions_
 
 @pytest.mark.thorough
 @pytest.mark.sqlite  # how SQLite moves rows
-async def test_no_page_keeps_a_ghost_of_a_row_that_was_moved_before_it_was_deleted(tmp_path: Path) -> None:
+async def test_no_page_keeps_remains_of_a_moved_and_deleted_row(tmp_path: Path) -> None:
     """SQLite moves rows when pages split or merge, and `secure_delete` does not reach what it leaves behind."""
     chance = random.Random(0)
     count = 120

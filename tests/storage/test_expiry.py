@@ -42,7 +42,7 @@ def plan(tx: SqliteTransaction, sql: str) -> list[str]:
     return [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
 
 
-def test_what_is_due_is_found_by_its_index_alone(tmp_path: Path) -> None:
+def test_due_conversations_are_found_by_index_only(tmp_path: Path) -> None:
     with closing(opened(tmp_path).conn) as connection:
         tx = SqliteTransaction(connection)
         for sql, wanted in (
@@ -121,7 +121,7 @@ def test_only_projects_with_something_expired_are_named(tmp_path: Path) -> None:
         assert tx.projects_with_expired(NOON + 10 * window, DAY_MS) == []
 
 
-def test_what_was_archived_before_the_time_was_noted_counts_from_its_last_change(tmp_path: Path) -> None:
+def test_archive_without_a_time_counts_from_its_last_change(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         before = "m0010_what_has_passed_its_retention"

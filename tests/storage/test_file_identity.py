@@ -32,7 +32,7 @@ SIDES = ("-wal", "-shm")
 
 
 class Opened:
-    """A store with the organisations that it has acknowledged."""
+    """A store and the organisations that it has acknowledged."""
 
     def __init__(self, store: SqliteStore, path: Path) -> None:
         self.store = store
@@ -63,7 +63,7 @@ class Opened:
                 refusal = self.store.identity.refusal
                 if refusal is not None and RESCUED in refusal.detail:
                     return refusal.detail
-                await trio.sleep(0.01)  # looks again: nothing announces it
+                await trio.sleep(0.01)  # poll: there is no notification
 
 
 def _insert(name: str, tx: Transaction) -> None:
@@ -319,7 +319,7 @@ async def test_damage_that_a_read_meets_refuses_writes(tmp_path: Path) -> None:
         with here.path.open("r+b") as file:
             file.seek(4096)
             file.write(os.urandom(status.st_size - 4096))
-        os.utime(here.path, ns=(status.st_atime_ns, status.st_mtime_ns))  # nothing but the content shows it
+        os.utime(here.path, ns=(status.st_atime_ns, status.st_mtime_ns))  # only the content shows the change
         with pytest.raises(Unavailable) as refusal:
             await here.store.read(_everything)
         assert refusal.value.reason == "wrong_database"
@@ -370,7 +370,7 @@ async def test_deleted_side_file_loses_nothing_by_a_kill_after_the_refusal(tmp_p
                 shutil.copyfile(here.path, copy)
                 if stored(copy) == here.acknowledged:
                     break
-                await trio.sleep(0.01)  # looks again: nothing announces it
+                await trio.sleep(0.01)  # poll: there is no notification
 
 
 async def test_cut_wal_refuses_writes(tmp_path: Path) -> None:
@@ -407,7 +407,7 @@ async def test_process_whose_lock_another_has_taken_refuses_writes(tmp_path: Pat
 async def test_full_disk_delays_the_saved_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deskwire.storage.sqlite.rescue.RETRY_DELAY_S", 0.01)
     async with opened(tmp_path) as here:
-        (tmp_path / RESCUED).mkdir()  # in the way, as nothing else is for root
+        (tmp_path / RESCUED).mkdir()  # blocks the copy; permissions would not stop root
         here.path.unlink()
         assert await here.refused() == "file_gone"
         await trio.sleep(0.1)  # some tries

@@ -1,4 +1,4 @@
-"""A part of a text as folding compares it: SQLite and PostgreSQL find it in exactly the texts that have it, folded."""
+"""Folded substrings: SQLite and PostgreSQL find a part in exactly the texts that contain it after folding."""
 
 # ruff: noqa: RUF001  # they are real texts
 
@@ -41,7 +41,7 @@ near = st.text(st.sampled_from(LETTERS), max_size=8)
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Any]:
-    """A connection to PostgreSQL, with a table of its own."""
+    """Yield a connection to PostgreSQL with a new table."""
     with fresh_database() as url:
         connection = BlockingConnection(Database(url, "test"), "lone")
         connection.execute('CREATE TABLE folded (id bigint, text text COLLATE "C")')
@@ -51,7 +51,7 @@ def postgres() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
-    """A connection to SQLite, with a table of its own."""
+    """Yield a connection to SQLite with a new table."""
     path = tmp_path_factory.mktemp("folded") / "texts.sqlite3"
     with closing(connect_writer(Path(path))) as connection:
         connection.execute("CREATE TABLE folded (id INTEGER, text TEXT)")
@@ -59,7 +59,7 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connect
 
 
 def found(connection: Any, dialect: Dialect, stored: list[str], part: str) -> list[str]:
-    """Return which of the texts a database finds a part in."""
+    """Return the texts in which a database finds a part."""
     connection.execute("DELETE FROM folded")
     for number, text in enumerate(stored):
         connection.execute("INSERT INTO folded VALUES (?, ?)", (number, text))
@@ -69,7 +69,7 @@ def found(connection: Any, dialect: Dialect, stored: list[str], part: str) -> li
 
 
 def check(postgres: Any, sqlite: sqlite3.Connection, stored: list[str], part: str) -> list[str]:
-    """Make sure that both databases find what the definition says, and return it."""
+    """Check that both databases find the texts of the definition, and return them."""
     wanted = [text for text in stored if fold(part) and fold(part) in fold(text)]
     assert found(sqlite, SQLITE, stored, part) == wanted, part
     assert found(postgres, POSTGRES, stored, part) == wanted, part

@@ -1,4 +1,4 @@
-"""The kept answers of an SQLite database: what an upgrade does to them, and that nothing searches through all (ADR 24)."""
+"""The kept answers of an SQLite database: their upgrade, and searches that use an index (ADR 24)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
         yield SqliteTransaction(connection)
 
 
-def test_answers_that_were_kept_before_an_upgrade_are_found_and_erased_behind_it(tmp_path: Path) -> None:
+def test_old_kept_answers_are_found_and_erased_after_an_upgrade(tmp_path: Path) -> None:
     path, names = tmp_path / FILE_NAME, [b"%032d" % number for number in range(3)]
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         name = "m0039_kept_answers_beside_what_they_are_about"
@@ -98,8 +98,8 @@ def test_every_search_of_kept_answers_uses_an_index(tx: SqliteTransaction) -> No
             assert "kept_answers_by_subject" in looked[-1], plan
 
 
-def test_a_search_by_name_is_compiled_once_whatever_is_looked_for(tx: SqliteTransaction) -> None:
-    """An index for `near = ''` would have it compiled anew for each value."""
+def test_search_by_name_is_compiled_once_for_all_values(tx: SqliteTransaction) -> None:
+    """An index for `near = ''` would make SQLite compile the statement again for each value."""
     options = [row[0] for row in tx.conn.execute("PRAGMA compile_options")]
     if "ENABLE_STMTVTAB" not in options:
         pytest.skip("this SQLite does not tell how often a statement was compiled")

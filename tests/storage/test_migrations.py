@@ -36,7 +36,7 @@ def tables(path: Path) -> dict[str, str]:
 
 
 def later(*steps: str) -> Migrations:
-    """Return the program's migrations with a later one behind them."""
+    """Return the program's migrations with one more at the end."""
     longer = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
         for known in migrations.pending(empty):
@@ -51,7 +51,7 @@ def later(*steps: str) -> Migrations:
 
 
 def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
-    """Hold the names: a renamed migration would be applied twice, and its old name refused as that of a newer program."""
+    """Fix the names: a renamed migration would be applied twice, and its old name refused as a newer program's."""
     names = [
         "m0001_the_main_job",
         "m0002_webhooks_that_explain_themselves",
@@ -130,7 +130,7 @@ def test_migrating_again_changes_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == content
 
 
-def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(
+def test_older_database_is_upgraded_and_keeps_its_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / FILE_NAME
@@ -146,7 +146,7 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(
         assert connection.execute("SELECT name FROM organisations").fetchall() == [("Acme",)]
 
 
-def test_a_database_of_a_newer_program_is_refused_by_name_and_left_alone(tmp_path: Path) -> None:
+def test_database_of_a_newer_program_is_refused_by_name_unchanged(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         later("CREATE TABLE added (x)").apply(Database(connection, execute_plugins=False))
@@ -156,7 +156,7 @@ def test_a_database_of_a_newer_program_is_refused_by_name_and_left_alone(tmp_pat
     assert tables(path) == before
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+def test_file_other_than_a_database_is_refused_unchanged(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     path.write_bytes(b"these are my holiday notes\n" * 100)
     with pytest.raises(DataDirectoryError, match="not a database"):
@@ -196,7 +196,7 @@ def test_a_migration_that_fails_half_way_leaves_nothing_and_is_tried_again(
     assert set(tables(path)) - set(before) == {"added"}
 
 
-def test_a_first_migration_that_fails_leaves_a_database_that_can_be_opened_later(
+def test_failed_first_migration_leaves_a_database_that_opens_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / FILE_NAME
@@ -215,9 +215,7 @@ def test_a_first_migration_that_fails_leaves_a_database_that_can_be_opened_later
     assert "conversations" in tables(path)
 
 
-def test_deliveries_that_were_made_before_the_log_outlived_events_say_what_they_carried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_deliveries_get_the_data_of_their_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / FILE_NAME
     first = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
@@ -341,10 +339,10 @@ def test_accounts_from_before_homes_are_at_home_where_they_were_first_members(
 _BEFORE_NOTES = "m0018_what_agents_note"
 
 
-def test_conversations_from_before_say_since_when_their_contact_waits_and_when_logs_came(
+def test_upgraded_conversations_get_waiting_and_network_log_times(
     tmp_path: Path,
 ) -> None:
-    """Count from the first message of the contact behind the newest answer, which a note is not."""
+    """The contact waits since its first message after the newest answer; a note is not an answer."""
     path = tmp_path / FILE_NAME
     threads = {
         "cnv_answered": ("OPEN", ["contact", "agent"]),
@@ -401,7 +399,7 @@ def test_conversations_from_before_say_since_when_their_contact_waits_and_when_l
     assert {row and row[0].last_turn for row in stored.values()} == {4}
 
 
-def test_conversations_from_before_count_what_their_contact_wrote_and_know_their_hour(tmp_path: Path) -> None:
+def test_upgraded_conversations_get_contact_message_counts_and_their_hour(tmp_path: Path) -> None:
     """Count messages of the contact that have a number."""
     path = tmp_path / FILE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -435,7 +433,7 @@ def test_conversations_from_before_count_what_their_contact_wrote_and_know_their
     assert [each.sequence for each in thread] == [None] * 4
 
 
-def test_conversations_from_before_reports_have_the_milestones_that_can_be_told(tmp_path: Path) -> None:
+def test_upgraded_conversations_get_the_milestones_that_can_be_derived(tmp_path: Path) -> None:
     """Of two closings the first was noted with who did it; between them the contact wrote, which has opened it again."""
     path = tmp_path / FILE_NAME
     user, team = '{"type":"user","id":"usr_1","name":"Ada"}', '{"type":"team","id":"team_1","name":"Returns"}'
@@ -534,7 +532,7 @@ def test_every_table_by_key_alone_has_its_key_in_front(tmp_path: Path) -> None:
             assert keys == sorted(keys, reverse=True), table
 
 
-def test_a_conversation_that_was_moved_before_an_upgrade_is_known_behind_it_and_no_damage(
+def test_conversation_moved_before_an_upgrade_is_found_after_it(
     tmp_path: Path,
 ) -> None:
     with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:
@@ -551,7 +549,7 @@ def test_a_conversation_that_was_moved_before_an_upgrade_is_known_behind_it_and_
 
 
 def test_projects_find_the_events_of_before_an_upgrade(tmp_path: Path) -> None:
-    """Those for everybody, that is: not the others, and not what was for one endpoint alone."""
+    """Only public events are found, not internal ones and not those for one endpoint alone."""
     path = tmp_path / FILE_NAME
     rows = [(position, (1, 2, 0)[position % 3], position % 5 == 0) for position in range(1, 200)]
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

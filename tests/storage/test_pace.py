@@ -49,11 +49,11 @@ def test_a_disk_is_slow_until_it_has_shown_that_it_is_not() -> None:
         assert found.may_block(alone=True)
 
 
-def test_who_is_not_alone_holds_nobody_up(quick_disk: CommitPlacement) -> None:
+def test_job_with_others_waiting_may_not_block(quick_disk: CommitPlacement) -> None:
     assert not quick_disk.may_block(alone=False)
 
 
-def test_one_commit_that_hangs_sends_those_behind_it_into_the_thread(quick_disk: CommitPlacement) -> None:
+def test_hanging_commit_sends_later_ones_into_the_thread(quick_disk: CommitPlacement) -> None:
     quick_disk.took(0.1)
     later = 0
     while not quick_disk.may_block(alone=True):
@@ -62,7 +62,7 @@ def test_one_commit_that_hangs_sends_those_behind_it_into_the_thread(quick_disk:
     assert 20 < later < 60
 
 
-def test_a_commit_on_trios_thread_folds_no_log_and_every_so_often_one_in_a_thread_does(
+def test_inline_commits_run_no_checkpoint_and_regular_ones_in_a_thread_do(
     quick_disk: CommitPlacement,
 ) -> None:
     for _ in range(3):
@@ -100,7 +100,7 @@ def event(tx: Transaction) -> int:
     ],
     ids=["alone and quick", "not brief", "two together", "slow"],
 )
-async def test_a_brief_job_by_itself_is_committed_here_while_the_disk_is_quick(
+async def test_single_brief_job_is_committed_inline_while_the_disk_is_quick(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     quick_s: float,

@@ -24,7 +24,7 @@ from tests.support.builders import PROJECT, create, post, running
 from tests.support.seeing import seen
 
 
-async def test_a_read_sees_one_moment_whatever_is_committed_meanwhile(tmp_path: Path) -> None:
+async def test_read_sees_one_snapshot_despite_later_commits(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         command = create()
         await engine.directory.create(PROJECT, command)
@@ -45,7 +45,7 @@ async def test_a_read_sees_one_moment_whatever_is_committed_meanwhile(tmp_path: 
         assert found[0].sequence == 2
 
 
-async def test_what_many_states_have_alike_is_in_memory_once(tmp_path: Path) -> None:
+async def test_equal_values_of_many_states_are_in_memory_once(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
 
         async def stored() -> Conversation:
@@ -152,7 +152,7 @@ def on_behalf_of(who: Hashable) -> Iterator[Tenant]:
         TENANT.reset(token)
 
 
-async def test_a_read_that_takes_too_long_for_a_request_is_ended_and_its_connection_goes_on(
+async def test_slow_read_of_a_request_is_aborted_and_its_connection_stays_usable(
     tmp_path: Path,
 ) -> None:
     async with store_with(tmp_path, readers=1, read_timeout_s=0.05) as store:
@@ -165,7 +165,7 @@ async def test_a_read_that_takes_too_long_for_a_request_is_ended_and_its_connect
 
 
 @pytest.mark.thorough
-async def test_what_the_service_itself_reads_takes_its_time(tmp_path: Path) -> None:
+async def test_internal_reads_have_no_timeout(tmp_path: Path) -> None:
     async with store_with(tmp_path, readers=1, read_timeout_s=0.001) as store:
 
         def long(reader: Reader) -> int:
@@ -176,7 +176,7 @@ async def test_what_the_service_itself_reads_takes_its_time(tmp_path: Path) -> N
 
         assert await store.read(long) == 2_000_000
         with on_behalf_of("a") as tenant:
-            tenant.waiting = False  # it has its answer, and this goes on behind it
+            tenant.waiting = False  # it has its answer, and the read goes on after it
             assert await store.read(long) == 2_000_000
         with on_behalf_of("a"), pytest.raises(Unavailable):
             await store.read(long)

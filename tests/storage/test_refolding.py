@@ -1,4 +1,4 @@
-"""A database of before texts were folded: names that read alike still work, and everything is found as it is now."""
+"""An upgrade of a database whose texts were not folded: equal names still work, and searches find all rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ROWS = (
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def reader(request: pytest.FixtureRequest, tmp_path: Path, empty_postgres_url: str) -> Iterator[Any]:
-    """What reads a database that was just brought up to date."""
+    """A reader of a database that was just upgraded."""
     if request.param == "sqlite":
         path = tmp_path / FILE_NAME
         with migrated_step_by_step(), closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -89,7 +89,7 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path, empty_postgres_url: s
     current.close()
 
 
-def test_accounts_and_teams_that_read_alike_go_on_and_no_other_joins_them(reader: Any) -> None:
+def test_existing_equal_names_are_kept_and_new_ones_are_refused(reader: Any) -> None:
     for user_id, email in (
         ("usr_1", "\u00c4rztin@example.org"),
         ("usr_2", "\u00e4rztin@example.org"),

@@ -64,8 +64,8 @@ def test_a_page_of_no_tree_is_left_alone() -> None:
 @pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
-def test_tables_and_indexes_hold_the_same_after_any_history_and_no_ghost_is_left(seed: int) -> None:
-    """Against SQLite itself: what it reads is equal, its own check is content, deleted text is nowhere."""
+def test_scrubbing_keeps_tables_and_indexes_and_leaves_no_deleted_text(seed: int) -> None:
+    """Compare with SQLite: the rows it reads are equal, its integrity check passes, and deleted text is gone."""
     import tempfile
 
     chance = random.Random(seed)
@@ -115,7 +115,7 @@ def test_a_large_file_takes_several_steps(tmp_path: Path) -> None:
     assert scrub(connection, tmp_path / "db") == 3
 
 
-def test_a_pass_that_was_cut_short_is_due_again(tmp_path: Path) -> None:
+def test_interrupted_pass_is_due_again(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with closing(opened(path)) as connection:
         connection.execute("CREATE TABLE event_window (one INTEGER PRIMARY KEY, scrub_due INTEGER)")
@@ -130,7 +130,7 @@ SLICES = 4
 
 @contextmanager
 def steady(path: Path) -> Iterator[tuple[sqlite3.Connection, Scrubber, list[float]]]:
-    """Make a file of some slices with rows whose text stays where it was when they are deleted, and a clock to be set."""
+    """Make a file of several slices whose rows leave their text behind when deleted, and a clock that can be set."""
     connection = sqlite3.connect(
         path, isolation_level=None
     )  # without secure_delete: only the scrubber overwrites
@@ -152,7 +152,7 @@ def steady(path: Path) -> Iterator[tuple[sqlite3.Connection, Scrubber, list[floa
 
 
 def delete(connection: sqlite3.Connection, scrubber: Scrubber, number: int) -> list[bytes]:
-    """Delete one row in each part of the file; what must not be found any more."""
+    """Delete one row in each part of the file; return the texts that must be gone after scrubbing."""
     chosen = [number * 19 + part * SLICE * 4 for part in range(SLICES * 4)]
     connection.execute("BEGIN")
     connection.executemany("DELETE FROM rows WHERE id = ?", [(each,) for each in chosen])
@@ -180,7 +180,7 @@ def test_each_of_steady_deletions_is_overwritten_within_one_round_of_its_own(tmp
         while scrubber.due:
             scrubber.step()
             steps += 1
-        assert steps <= SLICES + 1  # the last one's round, and no more
+        assert steps <= SLICES + 1  # only the last deletion's round
         content = path.read_bytes()
         assert not [mark for marks in deleted for mark in marks if mark in content]
         assert connection.execute("SELECT scrub_due FROM event_window").fetchone() == (0,)

@@ -1,4 +1,4 @@
-"""The writer: group commits, and what a failure costs whom (decisions 4.3; the docstring of `writer`)."""
+"""The writer: group commits, and the jobs that a failure affects (decisions 4.3; the docstring of `writer`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, found
 
 
 class Disk(sqlite3.Connection):
-    """A connection that counts its commits and fails where it is told to."""
+    """A connection that counts its commits and fails at the statements in `fails_at`."""
 
     commits = 0
     fails_at: frozenset[str] = frozenset()
@@ -39,7 +39,7 @@ class Disk(sqlite3.Connection):
 
 
 class Bench:
-    """A writer at work on a fresh database."""
+    """A running writer on a fresh database."""
 
     def __init__(self, path: Path, batch: int) -> None:
         migrate(path)
@@ -56,7 +56,7 @@ class Bench:
         return [name for (name,) in rows]
 
     async def together(self, *jobs: Callable[[Transaction], Any]) -> list[Any]:
-        """Have the writer find all these jobs in its queue at once; what each returned or raised."""
+        """Queue all these jobs before the writer takes the first; return each job's result or exception."""
         answers: list[Any] = [None] * len(jobs)
         hold, held = threading.Event(), trio.Event()
         token = trio.lowlevel.current_trio_token()
@@ -129,11 +129,11 @@ async def test_jobs_that_wait_together_share_one_commit(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         answers = await desk.together(*(adds(str(n)) for n in range(20)))
         assert answers == sorted(answers)
-        assert desk.disk.commits == 2  # one for what kept the writer busy, one for all of these
+        assert desk.disk.commits == 2  # one for the job that kept the writer busy, one for all of these
         assert desk.stored()[1:] == [str(n) for n in range(20)]
 
 
-async def test_a_commit_takes_no_more_jobs_than_a_batch_may_have(tmp_path: Path) -> None:
+async def test_commit_has_at_most_one_batch_of_jobs(tmp_path: Path) -> None:
     async with bench(tmp_path, batch=4) as desk:
         await desk.together(*(adds(str(n)) for n in range(10)))
         assert desk.disk.commits == 1 + 3
@@ -150,28 +150,28 @@ async def test_readers_see_the_events_before_the_jobs_are_answered_and_in_order(
         assert {str(told) for told in desk.told[first_answer:]} == {f"answer {n}" for n in range(3)}
 
 
-async def test_what_is_answered_is_on_disk_for_every_reader(tmp_path: Path) -> None:
+async def test_answered_jobs_are_visible_to_every_reader(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         for n in range(5):
             await desk.writer.write(adds(str(n)))
             assert desk.stored()[-1] == str(n)
 
 
-async def test_a_job_that_raises_before_it_writes_costs_its_neighbours_nothing(tmp_path: Path) -> None:
+async def test_job_that_raises_before_a_write_affects_no_other_job(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         first, refused, last = await desk.together(adds("a"), refuses, adds("b"))
         assert isinstance(refused, NotFound)
         assert (last, desk.stored()[1:], desk.disk.commits) == (first + 1, ["a", "b"], 2)
 
 
-async def test_a_job_that_raises_after_it_wrote_is_undone_and_its_neighbours_are_not(tmp_path: Path) -> None:
+async def test_job_that_raises_after_a_write_is_rolled_back_alone(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         answers = await desk.together(adds("a"), refuses_late, adds("b"), refuses_late, adds("c"))
         assert [type(answer) for answer in answers] == [int, NotFound, int, NotFound, int]
         assert desk.stored()[1:] == ["a", "b", "c"]
 
 
-async def test_what_was_undone_and_run_again_is_published_once(tmp_path: Path) -> None:
+async def test_job_that_is_rolled_back_and_repeated_publishes_once(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         answers = await desk.together(announces("a"), refuses_late, announces("b"))
         events = [event for told in desk.told if isinstance(told, Commit) for event in told.events]
@@ -180,8 +180,8 @@ async def test_what_was_undone_and_run_again_is_published_once(tmp_path: Path) -
         assert [event.id for event in stored] == [event.id for event in events]
 
 
-async def test_a_refusal_that_rests_on_what_was_undone_is_thought_over(tmp_path: Path) -> None:
-    """The second job refuses because of the first, whose work is taken back with the third's."""
+async def test_refusal_based_on_rolled_back_state_is_repeated(tmp_path: Path) -> None:
+    """The second job refuses because of the first, whose work is rolled back with the third's."""
     attempts: list[str] = []
 
     def once(tx: Transaction) -> None:
@@ -200,7 +200,7 @@ async def test_a_refusal_that_rests_on_what_was_undone_is_thought_over(tmp_path:
         assert (answer, type(refused)) == ("free", NotFound)
 
 
-async def test_after_an_undone_change_of_endpoints_the_old_ones_count(tmp_path: Path) -> None:
+async def test_rolled_back_change_of_endpoints_has_no_effect(tmp_path: Path) -> None:
     def adds_and_refuses(tx: Transaction) -> None:
         tx.insert_endpoint(endpoint())
         assert len(tx.routed_endpoints(PROJECT.rowid)) == 1
@@ -266,7 +266,7 @@ async def test_a_commit_that_the_database_itself_refuses_stores_nothing_of_the_b
         assert desk.stored() == ["Acme", "c"]
 
 
-async def test_a_transaction_that_cannot_begin_is_told_to_all_who_wait(tmp_path: Path) -> None:
+async def test_all_queued_jobs_fail_if_the_transaction_cannot_begin(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         desk.disk.fails_at = frozenset({"BEGIN IMMEDIATE"})
         assert (await answer_of(desk, adds("a"))).reason == "storage_failed"
@@ -275,7 +275,7 @@ async def test_a_transaction_that_cannot_begin_is_told_to_all_who_wait(tmp_path:
         assert desk.stored() == ["Acme", "b"]
 
 
-async def test_a_full_disk_is_told_and_left_unharmed_and_recovers(tmp_path: Path) -> None:
+async def test_full_disk_is_reported_and_writes_recover(tmp_path: Path) -> None:
     def pages(limit: int) -> Callable[[Transaction], None]:
         def set_limit(tx: Transaction) -> None:
             assert isinstance(tx, SqliteTransaction)
@@ -284,7 +284,7 @@ async def test_a_full_disk_is_told_and_left_unharmed_and_recovers(tmp_path: Path
         return set_limit
 
     async with bench(tmp_path) as desk:
-        await desk.writer.write(pages(1))  # SQLite takes it as: no larger than it is now
+        await desk.writer.write(pages(1))  # SQLite takes this as the current size
         answers = await desk.together(adds("small"), announces("x" * 100_000), adds("small too"))
         assert [answer.reason for answer in answers] == ["storage_failed"] * 3
         assert desk.stored() == ["Acme"]
@@ -296,7 +296,7 @@ async def test_a_full_disk_is_told_and_left_unharmed_and_recovers(tmp_path: Path
         assert verdict == "ok"
 
 
-async def test_what_is_queued_at_the_end_is_committed_and_what_comes_later_refused(tmp_path: Path) -> None:
+async def test_closing_commits_queued_jobs_and_refuses_later_ones(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     desk = Bench(path, batch=3)
     answers: list[Any] = []

@@ -1,4 +1,4 @@
-"""What both stores promise: each test here is run on both, but for those that are about SQLite itself."""
+"""Tests of both stores: each test runs on both, except those marked `sqlite`, which are about SQLite itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.stores import KINDS, Kind, transaction
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Have each test once for each store."""
+    """Parametrize each test by store."""
     alone = metafunc.definition.get_closest_marker("sqlite") is not None
     metafunc.parametrize("kind", KINDS[:1] if alone else KINDS, indirect=True)
 

@@ -1,4 +1,4 @@
-"""The moment of a read as an event id: the feed takes it, and behind it has all that was committed since."""
+"""The position of a read as an event id: the feed accepts it as a cursor, and lists every later commit after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STEPS = st.lists(
 
 
 def accepted(tx: Any, event_id: str) -> bool | None:
-    """What the feed makes of an id behind which to list: None for one that is not there yet, False behind its window."""
+    """Return whether the feed lists events after this id: None for an id in the future, False if it left the window."""
     pruned, newest = tx.event_window(PROJECT.rowid)
     if event_id > (newest or NO_EVENT_ID):
         return None
@@ -39,7 +39,7 @@ def accepted(tx: Any, event_id: str) -> bool | None:
 @pytest.mark.thorough
 @given(STEPS)
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_behind_a_read_the_feed_has_what_came_since_or_says_that_it_has_not(
+def test_feed_lists_events_after_a_read_or_refuses_the_position(
     steps: list[tuple[str, int]],
 ) -> None:
     now, sequence = NOON, 0

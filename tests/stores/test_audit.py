@@ -1,4 +1,4 @@
-"""The audit trail in the database: written with what it is about, counted within bounds, pruned in order (ADR 45)."""
+"""The audit trail in the database: written in the transaction of the change, bounded, and pruned in order (ADR 45)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SILENT: Final = {
     "abort_merges": "the end of merges whose begin is recorded, by an erasure that is recorded, too",
     "erase_contact_row": "the end of an erasure whose begin is recorded",
 }
-"""What writes one of these tables and records nothing, and why."""
+"""Methods that write one of these tables without a record, each with the reason."""
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -55,7 +55,7 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def test_every_method_that_writes_the_audited_tables_records_it() -> None:
-    """Require that a new method either records, or is explained above."""
+    """Require that a new method either records, or is listed in SILENT with a reason."""
     silent, found = set(), set()
     for name, node in functions():
         said = " ".join(
@@ -68,7 +68,7 @@ def test_every_method_that_writes_the_audited_tables_records_it() -> None:
             found.add(name)
             if not calls & {"record", "record_member"}:
                 silent.add(name)
-        if "_insert" in calls:  # of whatever table it is given
+        if "_insert" in calls:  # its table is an argument
             assert calls & {"record", "record_member"}, name
     assert silent == SILENT.keys()
     assert len(found - silent) >= 10
@@ -88,13 +88,13 @@ def fail(store: InlineStore, address: str | None, at: int = NOON, user: User | N
 
 @pytest.fixture
 def empty(inline_store: InlineStore) -> InlineStore:
-    """Return a store whose trail forgot how the projects came into being."""
+    """Return a store whose trail lacks the creation of the projects."""
     inline_store.at_once(lambda tx: tx.prune_audit(1, 1_000))
     assert records(inline_store) == []
     return inline_store
 
 
-def test_a_change_that_is_taken_back_leaves_no_record(empty: InlineStore) -> None:
+def test_rolled_back_change_leaves_no_record(empty: InlineStore) -> None:
     def job(tx: Transaction) -> None:
         tx.insert_organisation("org_x", "X", NOON)
         raise ValueError
@@ -104,7 +104,7 @@ def test_a_change_that_is_taken_back_leaves_no_record(empty: InlineStore) -> Non
     assert records(empty) == []
 
 
-def test_the_name_holds_for_its_context_alone_and_the_inner_one_counts(empty: InlineStore) -> None:
+def test_innermost_signature_names_the_actor_within_its_context(empty: InlineStore) -> None:
     first, second = ChangeOrigin(Actor("user", "usr_1"), NOON), ChangeOrigin(Actor("operator", "root"), NOON)
 
     def job(tx: Transaction) -> None:
@@ -136,7 +136,7 @@ def test_numbers_among_the_details_are_added_up(empty: InlineStore) -> None:
     assert (record.count, record.details) == (3, {"deliveries": 21})
 
 
-def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
+def test_failures_beyond_the_limit_of_addresses_share_a_record(
     empty: InlineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "NETWORKS_MAX", 5)
@@ -147,7 +147,7 @@ def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
         fail(empty, f"203.0.113.{number}", user=None)
     for number in range(40):
         fail(empty, f"203.0.113.{number}", user=known)
-    fail(empty, "203.0.113.0", user=known)  # one that has a record of its own
+    fail(empty, "203.0.113.0", user=known)  # an address that has a record of its own
     found = [(each.object, each.address, each.count) for each in records(empty)]
     assert [each for each in found if each[0] is None] == [
         *((None, f"203.0.113.{number}", 1) for number in range(3)),
@@ -160,7 +160,7 @@ def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
     ]
 
 
-def test_the_oldest_are_pruned_and_from_when_on_all_is_there_is_known(empty: InlineStore) -> None:
+def test_pruning_removes_the_oldest_and_stores_the_start_of_the_trail(empty: InlineStore) -> None:
     for number in range(5):
         fail(empty, None, NOON + number * COUNT_WINDOW_MS)
     assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNT_WINDOW_MS, 2)) == 2

@@ -1,4 +1,4 @@
-"""Claims of conversations: what is remembered for them is never other than what is stored."""
+"""Claims of conversations: the cached state never differs from the stored one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stored(engine: Running, conversation_id: str) -> tuple[Conversation, Contact
     return found
 
 
-async def test_a_message_bears_the_contacts_name_of_its_moment(tmp_path: Path) -> None:
+async def test_message_has_the_contacts_name_at_its_time(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         first, second = create(identity={"name": "Ada"}), create(identity={"name": "Lady Lovelace"})
         names = []
@@ -36,7 +36,7 @@ async def test_a_message_bears_the_contacts_name_of_its_moment(tmp_path: Path) -
     assert names == [("Ada", "Ada"), ("Lady Lovelace", "Lady Lovelace")]
 
 
-async def test_what_was_taken_back_is_not_remembered(tmp_path: Path) -> None:
+async def test_rolled_back_state_is_not_cached(tmp_path: Path) -> None:
     def taken_back(tx: Transaction) -> None:
         claimed = tx.claim(state)
         tx.save_conversation(state, later, claimed.routed)
@@ -57,7 +57,7 @@ async def test_what_was_taken_back_is_not_remembered(tmp_path: Path) -> None:
         assert await engine.store.write(claims) == contact
 
 
-async def test_an_erased_conversation_is_not_there_any_more(tmp_path: Path) -> None:
+async def test_erased_conversation_is_not_found(tmp_path: Path) -> None:
     def erased(tx: Transaction) -> None:
         tx.claim(state)
         tx.erase_conversation(state)

@@ -1,4 +1,4 @@
-"""Lists of contacts: the same as looking at each by hand, whether a term is common or rare."""
+"""Lists of contacts: the same as a check of each contact, whether a term is common or rare."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tests.support.shortcuts import migrated_step_by_step
 
 
 def insert(tx: Any, number: int, name: str | None, project: int = PROJECT.rowid) -> Contact:
-    """Store a contact; returns it."""
+    """Store a contact and return it."""
     stored: Contact = tx.insert_contact(project, Contact(0, f"con_{number}", f"u{number}", 0, 0, name))
     return stored
 
 
 def paged(tx: Any, wanted: ContactFilter, sort: ContactSort, limit: int) -> list[Contact]:
-    """All contacts of a list, page by page."""
+    """Return all contacts of a list, read page by page."""
     listed: list[ListedContact] = []
     while page := tx.listed_contacts(PROJECT.rowid, wanted, sort, listed[-1].at if listed else None, limit):
         assert len(page) <= limit

@@ -1,4 +1,4 @@
-"""The table of conversation columns: it agrees with the schema and with the state, and what it writes is read again."""
+"""The table of conversation columns: it agrees with the schema and the state, and values round-trip."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_column_of_the_schema_is_in_the_table_once_and_no_other(tx: Any) -
     assert sorted([*names, *columns.ALWAYS_WRITTEN, columns.HOUR, columns.OWNER]) == sorted(schema)
 
 
-def test_every_field_of_the_state_has_a_column_or_is_known_to_have_none() -> None:
+def test_every_field_of_the_state_has_a_column_or_an_exception() -> None:
     sources = {column.source for column in COLUMNS} | set(columns.NOT_STORED)
     assert sources == set(Conversation.__struct_fields__)
     assert columns.SELECTED.startswith("c.id, "), (
@@ -90,7 +90,8 @@ def test_indexed_columns_are_named_by_no_usual_statement(tx: Any) -> None:
     indexed = {
         row[2]
         for index in tx.conn.execute("PRAGMA index_list(conversations)").fetchall()
-        if index[1] != "conversations_by_change"  # which has no conversation whose last change was a message
+        if index[1]
+        != "conversations_by_change"  # this index omits conversations whose last change was a message
         for row in tx.conn.execute(f"PRAGMA index_info({index[1]})")
     }
     written = {column.name for column in COLUMNS if column.written in ("always", "by commands")}
@@ -122,7 +123,7 @@ def test_a_change_of_any_field_that_may_change_is_stored(tx: Any, column: column
 
 
 @pytest.mark.sqlite
-def test_a_statement_writes_what_its_change_may_change_and_nothing_else(tx: Any) -> None:
+def test_statement_writes_only_columns_that_its_change_may_affect(tx: Any) -> None:
     def written(sql: str) -> set[str]:
         return {
             part.split(" = ")[0] for part in sql.partition(" SET ")[2].partition(" WHERE ")[0].split(", ")

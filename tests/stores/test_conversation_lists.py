@@ -61,7 +61,7 @@ def _people(tx: Any) -> None:
 SCALARS = st.sampled_from(
     ("gold", "true", "1", "1.5", "a\x00b", True, False, 1, 1.5, 0, 1e300, ["gold"], {"plan": "gold"})
 )
-"""Values of an attribute, of which only scalars are ever found."""
+"""Values of an attribute; only scalars can be found."""
 
 states: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
@@ -128,7 +128,7 @@ def key_of(state: Conversation, sort: ConversationSort) -> tuple[int, int]:
 
 
 def has(state: Conversation, wanted: AttributeIs) -> bool:
-    """Say whether a conversation has an attribute with this value."""
+    """Return whether a conversation has an attribute with this value."""
     value = state.attributes.get(wanted.name)
     match value:
         case bool():
@@ -141,7 +141,7 @@ def has(state: Conversation, wanted: AttributeIs) -> bool:
 
 
 def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
-    """Say whether a conversation, of whose contact's messages so many were seen, belongs to a list."""
+    """Return whether a conversation belongs to a list, if `seen` of its contact's messages were seen."""
     text = fold(wanted.text or "")
     known = (fold(state.title or ""), fold(CONTACT.name or ""), fold(CONTACT.user_id))
     return (
@@ -170,7 +170,7 @@ def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
 
 
 def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
-    """Store a conversation with these fields and its contact's messages; no contact waits in a closed one."""
+    """Store a conversation with these fields and its contact's messages; in a closed one no contact is waiting."""
     if fields["status"] == "CLOSED":
         fields = {**fields, "waiting_since": None, "snoozed_until": None}
     state = Conversation(id=f"cnv_{number}", **fields)
@@ -187,7 +187,7 @@ def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
 def pages(
     tx: Any, wanted: ConversationFilter, sort: ConversationSort, size: int
 ) -> Iterator[Sequence[ListedConversation]]:
-    """Yield the pages of a list, each behind the last one of the page before."""
+    """Yield the pages of a list, each from the last item of the previous page on."""
     after: ConversationPageKey | None = None
     while page := tx.search_conversations(PROJECT.rowid, wanted, sort, after, size).listed:
         yield page
@@ -203,7 +203,7 @@ def pages(
     seen=st.integers(-1, 3),
     many=st.sampled_from((0, 2, 1_000)),
 )
-def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
+def test_list_pages_equal_sorting_and_filtering_by_hand(
     tx: Any,
     monkeypatch: pytest.MonkeyPatch,
     fields: list[dict[str, Any]],
@@ -239,7 +239,7 @@ def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
 
 
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
-def test_nothing_is_without_a_rating_and_has_one(tx: Any, sort: ConversationSort) -> None:
+def test_no_conversation_is_both_rated_and_unrated(tx: Any, sort: ConversationSort) -> None:
     asked = {"project": 1, "status": "OPEN", "created_at": NOON, "updated_at": NOON, "waiting_since": NOON}
     for number, rating in enumerate((None, 0, 9)):
         stored(tx, number, {**asked, "rating": rating})
@@ -254,7 +254,7 @@ def test_nothing_is_without_a_rating_and_has_one(tx: Any, sort: ConversationSort
 
 @pytest.mark.sqlite
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
-def test_no_list_looks_at_conversations_that_its_index_does_not_name(tx: Any, sort: ConversationSort) -> None:
+def test_list_reads_only_conversations_of_its_index(tx: Any, sort: ConversationSort) -> None:
     bare = ConversationFilter()
     wanted = [
         bare,
@@ -325,7 +325,7 @@ def test_a_list_by_activity_is_in_the_order_of_its_index(
         (ConversationFilter(changed_before=NOON), ConversationSort("created"), "by_creation (project=? AND archived=? AND status=? AND created_at<?)"),
     ],
 )  # fmt: skip
-def test_a_list_by_one_time_that_is_bounded_by_another_begins_at_the_bound(
+def test_list_by_one_time_bounded_by_another_starts_at_the_bound(
     tx: Any, wanted: ConversationFilter, sort: ConversationSort, bound: str
 ) -> None:
     *ways, out_of_order = access_paths(1, wanted, sort)
@@ -423,7 +423,7 @@ def test_a_list_by_change_reads_both_of_its_indexes_in_their_order(tx: Any, orde
 
 
 @pytest.mark.sqlite
-def test_a_message_behind_a_message_leaves_the_index_by_change_as_it_is(tx: Any) -> None:
+def test_message_after_a_message_does_not_change_the_index_by_change(tx: Any) -> None:
     state = Conversation(id="cnv_1", project=PROJECT.rowid, created_at=NOON, updated_at=NOON)
     state = tx.insert_conversation(state, CONTACT.rowid, {})
     counted = (
@@ -453,7 +453,7 @@ def test_a_message_behind_a_message_leaves_the_index_by_change_as_it_is(tx: Any)
         ({"note": "a" * 64}, {"note": "a" * 65}, AttributeIs("note", "a" * 65), 1),
     ],
 )
-def test_an_attribute_is_found_as_it_is_now_and_by_nothing_of_a_conversation_that_is_gone(
+def test_current_attributes_are_found_and_none_of_deleted_conversations(
     tx: Any, before: dict[str, Any], after: dict[str, Any], wanted: AttributeIs, found: int
 ) -> None:
     state = Conversation(
@@ -473,8 +473,8 @@ def test_an_attribute_is_found_as_it_is_now_and_by_nothing_of_a_conversation_tha
 
 
 @pytest.mark.sqlite
-def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None:
-    """Whatever else a list wants of them, no more rows are read than have it."""
+def test_selective_filter_uses_its_index_in_any_order(tx: Any) -> None:
+    """A selective filter bounds the number of rows read, whatever the other filters are."""
     for number in range(40):
         fields = {"title": "x", "created_at": NOON + number, "updated_at": NOON + number}
         attributes = {"order": number, "plan": "gold"}
@@ -496,7 +496,7 @@ def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None
 
 
 @pytest.mark.sqlite
-def test_the_attributes_of_one_conversation_are_removed_without_a_look_at_others(tx: Any) -> None:
+def test_removing_attributes_reads_only_one_conversation(tx: Any) -> None:
     (trigger,) = tx.conn.execute("SELECT sql FROM sqlite_schema WHERE name = 'attributes_go'").fetchone()
     delete = trigger[trigger.index("DELETE FROM") : trigger.index(";")]
     for name, value in (

@@ -1,4 +1,4 @@
-"""Deliveries as rows: what is still to be sent, what an outage keeps waiting, and what ends how (decisions 6)."""
+"""Deliveries as rows: pending ones, those held back by an outage, and how each ends (decisions 6)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPEN = Circuit(20, NOON - 60_000, 3, NOON + 10_000, "why")
 
 
 class Shelf:
-    """A store with one endpoint, and the deliveries that a test puts there."""
+    """A store with one endpoint and a test's deliveries."""
 
     def __init__(self, directory: Path) -> None:
         self.store = InlineStore(directory)
@@ -38,12 +38,12 @@ class Shelf:
 
     @property
     def endpoint(self) -> Endpoint:
-        """The endpoint as it is stored."""
+        """The stored endpoint."""
         found = seen(self.store, lambda reader: reader.endpoints())
         return next(each for each in found if each.rowid == self.whom.rowid)
 
     def put(self, count: int = 1, *, at: int = NOON, lane: int | None = 7) -> list[Delivery]:
-        """Commit so many events, each with a delivery."""
+        """Commit `count` events, each with a delivery."""
         return [self.store.at_once(lambda tx: self._put(tx, at, lane)) for _ in range(count)]
 
     def _put(self, tx: Transaction, at: int, lane: int | None) -> Delivery:
@@ -91,11 +91,11 @@ class Shelf:
         return seen(self.store, lambda reader: reader.outage_counts(self.whom.rowid))
 
     def log(self) -> list[tuple[str, str | None, int | None]]:
-        """Status, reason and end of all deliveries, the oldest first."""
+        """Return status, reason and end of all deliveries, oldest first."""
         return [(each.status, each.reason, each.ended_at) for each in reversed(self.records())]
 
     def records(self) -> Sequence[DeliveryRecord]:
-        """All deliveries as the log shows them, the newest first."""
+        """Return all deliveries as the log shows them, newest first."""
 
         def read(reader: Reader) -> Sequence[DeliveryRecord]:
             return reader.delivery_records(PROJECT.rowid, self.whom.rowid, EVERYTHING, None, 100).records
@@ -118,10 +118,10 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
     made.store.close()
 
 
-# What is still to be sent
+# Pending deliveries
 
 
-def test_a_delivery_is_read_as_it_was_made(shelf: Shelf) -> None:
+def test_delivery_is_read_as_stored(shelf: Shelf) -> None:
     (made,) = shelf.put()
     (found,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert found == made
@@ -133,14 +133,14 @@ def test_a_delivery_is_read_as_it_was_made(shelf: Shelf) -> None:
     )
 
 
-def test_a_retry_is_read_as_it_was_planned(shelf: Shelf) -> None:
+def test_retry_is_read_as_planned(shelf: Shelf) -> None:
     (made,) = shelf.put()
     planned = shelf.plan(made, NOON + 2_000)
     (found,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert found == planned
 
 
-def test_pending_ones_are_read_in_order_between_two_positions(shelf: Shelf) -> None:
+def test_pending_deliveries_are_read_in_order_between_two_positions(shelf: Shelf) -> None:
     a, b, c, d = shelf.put(4)
     shelf.drop(b)
     assert shelf.pending() == positions([a, c, d])
@@ -149,7 +149,7 @@ def test_pending_ones_are_read_in_order_between_two_positions(shelf: Shelf) -> N
     assert positions(found) == [c.position]
 
 
-def test_redeliveries_are_read_by_themselves_or_left_out(shelf: Shelf) -> None:
+def test_redeliveries_are_read_alone_or_left_out(shelf: Shelf) -> None:
     a, b = shelf.put(2)
     shelf.drop(a)
     again = shelf.redeliver(a)
@@ -184,7 +184,7 @@ def test_another_endpoints_deliveries_are_not_touched(shelf: Shelf) -> None:
 # Retries
 
 
-def test_retries_are_those_that_were_tried_the_one_due_first_in_front(shelf: Shelf) -> None:
+def test_retries_are_read_by_due_time_without_first_attempts(shelf: Shelf) -> None:
     a, b, c, _new = shelf.put(4)
     for each, due_at in ((a, 3_000), (b, 1_000), (c, 2_000)):
         shelf.plan(each, NOON + due_at)
@@ -194,13 +194,13 @@ def test_retries_are_those_that_were_tried_the_one_due_first_in_front(shelf: She
     assert shelf.due() == positions([c, a])
 
 
-def test_an_attempt_that_used_up_none_is_a_retry_too(shelf: Shelf) -> None:
+def test_postponed_attempt_without_a_used_retry_is_read_as_a_retry(shelf: Shelf) -> None:
     (made,) = shelf.put()
     shelf.plan(made, NOON + 40_000, attempts=0)
     assert shelf.due() == [made.position]
 
 
-def test_retries_are_read_up_to_where_first_attempts_are_and_not_where_held_ones_are_still_to_be_read(
+def test_retries_are_read_up_to_a_position_and_outside_the_unread_range(
     shelf: Shelf,
 ) -> None:
     rows = shelf.put(5)
@@ -211,7 +211,7 @@ def test_retries_are_read_up_to_where_first_attempts_are_and_not_where_held_ones
     assert shelf.due(unread=(first, first + 2)) == [first, first + 3, first + 4]
 
 
-def test_retries_of_redeliveries_are_read_up_to_where_redeliveries_are(shelf: Shelf) -> None:
+def test_retries_of_redeliveries_are_read_up_to_a_position(shelf: Shelf) -> None:
     a, b = shelf.put(2)
     shelf.drop(a, b)
     one, two = shelf.redeliver(a), shelf.redeliver(b)
@@ -225,7 +225,7 @@ def test_retries_of_redeliveries_are_read_up_to_where_redeliveries_are(shelf: Sh
 # Attempts
 
 
-def test_an_attempt_that_is_repeated_takes_the_place_of_the_one_before(shelf: Shelf) -> None:
+def test_repeated_attempt_replaces_the_previous_one(shelf: Shelf) -> None:
     (made,) = shelf.put()
     busy = replace(failed(1), status=429, error="status 429")
     again = replace(made, due_at=NOON + 5, planned_from=NOON + 5)
@@ -236,7 +236,7 @@ def test_an_attempt_that_is_repeated_takes_the_place_of_the_one_before(shelf: Sh
     assert [(each.number, each.status) for each in record.attempts] == [(1, 204)]
 
 
-def test_nothing_is_recorded_of_a_delivery_that_is_over(shelf: Shelf) -> None:
+def test_ended_delivery_records_nothing(shelf: Shelf) -> None:
     a, b = shelf.put(2)
     assert shelf.store.at_once(lambda tx: tx.end_delivery(a, "skipped", "old", NOON + 9))
     assert not shelf.store.at_once(lambda tx: tx.record_retry(replace(a, attempts=1), failed()))
@@ -248,7 +248,7 @@ def test_nothing_is_recorded_of_a_delivery_that_is_over(shelf: Shelf) -> None:
     assert list(record.attempts) == []
 
 
-def test_what_is_too_old_ends_as_skipped_the_oldest_first_and_not_too_much_at_once(shelf: Shelf) -> None:
+def test_too_old_deliveries_are_skipped_oldest_first_in_batches(shelf: Shelf) -> None:
     old, new = shelf.put(3, at=NOON), shelf.put(2, at=NOON + 1_000)
 
     def end() -> int:
@@ -262,7 +262,7 @@ def test_what_is_too_old_ends_as_skipped_the_oldest_first_and_not_too_much_at_on
     assert shelf.log() == [("skipped", "old", NOON + 2_000)] * 3 + [("pending", None, None)] * 2
 
 
-# What an outage keeps waiting
+# Deliveries held back by an outage
 
 
 def test_nothing_is_held_back_while_the_circuit_is_closed(shelf: Shelf) -> None:
@@ -270,13 +270,13 @@ def test_nothing_is_held_back_while_the_circuit_is_closed(shelf: Shelf) -> None:
     assert shelf.outage_counts() == NO_OUTAGE
 
 
-def test_what_is_pending_is_held_while_the_circuit_is_open(shelf: Shelf) -> None:
+def test_pending_deliveries_are_held_while_the_circuit_is_open(shelf: Shelf) -> None:
     shelf.put(2, at=NOON + 5)
     shelf.store.at_once(lambda tx: tx.save_circuit(shelf.whom.rowid, OPEN))
     assert shelf.outage_counts() == OutageCounts(2, NOON + 5, 0, None)
 
 
-def test_once_it_is_closed_what_was_held_is_what_is_still_pending_of_it(shelf: Shelf) -> None:
+def test_closed_circuit_counts_held_deliveries_that_are_still_pending(shelf: Shelf) -> None:
     a, b = shelf.put(2)
     upto = shelf.store.at_once(lambda tx: tx.release_held(shelf.whom.rowid, None))
     shelf.put(at=NOON + 9)
@@ -288,17 +288,17 @@ def test_once_it_is_closed_what_was_held_is_what_is_still_pending_of_it(shelf: S
     assert (shelf.endpoint.held_upto, shelf.outage_counts()) == (None, NO_OUTAGE)
 
 
-def test_what_was_held_may_end_before_the_newest_that_is_pending(shelf: Shelf) -> None:
+def test_held_deliveries_may_end_before_the_newest_pending_one(shelf: Shelf) -> None:
     a, _ = shelf.put(2)
     assert shelf.store.at_once(lambda tx: tx.release_held(shelf.whom.rowid, a.position)) == a.position
     assert shelf.outage_counts().held == 1
 
 
-def test_a_circuit_that_held_nothing_releases_nothing(shelf: Shelf) -> None:
+def test_circuit_without_held_deliveries_releases_nothing(shelf: Shelf) -> None:
     assert shelf.store.at_once(lambda tx: tx.release_held(shelf.whom.rowid, None)) == 0
 
 
-def test_a_circuit_that_is_reset_releases_what_it_has_held(shelf: Shelf) -> None:
+def test_reset_circuit_releases_its_held_deliveries(shelf: Shelf) -> None:
     (made,) = shelf.put()
     shelf.store.at_once(lambda tx: tx.save_circuit(shelf.whom.rowid, OPEN))
     assert shelf.endpoint.circuit == OPEN
@@ -306,14 +306,14 @@ def test_a_circuit_that_is_reset_releases_what_it_has_held(shelf: Shelf) -> None
     assert (shelf.endpoint.circuit, shelf.endpoint.held_upto) == (CLOSED, made.position)
 
 
-def test_a_circuit_that_was_closed_has_nothing_to_release_when_it_is_reset(shelf: Shelf) -> None:
+def test_reset_of_a_closed_circuit_releases_nothing(shelf: Shelf) -> None:
     shelf.put()
     shelf.store.at_once(lambda tx: tx.save_circuit(shelf.whom.rowid, Circuit(3, NOON, paused_until=NOON + 5)))
     shelf.store.at_once(lambda tx: tx.reset_circuit(shelf.whom.rowid))
     assert (shelf.endpoint.circuit, shelf.endpoint.held_upto) == (CLOSED, None)
 
 
-def test_all_of_a_circuit_is_stored(shelf: Shelf) -> None:
+def test_circuit_is_stored_with_all_fields(shelf: Shelf) -> None:
     for circuit in (OPEN, replace(OPEN, paused_until=NOON + 30_000), CLOSED):
         shelf.store.at_once(lambda tx, circuit=circuit: tx.save_circuit(shelf.whom.rowid, circuit))  # type: ignore[misc]
         assert shelf.endpoint.circuit == circuit
@@ -343,7 +343,7 @@ def test_whether_it_is_caught_up_is_stored_with_the_endpoint(shelf: Shelf) -> No
 # Catching up
 
 
-def test_what_was_missed_is_repeated_oldest_first_and_once(shelf: Shelf) -> None:
+def test_missed_deliveries_are_repeated_once_oldest_first(shelf: Shelf) -> None:
     a, b, c = shelf.put(3)
     shelf.drop(b, a, c)
     assert shelf.outage_counts() == OutageCounts(0, None, 3, NOON)
@@ -361,13 +361,13 @@ def test_what_was_missed_is_repeated_oldest_first_and_once(shelf: Shelf) -> None
     }
 
 
-def test_what_was_dropped_for_itself_is_not_repeated(shelf: Shelf) -> None:
+def test_individually_dropped_delivery_is_not_repeated(shelf: Shelf) -> None:
     shelf.drop(*shelf.put(2), missed=False)
     assert shelf.outage_counts() == NO_OUTAGE
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10)) == 0
 
 
-def test_what_somebody_has_had_repeated_meanwhile_is_not_missed_any_more(shelf: Shelf) -> None:
+def test_redelivered_event_is_no_longer_missed(shelf: Shelf) -> None:
     a, b = shelf.put(2)
     shelf.drop(a, b)
     shelf.redeliver(a)
@@ -376,7 +376,7 @@ def test_what_somebody_has_had_repeated_meanwhile_is_not_missed_any_more(shelf: 
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10)) == 0
 
 
-def test_events_from_before_the_horizon_and_those_no_longer_stored_are_not_missed_any_more(
+def test_events_before_the_horizon_or_no_longer_stored_are_not_missed(
     shelf: Shelf,
 ) -> None:
     old, gone, new = *shelf.put(1, at=NOON), *shelf.put(1, at=NOON + 5_000), *shelf.put(1, at=NOON + 9_000)
@@ -389,7 +389,7 @@ def test_events_from_before_the_horizon_and_those_no_longer_stored_are_not_misse
     assert found.event == new.event
 
 
-def test_what_is_repeated_and_missed_again_is_owed_again(shelf: Shelf) -> None:
+def test_repetition_that_is_missed_again_is_owed_again(shelf: Shelf) -> None:
     (made,) = shelf.put()
     shelf.drop(made)
     shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10))
@@ -413,7 +413,7 @@ def test_a_delivery_is_found_in_the_transaction_that_made_it(shelf: Shelf) -> No
     shelf.store.at_once(again)
 
 
-def test_old_deliveries_of_one_project_go_whatever_another_has_made_since(shelf: Shelf) -> None:
+def test_pruning_one_project_ignores_newer_deliveries_of_another(shelf: Shelf) -> None:
     other = shelf.store.at_once(lambda tx: tx.insert_endpoint(endpoint(OTHER_PROJECT)))
 
     def put(tx: Transaction) -> Delivery:
@@ -429,8 +429,8 @@ def test_old_deliveries_of_one_project_go_whatever_another_has_made_since(shelf:
     assert (positions(left), shelf.pending()) == (positions(old[2:]), positions(kept))
 
 
-def test_pending_ones_are_read_without_those_of_one_conversation(shelf: Shelf) -> None:
-    """A probe that failed is followed by one of another conversation, or by a delivery without one."""
+def test_pending_deliveries_are_read_without_one_conversation(shelf: Shelf) -> None:
+    """After a failed probe the next one is a delivery of another conversation, or of none."""
     first, other, alone, again = (shelf.put(lane=lane)[0] for lane in (7, 8, None, 7))
 
     def read(after: int, lane: int | None) -> list[int]:
@@ -446,8 +446,8 @@ def test_pending_ones_are_read_without_those_of_one_conversation(shelf: Shelf) -
     assert read(0, None) == [each.position for each in (first, other, alone, again)]
 
 
-def test_missed_ones_are_repeated_from_an_event_on(shelf: Shelf) -> None:
-    """The probes of a quiet endpoint take turns: the next one is beyond the event of the one before."""
+def test_missed_deliveries_are_repeated_from_an_event_on(shelf: Shelf) -> None:
+    """The probes of a quiet endpoint alternate: each one is for an event after the previous probe's."""
     first, second, third = shelf.put(3)
     shelf.drop(first, second, third)
     oldest = id_before("evt", NOON - 86_400_000)
@@ -466,7 +466,7 @@ def test_missed_ones_are_repeated_from_an_event_on(shelf: Shelf) -> None:
     assert repeat(0) == []
 
 
-def test_dropped_ones_of_a_time_are_counted_until_they_are_sent_again(shelf: Shelf) -> None:
+def test_dropped_deliveries_are_counted_until_they_are_redelivered(shelf: Shelf) -> None:
     (old,) = shelf.put(at=NOON - 90_000_000)
     one, two, kept = shelf.put(3, at=NOON)
     shelf.drop(old, one, missed=False)

@@ -90,7 +90,7 @@ def test_there_are_figures_of_an_endpoint_that_was_never_sent_anything(shelf: Sh
     assert counted(shelf.figures([START + HOUR])) == [[0, 0, 0, 0]]
 
 
-def test_a_bucket_before_all_deliveries_and_one_behind_them_are_empty(shelf: Shelf) -> None:
+def test_buckets_before_and_after_all_deliveries_are_empty(shelf: Shelf) -> None:
     shelf.put(START)
     assert counted(shelf.figures([START - HOUR, START, START + HOUR, START + 2 * HOUR])) == [
         [0, 0, 0, 0],
@@ -100,7 +100,7 @@ def test_a_bucket_before_all_deliveries_and_one_behind_them_are_empty(shelf: She
     ]
 
 
-def test_parts_that_are_counted_by_themselves_are_the_whole(shelf: Shelf) -> None:
+def test_parts_counted_separately_add_up_to_the_whole(shelf: Shelf) -> None:
     for hour in range(30):
         for delivery in shelf.put(START + hour * HOUR, hour % 3):
             shelf.end(delivery, hour)
@@ -111,7 +111,7 @@ def test_parts_that_are_counted_by_themselves_are_the_whole(shelf: Shelf) -> Non
     assert sum(counts[0] for counts in counted(merged_figures(parts))) == 30
 
 
-def test_what_was_rolled_back_leaves_no_trace_in_the_figures(shelf: Shelf) -> None:
+def test_rolled_back_delivery_leaves_no_trace_in_the_figures(shelf: Shelf) -> None:
     def fail(tx: Transaction) -> None:
         event = tx.append_event(PROJECT, EventDraft("contact.updated", None, {}), None, START)
         tx.insert_delivery(shelf.ours, event, None, None, START)
@@ -123,7 +123,7 @@ def test_what_was_rolled_back_leaves_no_trace_in_the_figures(shelf: Shelf) -> No
     assert counted(shelf.figures([START])) == [[0, 0, 0, 1]]
 
 
-def test_buckets_begin_at_whole_hours_or_days_and_are_a_week_of_hours_at_most() -> None:
+def test_buckets_start_at_whole_hours_or_days_and_are_limited() -> None:
     assert bucket_starts(START + 5, START + HOUR + 5, "hour") == [START, START + HOUR]
     assert len(bucket_starts(0, START, "hour")) == 168
     assert bucket_starts(0, START, "hour")[-1] == START
@@ -131,7 +131,7 @@ def test_buckets_begin_at_whole_hours_or_days_and_are_a_week_of_hours_at_most() 
     assert all(each % (24 * HOUR) == 0 for each in bucket_starts(START - 90 * HOUR, START, "day"))
 
 
-def test_a_share_of_the_times_is_one_of_them() -> None:
+def test_percentile_of_times_is_one_of_the_times() -> None:
     assert percentile([], 50) is None
     assert percentile([7], 99) == 7
     assert percentile([1, 2, 3, 4], 50) == 2

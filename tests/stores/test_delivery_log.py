@@ -1,4 +1,4 @@
-"""Searches in the delivery log: each combination of filters, and how far one of them looks (ADR 54)."""
+"""Searches in the delivery log: each combination of filters, and how many rows one call reads (ADR 54)."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 
 @pytest.fixture
 def short_sighted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a search look at ten deliveries of each status."""
+    """Limit a search to ten deliveries of each status."""
     monkeypatch.setattr(delivery_log, "SEARCH_MAX", 10)
 
 
 @pytest.mark.usefixtures("short_sighted")
-def test_a_search_that_is_followed_to_its_end_finds_what_fits_and_nothing_else(shelf: Shelf) -> None:
+def test_search_followed_to_its_end_finds_exactly_the_matches(shelf: Shelf) -> None:
     shelf.fill(150)
     times = [None, NOON, NOON + 500, NOON + 505, NOON + 1_490, NOON + 9_000]
     conversations = (None, shelf.conversation.id, "cnv_00000000000000000000000000")
@@ -129,7 +129,7 @@ def test_a_search_that_is_followed_to_its_end_finds_what_fits_and_nothing_else(s
 
 
 @pytest.mark.usefixtures("short_sighted")
-def test_a_search_for_a_type_says_how_far_it_has_looked(shelf: Shelf) -> None:
+def test_search_for_a_type_returns_how_far_it_has_read(shelf: Shelf) -> None:
     shelf.fill(25, ["delivered"])
     first = shelf.search(DeliveryFilter(event_type=NEVER))
     assert (first.records, first.reached) == ([], (shelf.rows[15].position, shelf.rows[15].at))
@@ -149,7 +149,7 @@ def test_a_search_stops_at_no_delivery_that_another_status_has_not_reached(shelf
 
 
 @pytest.mark.usefixtures("short_sighted")
-def test_without_a_type_a_page_is_full_however_far_its_deliveries_lie_apart(shelf: Shelf) -> None:
+def test_page_without_a_type_filter_is_full_despite_distant_deliveries(shelf: Shelf) -> None:
     shelf.fill(150)
     found = shelf.search(DeliveryFilter(status="dropped", until=NOON + 900))
     assert (len(found.records), found.reached) == (7, None)

@@ -1,4 +1,4 @@
-"""Each fragment in which the dialects differ says the same on both: known answers, which the other one's text would not give."""
+"""Each SQL fragment in which the dialects differ gives the same, known answer on both stores."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ ODD = (
     "é e\u0301",
     "'\"\\%_{}",
 )
-"""Texts that one of the two databases would take for something else."""
+"""Texts that one of the two databases would misinterpret."""
 LISTED = tuple(text for text in ODD if "\0" not in text)
-"""Those that SQLite finds in a list: its JSON ends a text at U+0000."""
+"""The texts that SQLite finds in a list: its JSON ends a text at U+0000."""
 
 
 def test_texts_come_back_as_they_were_sent(tx: Any) -> None:
@@ -76,7 +76,7 @@ def test_texts_are_ordered_by_their_characters(tx: Any) -> None:
     assert tx.conversation_tags(PROJECT.rowid, "Z", 10) == counted[5:]
 
 
-def test_an_address_is_found_whatever_its_ascii_letters_case(tx: Any) -> None:
+def test_email_address_is_found_in_any_ascii_case(tx: Any) -> None:
     user = tx.insert_user("usr_1", "Ärzte@Example.org", "A", None, NOON)
     assert tx.user_by_email("ÄRZTE@example.ORG") == user
     assert tx.user_by_email("a\u0308rzte@example.org") == user
@@ -85,7 +85,7 @@ def test_an_address_is_found_whatever_its_ascii_letters_case(tx: Any) -> None:
     assert tx.user_by_email("_rzte@example.org") is None
 
 
-def test_a_teams_name_is_taken_whatever_its_case_and_accents(tx: Any) -> None:
+def test_team_name_is_taken_regardless_of_case_and_accents(tx: Any) -> None:
 
     tx.insert_team(Team("team_1", PROJECT.rowid, "Über Uns", NOON, NOON, ()))
     assert tx.team_named(PROJECT.rowid, "ÜBER uns") == "team_1"
@@ -142,7 +142,7 @@ def test_a_text_is_found_in_conversations_with_its_wildcards_taken_literally(tx:
         assert found.reached is None
 
 
-def test_a_list_of_nobodys_conversations_and_of_no_assignee(tx: Any) -> None:
+def test_list_of_unassigned_conversations_and_without_assignees(tx: Any) -> None:
     state = tx.insert_conversation(_conversation(tx), CONTACT.rowid, {})
     for assignees, count in (((None,), 1), (("usr_1", None), 1), (("usr_1",), 0)):
         wanted = ConversationFilter(assignees=assignees)
@@ -190,7 +190,7 @@ def test_requests_of_a_network_log_are_counted(tx: Any, snapshot: Any, count: in
     assert tx.network_requests(state.rowid) == (NOON, count)
 
 
-def test_deletions_are_found_by_what_they_are_about_and_erasures_by_whom(tx: Any) -> None:
+def test_deletions_are_found_by_object_and_erasures_by_contact(tx: Any) -> None:
     whole = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada\ue000"}}, "reason": "manual"}
     deleted = tx.append_event(PROJECT, EventDraft("conversation.deleted", 3, whole), None, NOON)
     gone = {"contact": {"id": "con_1", "userId": "ada\ue000"}}

@@ -52,14 +52,14 @@ class Table:
         self.tx = self._transactions.begun()
 
     def take_back(self, work: Callable[[], object]) -> None:
-        """Do something in a transaction of its own, and undo it."""
+        """Do something in a separate transaction, and roll it back."""
         self.commit()
         work()
         self._transactions.roll_back()
         self.tx = self._transactions.begun()
 
     def restart(self) -> None:
-        """Commit, and begin anew in another process."""
+        """Commit, close, and open the store again, like another process."""
         self._transactions.commit(self.tx)
         self.close()
         self._transactions = Transactions(self._directory)
@@ -89,7 +89,7 @@ def table(directory: Path) -> Iterator[Any]:
 
 @contextmanager
 def passing() -> Iterator[Path]:
-    """A directory whose store is gone behind the block, for one of many examples."""
+    """Yield a directory for one of many examples; its store is removed after the block."""
     with TemporaryDirectory() as directory:
         try:
             yield Path(directory)
@@ -161,13 +161,13 @@ def append_some(log: Table, count: int, at: int) -> None:
 
 
 def newest_of(model: list[tuple[StoredEvent, int]], spent: tuple[int, str | None]) -> tuple[int, str | None]:
-    """Position and id of the newest event ever made: of what is stored, or of what was erased."""
+    """Return position and id of the newest event ever made, whether it is stored or erased."""
     last = (model[-1][0].position, model[-1][0].id) if model else (0, None)
     return last if last[0] > spent[0] else spent
 
 
 def check_positions(tx: Any, stored: list[StoredEvent], everything: list[StoredEvent]) -> None:
-    """Reading on from an id's position gives exactly the events with larger ids."""
+    """Check that reading on from an id's position gives exactly the events with larger ids."""
     between = [new_id("evt", NOON + step) for step in range(0, 60_000, 7_000)]
     for event_id in [event.id for event in everything] + between + ["evt_", "evt_~"]:
         position = tx.event_position(PROJECT.rowid, event_id)
@@ -231,7 +231,7 @@ def test_a_conversations_events_come_by_sequence(tmp_path: Path) -> None:
         assert len(tx.conversation_events(7, 0, 2)) == 2
 
 
-def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_index() -> None:
+def test_deletions_are_found_by_object_even_from_before_the_index() -> None:
     """Their rows refer to nothing; the lanes of a conversation and of its contact end with them."""
     about = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada"}}, "reason": "manual"}
     with passing() as directory, table(directory) as tx:
@@ -261,7 +261,7 @@ def test_pruning_a_deletion_wants_its_bytes_overwritten_as_it_names_a_contact(tm
 
 @given(st.lists(st.tuples(st.sampled_from(TYPES), st.integers(1, 2)), max_size=12), st.integers(0, 12))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, int]], after: int) -> None:
+def test_events_for_agents_are_in_no_other_query(made: list[tuple[str, int]], after: int) -> None:
     with passing() as directory, table(directory) as tx:
         tx.conn.execute(
             "INSERT INTO contacts (rowid, id, project, user_id, created_at, updated_at) VALUES (8, 'con_8', 1, 'ada', 0, 0)"
@@ -298,7 +298,7 @@ def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, i
         assert not [event for event in tx.published if event.internal and event.topics]
 
 
-def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbered(tmp_path: Path) -> None:
+def test_events_for_agents_cannot_be_delivered_directed_or_numbered(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         told = tx.append_event(PROJECT, EventDraft("memory.changed", None, {}), None, NOON)
         with pytest.raises(AssertionError):
@@ -309,7 +309,7 @@ def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbere
             tx.append_event(PROJECT, EventDraft("memory.changed", None, {}), None, NOON, directed=True)
 
 
-def test_a_tickets_events_are_erased_with_it_and_their_positions_are_not_given_again(tmp_path: Path) -> None:
+def test_ticket_erasure_erases_its_events_without_reusing_positions(tmp_path: Path) -> None:
     with tables(tmp_path) as log:
         tx = log.tx
         kept = tx.append_event(PROJECT, EventDraft("ticket.created", None, {}), None, NOON, ticket=1)

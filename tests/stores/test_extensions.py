@@ -1,4 +1,4 @@
-"""Events beyond the contract as rows: their deliveries, what erases them, and circuits that turn (ADR 51)."""
+"""Events beyond the contract as rows: their deliveries, their erasure, and circuit events (ADR 51)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def registered(store: InlineStore, events: frozenset[str] = TYPES) -> Endpoint:
 
 
 def waiting(store: InlineStore, whom: Endpoint) -> list[tuple[str, int | None]]:
-    """The types of what waits for an endpoint, each with its lane."""
+    """Return the event types of an endpoint's pending deliveries, each with its lane."""
     rows = seen(store, lambda reader: reader.pending_deliveries(whom.rowid, 0, 100))
     return [(each.event.type, each.ordering_key) for each in rows]
 
@@ -52,7 +52,7 @@ def ticket_event(tx: Transaction, ticket: int, subject: int | None) -> StoredEve
     return publish_extension(tx, PROJECT, draft, subject, NOON, lane=ticket_lane(ticket), ticket=ticket)
 
 
-def test_of_those_who_store_that_a_circuit_has_turned_the_first_one_tells(store: InlineStore) -> None:
+def test_only_the_first_store_of_a_circuit_change_makes_an_event(store: InlineStore) -> None:
     whom, watch = registered(store), registered(store)
     lane = endpoint_lane(whom.rowid)
     for before, after in ((CLOSED, OPEN), (CLOSED, OPEN), (OPEN, replace(OPEN, probes=1))):
@@ -64,7 +64,7 @@ def test_of_those_who_store_that_a_circuit_has_turned_the_first_one_tells(store:
     assert waiting(store, whom) == [], "it is not told of itself"
 
 
-def test_with_a_ticket_all_that_waits_of_it_goes_and_nothing_of_another(store: InlineStore) -> None:
+def test_ticket_erasure_removes_only_its_own_pending_deliveries(store: InlineStore) -> None:
     whom = registered(store)
     for ticket in (1, 2):
         store.at_once(lambda tx, number=ticket: ticket_event(tx, number, WHO))  # type: ignore[misc]
@@ -72,7 +72,7 @@ def test_with_a_ticket_all_that_waits_of_it_goes_and_nothing_of_another(store: I
     assert waiting(store, whom) == [("ticket.created", ticket_lane(2))]
 
 
-def test_with_a_contact_goes_what_waits_of_a_ticket_while_it_was_the_contacts(store: InlineStore) -> None:
+def test_contact_erasure_removes_ticket_deliveries_from_its_time_as_subject(store: InlineStore) -> None:
     whom = registered(store)
     for subject in (WHO, None):
         store.at_once(lambda tx, about=subject: ticket_event(tx, 1, about))  # type: ignore[misc]
@@ -80,7 +80,7 @@ def test_with_a_contact_goes_what_waits_of_a_ticket_while_it_was_the_contacts(st
     assert waiting(store, whom) == [("ticket.created", ticket_lane(1))]
 
 
-def test_an_event_goes_with_its_subject_and_with_its_ticket() -> None:
+def test_event_is_erased_with_its_subject_and_with_its_ticket() -> None:
     event = StoredEvent(1, "evt_1", "ticket.created", 1, WHO, None, b"{}", 3)
     assert event.erased_with({WHO})
     assert event.erased_with({ticket_lane(3)})
@@ -88,7 +88,7 @@ def test_an_event_goes_with_its_subject_and_with_its_ticket() -> None:
     assert not replace(event, ticket=None).erased_with({ticket_lane(3)})
 
 
-def test_the_keys_of_all_kinds_are_apart_and_fit_a_signed_integer_of_64_bits() -> None:
+def test_keys_of_all_kinds_are_distinct_and_fit_into_64_bits() -> None:
     many = 1 << 40
     newest = response_lane("rsp_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
     ordered = [
@@ -105,6 +105,6 @@ def test_the_keys_of_all_kinds_are_apart_and_fit_a_signed_integer_of_64_bits() -
     assert response_lane("rsp_01KZ00000000000000000000R1") != response_lane("rsp_01KZ00000000000000000000R2")
 
 
-def test_what_a_newer_program_has_put_into_the_log_is_on_no_stream_of_this_one() -> None:
+def test_unknown_events_of_a_newer_program_are_on_no_stream() -> None:
     event = StoredEvent(1, "evt_1", "ticket.exploded", 1, None, None, b"{}")
     assert (event.internal, event.on_no_stream) == (True, True)

@@ -1,4 +1,4 @@
-"""The events of a project on SQLite, which adds them to its table of them many at a time."""
+"""The events of a project on SQLite, which adds them to the table of project events in batches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STEPS = st.lists(
 
 
 def append(tx: Any, project: Project, kind: str, count: int, *, directed: bool = False) -> list[StoredEvent]:
-    """Append so many events, to three lanes in turn."""
+    """Append `count` events, to three lanes in turn."""
     draft = EventDraft(KINDS[kind], None, {})
     lanes = (1, 2, 3)
     return [
@@ -56,7 +56,7 @@ def append(tx: Any, project: Project, kind: str, count: int, *, directed: bool =
 def test_a_project_has_its_events_in_order_from_either_end(
     steps: list[tuple[str, Project, str, int]], bound: int, limit: int
 ) -> None:
-    """Against a plain list, with holes, erased and pruned events, and what is for one endpoint."""
+    """Compare with a plain list, with gaps, erased and pruned events, and events for one endpoint alone."""
     model: list[StoredEvent] = []
     with passing() as directory, tables(directory) as log:
         for step, project, kind, value in steps:
@@ -94,7 +94,7 @@ def append_later(log: Table, count: int) -> None:
 
 
 def check(tx: Any, project: int, mine: list[StoredEvent], bound: int, limit: int) -> None:
-    """Each query finds what it should of the project's events."""
+    """Check that each query finds the right events of the project."""
     shown = [event for event in mine if not event.internal]
     told = [event for event in mine if not event.on_no_stream]
     behind = [event for event in shown if event.position > bound]
@@ -117,11 +117,11 @@ def check(tx: Any, project: int, mine: list[StoredEvent], bound: int, limit: int
     assert list(newest) == shown[::-1][:limit]
 
 
-def test_events_are_added_to_the_table_with_the_one_that_begins_the_next_stretch(tmp_path: Path) -> None:
+def test_events_are_added_to_the_table_with_the_first_event_of_the_next_batch(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         append(tx, PROJECT, "shown", TAIL - 1)
         assert tx.conn.execute(ADDED).fetchone() == (0, None)
-        append(tx, OTHER_PROJECT, "agents", 1)  # at the position where a stretch begins, whatever it is
+        append(tx, OTHER_PROJECT, "agents", 1)  # any event at the position where a batch begins
         assert tx.conn.execute(ADDED).fetchone() == (TAIL - 1, TAIL - 1)
         append(tx, PROJECT, "shown", TAIL - 1)
         assert tx.conn.execute(ADDED).fetchone() == (TAIL - 1, TAIL - 1)
@@ -129,7 +129,7 @@ def test_events_are_added_to_the_table_with_the_one_that_begins_the_next_stretch
         assert tx.conn.execute(ADDED).fetchone() == (2 * TAIL - 2, 2 * TAIL - 1)
 
 
-def test_what_a_rollback_took_out_of_the_table_is_added_again(tmp_path: Path) -> None:
+def test_rows_removed_by_a_rollback_are_added_again(tmp_path: Path) -> None:
     with tables(tmp_path) as log:
         first = append(log.tx, PROJECT, "shown", 10)
         log.take_back(partial(append_later, log, 2 * TAIL))
@@ -138,8 +138,8 @@ def test_what_a_rollback_took_out_of_the_table_is_added_again(tmp_path: Path) ->
         assert list(log.tx.events(PROJECT.rowid, 0, 99, frozenset())) == [*first, last]
 
 
-def test_a_project_alone_reads_no_event_of_others_but_the_newest(tmp_path: Path) -> None:
-    """One event of the other project among many: the steps of SQLite's machine do not grow with those."""
+def test_project_reads_only_the_newest_event_of_others(tmp_path: Path) -> None:
+    """With one event of the other project among many, the steps of SQLite's virtual machine do not grow."""
 
     def steps(work: Any) -> int:
         taken = 0
@@ -169,7 +169,7 @@ def test_a_project_alone_reads_no_event_of_others_but_the_newest(tmp_path: Path)
         assert [steps(each) for each in asked] == few
 
 
-def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path: Path) -> None:
+def test_each_query_of_a_project_uses_an_index_and_sorts_nothing(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
         queries: list[str] = []
         tx.conn.set_trace_callback(queries.append)

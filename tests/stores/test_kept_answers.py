@@ -22,7 +22,7 @@ def shown(found: StoredResponse | None) -> tuple[Any, ...] | None:
     return None if found is None else (found.name, found.subject, found.sealed, found.at)
 
 
-def test_an_answer_is_found_by_its_whole_name_whatever_it_shows(tx: Any) -> None:
+def test_kept_answer_is_found_by_its_full_name(tx: Any) -> None:
     kept = [
         answer(1, CONVERSATION, CONVERSATION),
         answer(2, NEIGHBOUR, NEIGHBOUR),
@@ -45,7 +45,7 @@ def test_a_new_answer_counts_in_place_of_one_whose_time_is_over(tx: Any) -> None
         assert shown(tx.stored_response(new.name, place)) == shown(new)
 
 
-def test_what_is_about_a_subject_is_listed_and_emptied_and_stays_known(tx: Any) -> None:
+def test_answers_about_a_subject_are_listed_and_emptied_but_stay_known(tx: Any) -> None:
     placed, made, other = (
         answer(1, CONVERSATION, CONVERSATION),
         answer(2, CONVERSATION, ""),

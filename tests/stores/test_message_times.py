@@ -1,4 +1,4 @@
-"""SQLite's table of when messages were written has each of them once, or reads it from the messages, whatever is written and deleted."""
+"""SQLite's table of message times has each message once, or reads it from the messages, after any writes and deletions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AUTHORS: Final[tuple[tuple[AuthorType, str | None, bool], ...]] = (
     ("system", None, False),
 )
 WHOLE: Final = Period(NOON - DAY_MS, NOON + DAY_MS, "UTC", (OffsetSpan(NOON + DAY_MS, 0),))
-"""A period that all messages are in."""
+"""A period that contains all messages."""
 RULE: Final = next(rule for rule in RULES if rule.code == "message_times_differ").query[SQLITE]
 
 
@@ -62,7 +62,7 @@ def write(tx: Any, conversation: int, who: int = 0, at: int = NOON) -> None:
 
 
 def written(tx: Any, project: int) -> tuple[Counter[str], Counter[str | None]]:
-    """Return how many messages there are by the types of their authors, and by agents."""
+    """Return the number of messages by author type and by agent."""
     kinds: Counter[str] = Counter()
     agents: Counter[str | None] = Counter()
     for kind, author in tx.conn.execute(
@@ -74,7 +74,7 @@ def written(tx: Any, project: int) -> tuple[Counter[str], Counter[str | None]]:
 
 
 def counted(tx: Any, project: int) -> tuple[Counter[str], Counter[str | None]]:
-    """Return what reports say of that."""
+    """Return the same figures from the reports."""
     found = tx.written_messages(ReportScope(project, WHOLE), "agent")
     agents: Counter[str | None] = Counter()
     for tally in found.groups:
@@ -84,7 +84,7 @@ def counted(tx: Any, project: int) -> tuple[Counter[str], Counter[str | None]]:
 
 
 def waiting(tx: Any) -> int:
-    """Return how many messages are yet to be added to the table."""
+    """Return the number of messages that are not yet in the table."""
     sql = "SELECT count(*) FROM messages WHERE rowid > (SELECT message FROM message_times_end)"
     (number,) = tx.conn.execute(sql).fetchone()
     return int(number)
@@ -123,10 +123,10 @@ CHANGES: Final = {
 
 @budget(150)
 @given(st.lists(deeds, max_size=60), st.integers(1, 6))
-def test_reports_count_what_is_there_whatever_is_written_changed_and_erased(
+def test_reports_count_stored_messages_after_any_writes_and_erasures(
     tx: Any, monkeypatch: pytest.MonkeyPatch, what: list[tuple[str, int, tuple[int, int]]], at_once: int
 ) -> None:
-    """Keys are given again once the newest messages are gone, and times go back, as those of imports do."""
+    """Keys are reused after the newest messages are deleted, and times go back, as those of imports do."""
     tx.conn.execute("SAVEPOINT one")
     try:
         monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", at_once)
@@ -150,14 +150,14 @@ def test_reports_count_what_is_there_whatever_is_written_changed_and_erased(
         tx.forget()
 
 
-def test_a_key_that_is_given_again_is_counted_although_the_newest_of_the_table_had_gone_before(
+def test_reused_key_is_counted_after_the_newest_row_was_deleted(
     tx: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", 4)
     first, second, third = (begin(tx, PROJECT.rowid) for _ in range(3))
     for conversation in (first, first, first, second, third):
         write(tx, conversation)
-    tx.erase_conversation_rows(second)  # the fourth message, up to which the table goes
+    tx.erase_conversation_rows(second)  # the fourth message, the last one in the table
     tx.erase_conversation_rows(third)  # the fifth
     write(tx, first, 1)
     assert tx.conn.execute("SELECT max(rowid) FROM messages").fetchone() == (4,)
@@ -202,7 +202,7 @@ def test_an_erased_conversation_leaves_no_row_in_the_table(tx: Any, monkeypatch:
         "UPDATE message_times_end SET message = 3",
     ],
 )
-def test_a_check_finds_whatever_reports_would_count_wrong(
+def test_check_finds_all_wrong_counts_of_reports(
     tx: Any, monkeypatch: pytest.MonkeyPatch, spoiling: str
 ) -> None:
     monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", 4)
@@ -250,9 +250,7 @@ def test_reports_go_by_the_time_in_the_table_and_read_the_newest_messages_alone(
     assert [plan[0] for plan in plans] == [tables, newest] * 2
 
 
-def test_what_was_counted_before_a_stop_or_a_rollback_is_counted_behind_it(
-    tx: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_resume_after_a_stop_or_a_rollback(tx: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", 4)
     conversation = begin(tx, PROJECT.rowid)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""The events of conversations that have become another contact's, as the channel of each contact finds them in the table."""
+"""The events of conversations that were moved to another contact, as the channel of each contact finds them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deskwire.engine.events.types import EventDraft, Topic
 from tests.support.builders import NOON, PROJECT
 
 
-def test_each_channel_has_the_events_of_the_time_in_which_the_conversation_was_its_contacts(tx: Any) -> None:
+def test_channel_has_events_from_its_contacts_time_with_the_conversation(tx: Any) -> None:
     people = [
         tx.insert_contact(PROJECT.rowid, Contact(0, new_id("con", NOON), user, NOON, NOON)) for user in "abc"
     ]

@@ -20,7 +20,7 @@ LATER = NOON + 60_000
 
 
 class Shelf:
-    """A store with two endpoints, and conversation 7, of which one endpoint was sent all events."""
+    """A store with two endpoints, one of which was sent all events of conversation 7."""
 
     def __init__(self, directory: Path) -> None:
         self.store = InlineStore(directory)
@@ -28,7 +28,7 @@ class Shelf:
         self.late = self.store.at_once(lambda tx: tx.insert_endpoint(endpoint())).rowid
 
     def put(self, sequence: int, kind: str = MESSAGE, *, conversation: int = 7, end: bool = True) -> Delivery:
-        """Commit an event with its delivery to the first endpoint, which has it unless it is not to `end`."""
+        """Commit an event with its delivery to the first endpoint; it is delivered unless `end` is False."""
 
         def job(tx: Transaction) -> Delivery:
             event = tx.append_event(PROJECT, EventDraft(kind, sequence, {}), conversation, NOON)
@@ -50,7 +50,7 @@ class Shelf:
         return seen(self.store, lambda reader: reader.replayable(whom, 7, wanted))
 
     def pending(self, whom: int) -> list[tuple[int | None, int | None, bool]]:
-        """Sequence, the one before, and whether it repeats another one, of what waits for an endpoint."""
+        """Return sequence, previous sequence and redelivery flag of each pending delivery of an endpoint."""
         found = seen(self.store, lambda reader: reader.pending_deliveries(whom, 0, 100))
         return [(each.event.sequence, each.previous, each.redelivery) for each in found]
 
@@ -62,7 +62,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
     made.store.close()
 
 
-def test_what_had_arrived_is_sent_again_in_order_and_names_what_it_repeats(shelf: Shelf) -> None:
+def test_delivered_events_are_redelivered_in_order(shelf: Shelf) -> None:
     for sequence in (1, 2, 3):
         shelf.put(sequence)
     shelf.put(1, conversation=8)
@@ -72,7 +72,7 @@ def test_what_had_arrived_is_sent_again_in_order_and_names_what_it_repeats(shelf
     assert shelf.pending(shelf.late) == []
 
 
-def test_what_is_on_its_way_is_left_out(shelf: Shelf) -> None:
+def test_pending_deliveries_are_left_out(shelf: Shelf) -> None:
     shelf.put(1)
     shelf.put(2, end=False)
     assert shelf.replayable(shelf.crm) == ReplayCounts(1, 1, 0)
@@ -92,7 +92,7 @@ def test_the_newest_delivery_of_an_event_is_the_one_that_is_repeated(shelf: Shel
     assert record.redelivered_as is not None
 
 
-def test_an_endpoint_that_came_later_gets_its_first_deliveries_each_with_the_one_before(shelf: Shelf) -> None:
+def test_late_endpoint_gets_first_deliveries_with_previous_sequences(shelf: Shelf) -> None:
     shelf.put(1)
     shelf.put(2, CLOSED)
     shelf.put(3)
@@ -102,7 +102,7 @@ def test_an_endpoint_that_came_later_gets_its_first_deliveries_each_with_the_one
     assert shelf.pending(shelf.late) == [(1, 0, False), (3, 1, False)]
 
 
-def test_a_part_says_where_the_next_one_begins(shelf: Shelf) -> None:
+def test_part_returns_the_start_of_the_next_one(shelf: Shelf) -> None:
     for sequence in range(1, 6):
         shelf.put(sequence)
     assert shelf.replay(shelf.crm, ReplayRange(ALL.types, 2), 2) == (2, 3)
@@ -123,7 +123,7 @@ def test_a_range_and_the_types_bound_what_is_sent(shelf: Shelf) -> None:
 
 @pytest.mark.sqlite
 def test_a_part_of_a_replay_reads_no_deliveries_of_later_parts(shelf: Shelf) -> None:
-    """The steps of SQLite's machine do not grow with them."""
+    """The steps of SQLite's virtual machine do not grow with later deliveries."""
 
     def part(first: int) -> int:
         taken = 0
@@ -159,6 +159,6 @@ def test_events_that_are_no_longer_stored_are_counted_and_not_sent(shelf: Shelf)
     assert shelf.replay(shelf.crm) == (1, None)
 
 
-def test_an_endpoint_is_sent_those_types_again_that_it_lists() -> None:
+def test_endpoint_is_resent_only_its_listed_types() -> None:
     assert MESSAGE in replayed_types(endpoint())
     assert replayed_types(endpoint(events=frozenset({MESSAGE, "ticket.created"}))) == {MESSAGE}

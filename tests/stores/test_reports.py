@@ -1,4 +1,4 @@
-"""Reports: the same figures as adding up by hand what has happened, whoever had it and whatever the clocks of a zone do."""
+"""Reports: the same figures as a count by hand, across assignments and changes of a time zone's offset."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _people(tx: Any) -> None:
 
 @dataclass
 class Story:
-    """What happened in one conversation, kept by hand: `happened` has what reports count, with its time and its groups."""
+    """The history of one conversation, kept by hand: `happened` has what reports count, with times and groups."""
 
     created: int
     open: bool = True
@@ -83,7 +83,7 @@ class Story:
 
     @property
     def agent(self) -> str | None:
-        """Return the agent who has it."""
+        """The agent whose conversation it is."""
         return self.assignee or self.replier
 
     def note(self, kind: str, at: int, lasted: int = 0) -> None:
@@ -142,7 +142,7 @@ def gives(assignee: Assignee | None) -> Deed:
 
 
 def rates(score: int, comment: str | None = None) -> Deed:
-    """The same rating with another comment is no new one."""
+    """The same rating with another comment is not a new rating."""
 
     def deed(story: Story, at: int) -> Command:
         if story.rating is None or story.rating[0] != score:
@@ -189,11 +189,11 @@ DEEDS: Final[Sequence[Deed]] = (
 steps = st.tuples(
     st.integers(0, 3), st.integers(0, len(DEEDS) - 1), st.sampled_from((0, 1, 999, HOUR // 2, 7 * HOUR))
 )
-"""A conversation, what happens in it, and how long after what happened before."""
+"""A conversation, a step in it, and the time since the previous step."""
 
 
 def play(tx: Any, steps: Iterable[tuple[int, int, int]], project: Project) -> list[Story]:
-    """Have it happen in the store and in stories; four conversations are begun with what happens in them first."""
+    """Carry out the steps in the store and in the stories; a conversation is created before its first step."""
     now, stories, states = START, dict[int, Story](), dict[int, Conversation]()
     for which, what, pause in steps:
         now += pause
@@ -214,14 +214,14 @@ def local_date(at: int, zone: str) -> str:
 def keys(
     by: GroupBy | None, at: int, agent: str | None, team: str | None, story: Story, zone: str
 ) -> Sequence[str | None]:
-    """Return the groups that something belongs to."""
+    """Return the groups that an occurrence belongs to."""
     if by == "tag":
         return story.tags or (None,)
     return ({"agent": agent, "team": team, "day": local_date(at, zone)}.get(by or "", ""),)
 
 
 def spread(lasted: Sequence[int]) -> Mapping[str, Any]:
-    """Return the figures of durations as by the book: nearest ranks of the sorted values."""
+    """Return the figures of durations by definition: nearest ranks of the sorted values."""
     if not lasted:
         return dict.fromkeys(("mean", "median", "p90", "min", "max"))
     by_size, count = sorted(lasted), len(lasted)
@@ -277,7 +277,7 @@ VOLUME: Final = {
 
 
 def volumes(stories: Sequence[Story], period: Period, by: GroupBy | None) -> dict[str | None, Any]:
-    """Return the volume; messages are of the team that has their conversation now, as are new conversations."""
+    """Return the volume; messages and new conversations count for the current team of the conversation."""
     found: dict[str | None, Counter[str]] = {}
     for story in stories:
         all_of_it = [("created", story.created, 0, story.agent, story.team), *story.happened]
@@ -371,10 +371,10 @@ def periods(zone: str) -> list[Period]:
 
 @budget(40)
 @given(st.lists(steps, max_size=60), st.sampled_from(ZONES), st.sampled_from((1, 7, 512)))
-def test_each_report_says_what_adding_up_by_hand_gives(
+def test_each_report_equals_a_count_by_hand(
     tx: Any, monkeypatch: pytest.MonkeyPatch, what: list[tuple[int, int, int]], zone: str, at_once: int
 ) -> None:
-    """SQLite has all messages in the table that reports read, most of them, or none (ADR 74)."""
+    """On SQLite the table that reports read has all messages, most of them, or none (ADR 74)."""
     monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", at_once)
     tx.conn.execute("SAVEPOINT one")
     try:
@@ -408,7 +408,7 @@ def test_each_report_says_what_adding_up_by_hand_gives(
 
 
 def first_moment_behind(day: str | None, zone: str) -> int:
-    """Return when (ms) a day is over, by looking at each quarter of an hour."""
+    """Return the end of a day (ms), found by a check of each quarter of an hour."""
     assert day is not None
     at = round(datetime.combine(date.fromisoformat(day), datetime.min.time(), UTC).timestamp() * 1000)
     moments = range(at, at + 48 * HOUR, HOUR // 4)
@@ -416,7 +416,7 @@ def first_moment_behind(day: str | None, zone: str) -> int:
 
 
 def assert_same_as_csv(report: Report, by: GroupBy | None) -> None:
-    """Make sure that the lines have the report's figures, and no text that a spreadsheet takes for a formula."""
+    """Check that the lines have the report's figures, and no text that a spreadsheet takes for a formula."""
     text = csv_of(report, by)
     assert text.startswith("\ufeff")
     head, *lines = csv.reader(StringIO(text[1:]))
@@ -429,7 +429,7 @@ def assert_same_as_csv(report: Report, by: GroupBy | None) -> None:
     assert not any(cell.startswith(("=", "+", "-", "@")) for line in lines for cell in line)
 
 
-def test_names_are_those_that_agents_and_teams_have_now(tx: Any) -> None:
+def test_reports_show_current_names_of_agents_and_teams(tx: Any) -> None:
     reply, team, close = 2, 13, DEEDS.index(closes)
     play(tx, [(0, 0, 0), (0, team, 1), (0, reply, 1), (0, close, 1)], PROJECT)
     (period, *_) = periods("UTC")
@@ -447,9 +447,7 @@ def test_names_are_those_that_agents_and_teams_have_now(tx: Any) -> None:
     assert names("agent") == [("usr_1", None)]
 
 
-def test_of_very_many_groups_those_with_the_most_are_shown_and_the_others_counted(
-    tx: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_largest_groups_are_shown_and_the_others_counted(tx: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deskwire.engine.reports.report.ROWS_MAX", 2)
     vip, late = 20, 21
     play(tx, [(0, 0, 0), (0, vip, 0), (1, 0, 0), (1, late, 0), (2, 0, 0), (2, vip, 0)], PROJECT)

@@ -1,4 +1,4 @@
-"""The texts of the shared statements: what PostgreSQL would take for something else without a word."""
+"""The texts of the shared statements: words that PostgreSQL would silently misinterpret."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.support.root import ROOT
 TABLES = ROOT / "storage" / "deskwire" / "storage" / "tables"
 STATEMENT = re.compile(r"\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|WHERE|VALUES|ON CONFLICT|ORDER BY)\b")
 USER_ALONE = re.compile(r"(?<![\w.\":])user(?![\w\"])")
-"""To PostgreSQL this is the account that has signed in, not a column."""
+"""In PostgreSQL `user` is the session's role, not a column."""
 pytestmark = pytest.mark.sqlite  # about texts alone: once is enough
 
 
 def texts(path: Path) -> list[str]:
-    """Return the literals of a module that have a part of a statement."""
+    """Return the literals of a module that contain a part of a statement."""
     tree = ast.parse(path.read_text())
     found = [each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)]
     return [each for each in found if isinstance(each, str) and STATEMENT.search(each)]

@@ -104,7 +104,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
 
 @dataclass(frozen=True)
 class Ask:
-    """A command to one of the conversations there are."""
+    """A command for one of the existing conversations."""
 
     which: int
     command: Command
@@ -112,7 +112,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class PutContact:
-    """A change of a contact by itself."""
+    """A change of a contact without a conversation."""
 
     user_id: str
     identity: dict[str, Any]
@@ -137,8 +137,8 @@ STEPS = st.lists(
 
 @dataclass
 class Sent:
-    """An event of the model: its conversation (by index) if it goes with it, what it says, and which
-    number each endpoint was sent before.
+    """An event of the model: its conversation (by index) if deleted with it, its draft, and the number
+    that each endpoint was sent before it.
     """
 
     subject: int | None
@@ -160,7 +160,7 @@ class Model:
     routed: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
 
     def create(self, command: Create, stored: Contact) -> None:
-        """Create a conversation. `stored` tells the id of a contact that is new; everything else is the model's own."""
+        """Create a conversation. `stored` gives the id of a new contact; everything else is the model's own."""
         self.put(PutContact(command.contact.user_id, dict(command.contact.identity)), stored)
         self.plays.append(Play(now=self.clock.now - 1_000))
         self.users.append(command.contact.user_id)
@@ -199,7 +199,7 @@ class Model:
             self.send(None, contact_updated(contact))
 
     def deliveries(self, target: Endpoint) -> list[tuple[str, int | None, int | None]]:
-        """Type, number and previous number of all that `target` is owed."""
+        """Return type, number and previous number of each event that `target` is owed."""
         return [
             (sent.draft.type, sent.draft.sequence, sent.previous[target.events])
             for sent in self.log
@@ -208,7 +208,7 @@ class Model:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as it is on the wire."""
+    """Return a value in its wire format."""
     return orjson.loads(orjson.dumps(value))
 
 
@@ -247,7 +247,7 @@ def lanes_in(event: StoredEvent) -> tuple[Topic, ...]:
 
 
 async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
-    """Compare each conversation's and contact's events, as the table finds them by its indexes, with the log by lane."""
+    """Compare the events of each conversation and contact, found by index, with the log by lane."""
     lanes = {
         lane: [each for each in events if lane in lanes_in(each)]
         for event in events
@@ -327,7 +327,7 @@ async def ask(engine: Running, model: Model, which: int, command: Command) -> No
 
 
 def check_answer(receipt: Any, model: Model, which: int) -> None:
-    """Check that the response shows the conversation as it then is."""
+    """Check that the response shows the resulting conversation."""
     state = model.plays[which].state
     if state is not None:
         view = conversation_view(state, model.contacts[model.users[which]], PROJECT.id)
@@ -358,7 +358,7 @@ async def live(steps: list[Any], directory: Path) -> None:
                 silent = [
                     await add(engine, each) for each in (endpoint(OTHER_PROJECT), endpoint(enabled=False))
                 ]
-            await check(engine, model, targets, silent)  # what a restart finds
+            await check(engine, model, targets, silent)  # the state after a restart
             while left and not isinstance(left[0], Restart):
                 await take(engine, model, left.pop(0))
             await check(engine, model, targets, silent)
@@ -370,7 +370,7 @@ async def live(steps: list[Any], directory: Path) -> None:
 @pytest.mark.thorough
 @given(STEPS)
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_the_store_holds_what_the_commands_say_over_evictions_and_restarts(steps: list[Any]) -> None:
+def test_store_equals_the_model_over_evictions_and_restarts(steps: list[Any]) -> None:
     with TemporaryDirectory() as directory:
         try:
             trio.run(live, steps, Path(directory))

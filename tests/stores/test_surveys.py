@@ -117,7 +117,7 @@ async def test_a_deleted_response_leaves_no_byte_and_no_quote(tmp_path: Path) ->
 
 
 @pytest.mark.sqlite
-async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: Path) -> None:
+async def test_removed_survey_is_hidden_at_once_and_then_deleted(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
 
@@ -129,7 +129,7 @@ async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: 
         await engine.store.write(lambda tx: tx.put_insights(target.rowid, insights(summary=mark("GONE"))))
         async with trio.open_nursery() as nursery:
             with trio.CancelScope() as caller:
-                caller.cancel()  # whoever asked for it need not wait
+                caller.cancel()  # the caller need not wait
                 removal = engine.store.write(lambda tx: put_out_of_sight(tx, PROJECT.rowid, target.id))
                 await Removals(nursery, engine.store).clear_behind(removal)
             assert seen(engine.store, lambda reader: reader.survey(PROJECT.rowid, target.id)) is None
@@ -138,7 +138,7 @@ async def test_a_removed_survey_is_out_of_sight_at_once_and_then_gone(tmp_path: 
         assert left_in(tmp_path, ("GONE",)) == []
 
 
-async def test_a_removal_that_a_stop_cut_short_is_taken_up(tmp_path: Path) -> None:
+async def test_interrupted_removal_is_resumed(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
         await answer(engine, target, None, why="slow")
@@ -206,7 +206,7 @@ def explained(directory: Path, store: InlineStore, query: Any) -> str:
 
 
 class Slow:
-    """A model that answers when it is let, and meanwhile lets the test do something."""
+    """A model that answers when the test allows it, so that the test can act before the answer."""
 
     def __init__(self) -> None:
         self.asked, self.answer = trio.Event(), trio.Event()
@@ -219,7 +219,7 @@ class Slow:
         return {"themes": [], "summary": "All is well."}
 
 
-async def test_a_refresh_does_not_bring_back_what_was_erased_while_it_ran(tmp_path: Path) -> None:
+async def test_refresh_does_not_restore_responses_erased_during_its_run(tmp_path: Path) -> None:
     async with running(tmp_path) as engine, trio.open_nursery() as nursery:
         target = await stored(engine)
         ada = await contact(engine, "ada")
@@ -234,7 +234,7 @@ async def test_a_refresh_does_not_bring_back_what_was_erased_while_it_ran(tmp_pa
         await engine.store.write(lambda tx: tx.erase_responses(ada.rowid, 100))
         model.answer.set()
         with trio.fail_after(10):
-            while target.rowid in refreshes._running:  # noqa: ASYNC110  # nobody is told of a refresh's end
+            while target.rowid in refreshes._running:  # noqa: ASYNC110  # a refresh's end is not announced
                 await trio.sleep(0.01)  # virtual time: the mock clock jumps
         done = seen(engine.store, lambda reader: reader.survey_refresh(target.rowid))
         assert done is not None
@@ -259,7 +259,7 @@ async def test_a_second_call_joins_the_refresh_that_is_running(tmp_path: Path) -
         nursery.cancel_scope.cancel()
 
 
-async def test_a_refresh_that_a_stop_cut_short_has_failed(tmp_path: Path) -> None:
+async def test_interrupted_refresh_has_failed(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         target = await stored(engine)
         await answer(engine, target, None, score=3, why="slow")
@@ -291,14 +291,14 @@ async def test_a_refresh_whose_end_could_not_be_stored_has_failed(inline_store: 
 
 
 class Failing:
-    """A model that is asked in vain."""
+    """A model that always fails."""
 
     async def complete(self, messages: Any, schema: Any) -> Mapping[str, Any]:
         await trio.lowlevel.checkpoint()
         raise ModelError("It answered 500.")
 
 
-async def test_a_model_that_fails_ends_the_refresh_and_leaves_the_insights_as_they_were(
+async def test_failing_model_ends_the_refresh_and_keeps_the_insights(
     inline_store: InlineStore,
 ) -> None:
     target = await stored(inline_store)
@@ -313,7 +313,7 @@ async def test_a_model_that_fails_ends_the_refresh_and_leaves_the_insights_as_th
     assert seen(inline_store, lambda reader: reader.survey_insights(target.rowid)) == before
 
 
-async def test_a_refresh_of_a_survey_that_is_removed_meanwhile_ends_quietly(
+async def test_refresh_ends_quietly_if_its_survey_is_removed(
     inline_store: InlineStore,
 ) -> None:
     target = await stored(inline_store)

@@ -1,4 +1,4 @@
-"""Odd texts come back exactly as they were sent, from every place that keeps them."""
+"""Unusual texts are returned exactly as sent, from every field that stores them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-async def test_a_text_comes_back_as_it_was_sent(tmp_path: Path, text: str) -> None:
+async def test_text_is_returned_as_sent(tmp_path: Path, text: str) -> None:
     command = create(
         "user " + text, {"name": text}, title=text, attributes={text[:50]: text}, message=post(text=text)
     )

@@ -83,7 +83,7 @@ def fits(ticket: Ticket, wanted: TicketFilter) -> bool:
 @given(
     made=st.lists(tickets, max_size=14), wanted=filters, sort=st.sampled_from(SORTS), limit=st.integers(1, 4)
 )
-def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
+def test_pages_of_a_list_equal_sorting_and_filtering_by_hand(
     tx: Any, made: list[dict[str, Any]], wanted: TicketFilter, sort: TicketSort, limit: int
 ) -> None:
     tx.conn.execute("SAVEPOINT empty")
@@ -106,7 +106,7 @@ def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
 
 
 def plan(tx: Any, wanted: TicketFilter, sort: TicketSort) -> tuple[str, str]:
-    """Return SQLite's plan for a page in the middle of a list: how it chooses the rows, and what it does with those."""
+    """Return SQLite's plan for a page in the middle of a list: how it selects the rows, and the steps that follow."""
     words = None if wanted.text is None else tx.ticket_words(PROJECT.rowid, wanted.text)
     sql, values = list_query(PROJECT.rowid, wanted, sort, TicketPageKey(NOON, 500), 50, words)
     steps = tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values).fetchall()
@@ -133,7 +133,7 @@ INDEX = {
     ],
     ids=("all", "status", "loose", "priority"),
 )
-def test_a_list_reads_the_index_of_its_sort_and_sorts_no_more_than_its_pages(
+def test_list_reads_the_index_of_its_sort_and_sorts_only_its_pages(
     tx: Any, wanted: TicketFilter, sort: TicketSort
 ) -> None:
     said, outer = plan(tx, wanted, sort)
@@ -218,7 +218,7 @@ def test_a_ticket_is_found_by_its_own_title(tx: Any, text: str) -> None:
     assert foreign == []
 
 
-def test_a_deleted_team_is_found_by_nobody_and_its_name_is_free(tx: Any) -> None:
+def test_deleted_team_is_not_found_and_its_name_is_free(tx: Any) -> None:
     team = tx.insert_team(Team("team_1", PROJECT.rowid, "Returns", NOON, NOON))
     tx.delete_team(team.rowid, NOON)
     assert tx.team(PROJECT.rowid, team.id) is None

@@ -1,4 +1,4 @@
-"""The entries of uploads' contents, as the shelf that nodes share keeps and removes them (ADR 17)."""
+"""The entries of uploads' contents, as the nodes' shared file store adds and removes them (ADR 17)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.builders import NOON, PROJECT
 CONTENT = FileContent(PROJECT.rowid, "0" * 64)
 
 
-def test_the_bytes_of_a_content_that_is_gone_are_overwritten_behind_its_removal_not_its_uploads(
+def test_removed_content_is_overwritten_after_its_removal_not_its_upload(
     tx: Any,
 ) -> None:
     entry = tx.claim_content(CONTENT, NOON)

@@ -1,4 +1,4 @@
-"""Workflows in the database: what is kept of them, and what is not."""
+"""Workflows in the database: their stored state, and the erasure of answers."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ async def test_tags_are_shown_only_where_they_are_asked_for(service: Service) ->
     assert "tags" not in await service.fetch(made)
 
 
-async def test_a_list_is_filtered_by_what_the_object_shows(service: Service) -> None:
+async def test_list_is_filtered_by_fields_of_the_object(service: Service) -> None:
     a = await service.create("u1", title="A", attributes={"plan": "gold", "seats": 3, "paid": True})
     b = await service.create("u2", title="B", attributes={"plan": "gold, rest", "seats": "3"})
     await service.create("u1", title="C", message={"text": "hi", "author": {"type": "bot"}})
@@ -89,7 +89,7 @@ async def test_a_list_is_filtered_by_what_the_object_shows(service: Service) -> 
     assert await titles(service, q="u2") == ["B"]
 
 
-async def test_a_list_is_filtered_by_who_has_the_conversation(service: Service) -> None:
+async def test_list_is_filtered_by_assignee(service: Service) -> None:
     agent = await hire(service, "agent")
     made = await service.create(title="A")
     await service.create(title="B")
@@ -102,7 +102,7 @@ async def test_a_list_is_filtered_by_who_has_the_conversation(service: Service) 
     assert await titles(service, team=team) == await titles(service, assignee=team) == ["A"]
 
 
-async def test_a_contact_and_an_assignee_of_nobody_are_refused_by_name(service: Service) -> None:
+async def test_unknown_contact_and_assignee_are_refused_by_name(service: Service) -> None:
     await service.create("u1")
     assert await refused(service, contact="nobody") == [("/contact", "unknown")]
     assert await refused(service, assignee="me") == [("/assignee", "unknown")]
@@ -111,7 +111,7 @@ async def test_a_contact_and_an_assignee_of_nobody_are_refused_by_name(service: 
     assert both == [("/contact", "unknown"), ("/assignee", "unknown")]
 
 
-async def test_conversations_of_somebody_who_has_left_are_still_found(service: Service) -> None:
+async def test_conversations_of_a_former_member_are_still_found(service: Service) -> None:
     agent = await hire(service, "agent")
     made = await service.create(title="A")
     await service.do(made, "assign", assignee={"type": "user", "id": agent["id"]})
@@ -140,7 +140,7 @@ async def test_conversations_of_somebody_who_has_left_are_still_found(service: S
         ("snoozed", "true"),
     ],
 )
-async def test_what_a_list_can_not_be_asked_for_is_refused(service: Service, name: str, value: str) -> None:
+async def test_invalid_list_parameters_are_refused(service: Service, name: str, value: str) -> None:
     assert [pointer for pointer, _ in await refused(service, **{name: value})] == [f"/{name}"]
 
 
@@ -204,7 +204,7 @@ async def test_every_change_that_the_object_shows_is_later_in_the_list_by_change
         assert await listed(service, updatedSince=after["updatedAt"], sort="updated") == [after]
 
 
-async def test_a_page_says_the_newest_event_of_the_first_page(service: Service) -> None:
+async def test_each_page_has_the_newest_event_of_the_first_page(service: Service) -> None:
     for number in range(4):
         await service.create(title=str(number))
     newest = (await service.events())[-1]["id"]
@@ -217,7 +217,7 @@ async def test_a_page_says_the_newest_event_of_the_first_page(service: Service) 
     assert [event["type"] for event in await service.events(after=newest)] == ["conversation.created"]
 
 
-async def test_a_list_of_a_project_without_events_says_where_the_feed_begins(service: Service) -> None:
+async def test_list_of_a_project_without_events_returns_the_start_of_the_feed(service: Service) -> None:
     await service.create(visible=False)
     answer = (await service.http.get("/s2s/conversations")).json()
     assert answer["items"] == []
@@ -239,9 +239,7 @@ async def test_a_cursor_is_good_for_its_own_list_alone(service: Service) -> None
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_pages_by_change_show_each_newest_state_however_much_changes_meanwhile(
-    service: Service, seed: int
-) -> None:
+async def test_pages_by_change_show_newest_states_despite_changes(service: Service, seed: int) -> None:
     rng = random.Random(seed)
     known = [await service.create(f"u{n}", message={"text": "hi"}) for n in range(20)]
     for each in rng.sample(known, 10):

@@ -28,10 +28,10 @@ async def confirmed(
             (found,) = await consumers(service, conversation)
             if (found["confirmedSequence"], found["connected"]) == (sequence, connected):
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
-async def test_a_consumer_of_the_project_says_up_to_where_it_has_confirmed(service: Service) -> None:
+async def test_project_consumer_shows_its_confirmed_position(service: Service) -> None:
     conversation = await service.create(message={"text": "one"})
     assert await consumers(service, conversation) == []
     async with consuming(service) as consumer:

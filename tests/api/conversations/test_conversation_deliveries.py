@@ -35,7 +35,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 async def outcomes(service: Service, conversation: dict[str, Any], **params: Any) -> list[dict[str, Any]]:
-    """Return a page of what became of the conversation's events."""
+    """Return a page of the deliveries of the conversation's events."""
     path = f"/conversations/{conversation['id']}/deliveries"
     answer = await service.dashboard.get(path, params=params)
     assert answer.status_code == 200, answer.text
@@ -44,17 +44,17 @@ async def outcomes(service: Service, conversation: dict[str, Any], **params: Any
 
 
 async def settled(service: Service, conversation: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Return what became of the events once there is that much and nothing is pending."""
+    """Return the deliveries once there are `count` and none is pending."""
     with trio.fail_after(20):
         while True:
             found = await outcomes(service, conversation, limit="200")
             if len(found) >= count and all(each["status"] != "pending" for each in found):
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def redelivered(service: Service, conversation: dict[str, Any], endpoint: dict[str, Any]) -> None:
-    """Send the newest delivery of the conversation again, and wait for its end."""
+    """Repeat the newest delivery of the conversation, and wait for its end."""
     params = {"conversation": conversation["id"], "limit": "1"}
     log = f"/s2s/webhooks/{endpoint['id']}/deliveries"
     newest = (await service.http.get(log, params=params)).json()["items"][0]["id"]
@@ -63,12 +63,10 @@ async def redelivered(service: Service, conversation: dict[str, Any], endpoint: 
         while True:
             if (await service.http.get(f"/s2s/deliveries/{again}")).json()["status"] != "pending":
                 return
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
-async def test_each_event_says_what_became_of_it_at_each_endpoint(
-    service: Service, receiver: Receiver
-) -> None:
+async def test_each_event_lists_its_delivery_to_each_endpoint(service: Service, receiver: Receiver) -> None:
     crm = await register(service, f"{receiver.url}hook?key=s3cret", description="The CRM")
     async with receiving() as broken:
         broken.behaviour = FAILING
@@ -124,7 +122,7 @@ async def test_events_are_chosen_by_sequence_by_range_and_by_pages(
     assert listed == all_of_them
 
 
-async def test_what_was_sent_again_is_listed_once_and_as_it_arrived_first(
+async def test_redelivered_event_is_listed_once_with_its_first_arrival(
     service: Service, receiver: Receiver
 ) -> None:
     receiver.behaviour = FAILING
@@ -154,7 +152,7 @@ async def test_a_removed_endpoint_is_not_shown(service: Service, receiver: Recei
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
-async def test_everybody_who_reads_conversations_sees_what_became_of_them(
+async def test_every_reader_of_conversations_sees_their_deliveries(
     service: Service, receiver: Receiver, role: str
 ) -> None:
     await register(service, receiver.url)
@@ -166,7 +164,7 @@ async def test_everybody_who_reads_conversations_sees_what_became_of_them(
         assert answer.json()["items"] == found
 
 
-async def test_a_conversation_of_another_project_or_of_nobody_is_not_there(service: Service) -> None:
+async def test_unknown_or_foreign_conversation_is_not_found(service: Service) -> None:
     conversation = await service.create()
     path = f"/organisations/{await organisation_of(service)}/projects"
     other = (await service.dashboard.post(path, json={"name": "Other"})).json()["id"]

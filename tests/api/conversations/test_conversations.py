@@ -165,7 +165,7 @@ async def test_a_hidden_conversation_is_announced_when_it_becomes_visible(servic
     assert again.status_code == 422
 
 
-async def test_a_closed_conversation_that_becomes_visible_is_created_as_it_opened_and_then_closed(
+async def test_revealed_closed_conversation_publishes_its_creation_and_its_close(
     service: Service,
 ) -> None:
     """Decisions 4: a mirror has it closed with an event, and not in its creation alone."""
@@ -309,7 +309,7 @@ async def test_network_logs_replace_each_other_and_are_no_event(service: Service
     assert await service.types() == ["conversation.created"]
 
 
-async def test_a_hundred_network_requests_are_taken_and_one_more_is_not(service: Service) -> None:
+async def test_hundred_network_requests_are_accepted_and_one_more_is_refused(service: Service) -> None:
     """Contract 8."""
     conversation = await service.create()
     path = f"/s2s/conversations/{conversation['id']}/network-logs"
@@ -356,7 +356,7 @@ async def test_a_note_leaves_no_trace_on_the_customers_side(service: Service) ->
     assert [message["id"] for message in (await service.dashboard.get(path)).json()["items"]] == [note["id"]]
 
 
-async def test_text_comes_back_exactly_as_it_was_sent(service: Service) -> None:
+async def test_text_is_returned_exactly_as_sent(service: Service) -> None:
     conversation = await service.create()
     texts = ["\x01a", "שלום עולם", "👩‍👩‍👧‍👦" * 10, "a\u2028\u2029", "x" * 20_000, '"\\{}', " a "]
     for text in texts:

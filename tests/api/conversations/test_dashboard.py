@@ -70,7 +70,7 @@ async def test_a_cursor_that_no_list_has_given_is_refused(service: Service) -> N
         ("admin", {"read", "reply", "manage", "delete"}),
     ],
 )
-async def test_a_role_may_do_what_its_permissions_say(service: Service, role: str, allowed: set[str]) -> None:
+async def test_role_has_exactly_its_permissions(service: Service, role: str, allowed: set[str]) -> None:
     conversation = await service.create()
     token = member(service, role)
     path = f"/conversations/{conversation['id']}"

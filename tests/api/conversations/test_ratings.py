@@ -61,9 +61,7 @@ async def test_a_rating_that_is_given_again(
     ("comment", "code"),
     [("", "too_short"), (" ", "blank"), ("x" * 2_001, "too_long"), (7, "invalid"), ("\0", "nul_character")],
 )
-async def test_a_comment_that_is_none_is_refused_with_the_rating(
-    service: Service, comment: Any, code: str
-) -> None:
+async def test_invalid_comment_is_refused_with_the_rating(service: Service, comment: Any, code: str) -> None:
     conversation = await service.create()
     answer = await service.http.post(
         f"/s2s/conversations/{conversation['id']}/rating", json={"rating": 11, "comment": comment}

@@ -45,7 +45,7 @@ def test_typing_needs_the_permission_to_reply() -> None:
     assert backend.kind == "server_key"
 
 
-async def test_typing_answers_the_conversation_and_changes_nothing_of_it(service: Service) -> None:
+async def test_typing_returns_the_conversation_unchanged(service: Service) -> None:
     conversation = await service.create()
     assert await type_in(service, conversation) == conversation
     assert await type_in(service, conversation, False) == conversation
@@ -176,7 +176,7 @@ async def test_nothing_about_typing_is_in_the_database_the_feed_or_a_replay(serv
         assert connection.execute("SELECT count(*) FROM deliveries").fetchone() == (0,)
 
 
-async def test_a_hidden_conversations_typing_is_answered_and_told_to_nobody(service: Service) -> None:
+async def test_typing_in_a_hidden_conversation_publishes_no_event(service: Service) -> None:
     hidden, shown = await service.create(visible=False), await service.create(user="u2")
     async with consuming(service) as consumer:
         await consumer.subscribe("c1", typingEvents=True)

@@ -110,7 +110,7 @@ async def test_a_draft_in_a_conversation_needs_no_ticket(tmp_path: Path) -> None
         assert (gone.status_code, gone.json()["code"]) == (404, "conversation_not_found")
 
 
-async def test_dictation_is_taken_down_word_for_word_without_any_context(tmp_path: Path) -> None:
+async def test_dictation_is_transcribed_verbatim_without_context(tmp_path: Path) -> None:
     async with with_model(tmp_path) as (service, model):
         ticket, upload = await ticket_of(service), await send(service, MP3, "a.mp3")
         model.answer({"transcript": "Dear Ada, hello."})
@@ -164,7 +164,7 @@ async def test_the_model_sees_the_last_twenty_messages_alone(tmp_path: Path) -> 
     ],
     ids=["slow", "500", "redirect", "garbage", "missing", "type", "empty", "long"],
 )
-async def test_a_model_that_fails_is_asked_once_and_told_as_502(tmp_path: Path, reply: bytes) -> None:
+async def test_failing_model_is_called_once_and_answered_with_502(tmp_path: Path, reply: bytes) -> None:
     timeout_s = 2.0 if reply == NEVER else 60.0
     async with with_model(tmp_path, model_timeout_s=timeout_s) as (service, model):
         ticket, upload = await ticket_of(service), await send(service, wav())
@@ -194,12 +194,12 @@ async def test_one_reply_more_than_the_setting_allows_is_refused_until_one_has_e
         assert len(model.asked) == 2
 
 
-async def test_without_a_model_the_answer_says_so(service: Service) -> None:
+async def test_missing_model_is_named_in_the_answer(service: Service) -> None:
     answer = await ask(service, await ticket_of(service), (await send(service, wav()))["url"])
     assert (answer.status_code, answer.json()["code"]) == (503, "model_not_configured")
 
 
-async def test_nothing_but_a_recording_of_this_project_is_taken_and_nothing_is_fetched(
+async def test_only_recordings_of_this_project_are_accepted_and_none_is_fetched(
     tmp_path: Path,
 ) -> None:
     async with with_model(tmp_path, voice_audio_s=5.0, voice_audio_bytes=200_000) as (service, model):

@@ -1,4 +1,4 @@
-"""Headless Chromium, driven by its own DevTools protocol: no driver, no other package."""
+"""Headless Chromium, driven by its DevTools protocol without a driver or another package."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _OPTIONS: Final = (
 _MESSAGE_BYTES: Final = 64 << 20  # a screenshot, or the explorer's script, in one message
 _LISTENING: Final = re.compile(rb"DevTools listening on ws://[^:]+:([0-9]+)/")
 WAIT_S: Final = 150.0
-"""How long the browser may take for anything; seconds are usual, but a test machine may be busy."""
+"""Timeout of each browser operation; seconds are usual, but a test machine may be busy."""
 
 
 class Tab:
-    """One page. `requested` are the URLs that it has asked for, `complaints` what it had to say about it."""
+    """A page. `requested` has the URLs that it requested, `complaints` its console messages and errors."""
 
     def __init__(self, connection: WebSocketConnection) -> None:
         self._connection = connection
@@ -49,7 +49,7 @@ class Tab:
         self.complaints: list[str] = []
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Call a method of the protocol; events that come meanwhile are noted."""
+        """Call a method of the protocol; record the events that arrive before its answer."""
         self._last += 1
         await self._connection.send_message(
             json.dumps({"id": self._last, "method": method, "params": params})
@@ -91,14 +91,14 @@ class Tab:
         return answer["result"].get("value")
 
     async def click(self, selector: str) -> None:
-        """Click an element, once it is there."""
+        """Click an element once it exists."""
         name = json.dumps(selector)
         await self.until(
             f"!!document.querySelector({name}) && (document.querySelector({name}).click(), true)"
         )
 
     async def type(self, selector: str, text: str) -> None:
-        """Write into a field, once it is there."""
+        """Write into a field once it exists."""
         name = json.dumps(selector)
         await self.until(
             f"!!document.querySelector({name}) && (document.querySelector({name}).focus(), true)"
@@ -113,7 +113,7 @@ class Tab:
 
 @asynccontextmanager
 async def browsing(directory: Path) -> AsyncIterator[Tab]:
-    """Yield a tab of a browser of its own, with an empty profile in this directory."""
+    """Yield a tab of a new browser with an empty profile in this directory."""
     assert CHROMIUM is not None
     command = [CHROMIUM, *_OPTIONS, f"--user-data-dir={directory}", "about:blank"]
     process = await trio.lowlevel.open_process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -137,7 +137,7 @@ async def browsing(directory: Path) -> AsyncIterator[Tab]:
 
 
 async def _port(output: trio.abc.ReceiveStream) -> str:
-    """The port of the DevTools protocol, which the browser tells as it starts."""
+    """Return the port of the DevTools protocol, which the browser prints when it starts."""
     said = b""
     async for data in output:
         said += data

@@ -12,9 +12,9 @@ from tests.support.api.service import Service, running
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """Yield a service on an empty directory, whose webhooks reach nobody: their proxy is a port that nobody listens on.
+    """Yield a service on an empty directory, whose webhooks reach no receiver: their proxy is a closed port.
 
-    There is no rate limit, as more calls are made up than a project has.
+    There is no rate limit, because the tests generate more calls than a project may make.
     """
     directory = tmp_path / "service"
     directory.mkdir()

@@ -1,7 +1,7 @@
-"""The outline of the API's description: a line for each of its parts, with a digest of what is said of it.
+"""The outline of the API's description: a line for each of its parts, with a digest of its text.
 
-`make docs` writes it to the file beside it. A change of that file shows which parts of the public document a change of
-the code touches; one that only moves or renames something in the code touches none.
+`make docs` writes it to the file beside this module. A diff of that file shows which parts of the public document a
+change of the code affects; moving or renaming code affects none.
 """
 
 from __future__ import annotations

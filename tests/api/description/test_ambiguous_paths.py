@@ -39,7 +39,7 @@ def test_two_paths_that_an_address_fits_alike_share_no_method() -> None:
     }
 
 
-def test_what_is_ambiguous_is_told_from_what_is_only_alike() -> None:
+def test_ambiguous_paths_are_distinguished_from_similar_ones() -> None:
     assert ambiguous("/a/{x}/c", "/a/b/{y}")
     assert not ambiguous("/a/{x}", "/a/b")
     assert not ambiguous("/a/{x}/c", "/a/b/d")

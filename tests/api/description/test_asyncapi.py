@@ -1,4 +1,4 @@
-"""The description of the events: its messages are what the service sends, and its examples are right."""
+"""The description of the events: its messages match those that the service sends, and its examples are valid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told() -> dict[str, Any]:
 
 
 def problems_of(value: Any, schema: dict[str, Any]) -> list[str]:
-    """Return the problems of a value. A discriminator is a hint, which no validator has to know."""
+    """Return the problems of a value. A discriminator is a hint that validators may ignore."""
     validator = jsonschema_rs.Draft202012Validator({**schema, "components": told()["components"]})
     return [f"{each.instance_path}: {each.message}" for each in validator.iter_errors(value)]
 

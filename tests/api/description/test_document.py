@@ -53,7 +53,7 @@ def test_every_route_is_there_and_nothing_else() -> None:
     )
 
 
-def test_a_route_that_does_not_say_what_it_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_route_without_described_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     silent = replace(description_routes.table[0], answer=None)
     monkeypatch.setattr(made, "ROUTES", (silent,))
     with pytest.raises(LookupError, match=r"openapiDocument: give the model of its response as routes\.add"):
@@ -105,7 +105,7 @@ def test_every_example_of_an_answer_fits_its_schema() -> None:
         assert problems_of(example["value"], problem) == [], code
 
 
-def test_every_type_of_event_says_what_it_carries() -> None:
+def test_every_event_type_describes_its_data() -> None:
     assert DATA.keys() == CATALOG.keys(), "deskwire.http.schemas.events.DATA has one of each"
     assert described()["webhooks"].keys() == {*CATALOG, *EXTENSIONS}
     assert EXTENDED_DATA.keys() == EXTENSIONS.keys(), "deskwire.http.schemas.extensions.DATA has one of each"
@@ -120,13 +120,13 @@ def test_the_sequence_of_every_event_is_an_integer_or_null() -> None:
             assert types == ["integer", "null"], f"{name}: take `sequence` from schemas.events.envelope"
 
 
-def test_the_engine_numbers_the_events_that_the_registry_says_it_numbers() -> None:
+def test_engine_numbers_the_events_that_the_registry_lists() -> None:
     for kind, envelope in example_envelopes().items():
         numbered = isinstance(orjson.loads(envelope)["sequence"], int)
         assert numbered is CATALOG[kind].numbered, kind
 
 
-def test_webhooks_have_a_tag_of_their_own_and_headers_with_examples_of_their_type() -> None:
+def test_webhooks_have_their_own_tag_and_typed_header_examples() -> None:
     for kind, item in described()["webhooks"].items():
         assert item["post"]["tags"] == ["Webhook events"], kind
         for header in item["post"]["parameters"]:
@@ -184,7 +184,7 @@ def test_every_link_leads_to_an_operation_and_its_parameters() -> None:
     assert linked > 50
 
 
-def test_every_id_of_a_callers_choosing_says_how_it_stands_in_a_path() -> None:
+def test_every_caller_chosen_id_documents_its_encoding_in_a_path() -> None:
     found = {
         each["name"]
         for _, operation in operations()

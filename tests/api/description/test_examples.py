@@ -1,4 +1,4 @@
-"""The examples of request bodies, sent to a service: what it refuses in one is an id that is nobody's there, and nothing else."""
+"""The examples of request bodies, sent to a service, which may refuse only their references to unknown objects."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.api.events.test_channels_agree import receiving
 from tests.support.api.service import running
 
 OF_OTHERS: Final = frozenset({"unknown", "url_not_signed", "url_host_unknown"})
-"""Codes of problems with what an example refers to."""
+"""Codes of problems with an example's references to other objects."""
 
 
-async def test_every_example_of_a_body_is_taken_but_for_what_it_refers_to(tmp_path: Path) -> None:
+async def test_every_example_body_is_accepted_except_for_its_references(tmp_path: Path) -> None:
     refused, taken = {}, 0
     async with receiving() as receiver, running(tmp_path) as service:
         objects = await everything(service, receiver.url)

@@ -31,7 +31,7 @@ ANSWER = f"""(() => {{
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: the explorer can't be looked at")
-async def test_the_explorer_makes_an_authorised_call_and_asks_nobody_else(
+async def test_explorer_makes_an_authorised_call_and_contacts_no_other_host(
     service: Service, tmp_path: Path
 ) -> None:
     profile = tmp_path / "profile"
@@ -80,7 +80,7 @@ async def test_no_address_stands_in_the_page_and_its_script(service: Service) ->
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
-async def test_the_description_is_sent_only_to_those_who_lack_it(service: Service, coding: str) -> None:
+async def test_description_is_sent_only_if_the_client_lacks_it(service: Service, coding: str) -> None:
     async with httpx.AsyncClient(base_url=service.url, headers={"Accept-Encoding": coding}) as anybody:
         first = await anybody.get("/v3/openapi.json")
         assert first.json()["openapi"] == "3.1.0"

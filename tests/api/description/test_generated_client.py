@@ -1,4 +1,4 @@
-"""A client that a published generator makes of the description, and ten calls with it."""
+"""A client made from the description by a published generator, and ten calls with it."""
 
 from __future__ import annotations
 

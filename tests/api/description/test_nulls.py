@@ -1,4 +1,4 @@
-"""What the description says of null in the bodies of patches is what the service does."""
+"""The service accepts null in the bodies of patches exactly where the description allows it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ PATCHES: Final = [route for route in ROUTES if route.method == "PATCH" and route
 
 
 def nullable(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema takes null."""
+    """Return whether a schema accepts null."""
     return schema == {} or any(each.get("type") == "null" for each in schema.get("anyOf", ()))
 
 
 def fields_of(route: Route) -> dict[str, Any]:
-    """The fields of a route's body, as they are described."""
+    """Return the described fields of a route's body."""
     assert route.body is not None
     fields: dict[str, Any] = described()["components"]["schemas"][public_name(route.body)]["properties"]
     return fields
 
 
 async def null_is_taken(service: Service, route: Route, path: str, field: str) -> bool:
-    """Send null for one field; whether the service takes it."""
+    """Send null for one field; return whether the service accepts it."""
     client = service.http if route.access.kind == "server_key" else service.dashboard
     answer = await client.request("PATCH", path, json={field: None})
     refused = answer.json().get("errors", []) if answer.status_code == 422 else []
@@ -40,9 +40,7 @@ async def null_is_taken(service: Service, route: Route, path: str, field: str) -
 
 
 @pytest.mark.parametrize("route", PATCHES, ids=lambda route: route.operation_id)
-async def test_a_field_of_a_patch_takes_null_where_the_description_says_so(
-    service: Service, route: Route
-) -> None:
+async def test_field_of_a_patch_accepts_null_as_described(service: Service, route: Route) -> None:
     async with receiving() as receiver:
         made = await everything(service, receiver.url)
         if "/contacts/" in route.path:

@@ -1,4 +1,4 @@
-"""The public document changes where it is meant to, and by nothing else."""
+"""The public document changes only intentionally."""
 
 from __future__ import annotations
 

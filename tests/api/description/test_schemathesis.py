@@ -1,4 +1,4 @@
-"""The service against its own description: what Schemathesis makes up by it, valid and not, with links followed."""
+"""The service against its own description: Schemathesis generates valid and invalid requests, and follows links."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ include-operation-id = "makeVoiceReply"
 expected-statuses = ["2xx", "3xx", "4xx", 503]
 """
 BUDGET_S: Final = 900.0
-"""Far more than it takes, for a machine that does much else."""
+"""Far more than the run takes, for a busy machine."""
 
 
 def configuration(service: Service) -> str:
-    """Schemathesis' settings: credentials, and the exceptions with their reasons."""
+    """Return Schemathesis' settings: credentials, and the exceptions with their reasons."""
     demo = {name: json.dumps(service.demo[name]) for name in ("serverKey", "token", "projectId")}
     return f"""\
 [auth.openapi.serverKey]
@@ -65,7 +65,7 @@ bearer = {demo["token"]}
 
 
 async def schemathesis(service: Service, directory: Path, *options: str) -> tuple[int, str]:
-    """Run it on the service; its exit status, and what it says. The same cases are made in every run."""
+    """Run Schemathesis on the service; return its exit status and output. Every run generates the same cases."""
     (directory / "schemathesis.toml").write_text(configuration(service))
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", "schemathesis.toml", "run"]
     command += [f"{service.url}/v3/openapi.json", "--generation-deterministic", "--no-color", *options]
@@ -85,7 +85,7 @@ async def schemathesis(service: Service, directory: Path, *options: str) -> tupl
         pytest.param(("--phases", "stateful", "--max-examples", "40"), id="stateful"),
     ],
 )
-async def test_what_is_made_up_by_the_description_is_answered_by_it(
+async def test_generated_requests_are_answered_as_described(
     service: Service, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     status, said = await schemathesis(service, tmp_path, *options)

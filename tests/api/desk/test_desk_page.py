@@ -1,4 +1,4 @@
-"""The desk as it is served: for everybody, the same for a year, and nothing but its own files."""
+"""The desk's page and files: public, cacheable for a year, and limited to its own files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FOLDER = ROOT / "http/deskwire/http/pages/desk"
 
 @pytest.fixture
 async def anybody(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    """A client without credentials, which follows no redirection."""
+    """Yield a client without credentials, which follows no redirects."""
     async with httpx.AsyncClient(base_url=service.url) as client:
         yield client
 
 
-async def test_every_place_of_the_desk_is_the_same_page_with_addresses_of_its_own_depth(
+async def test_every_desk_path_serves_the_same_page_with_relative_addresses(
     anybody: httpx.AsyncClient,
 ) -> None:
     for path, up in (
@@ -42,7 +42,7 @@ async def test_every_place_of_the_desk_is_the_same_page_with_addresses_of_its_ow
             assert (await anybody.get(str(httpx.URL(path).join(address)))).status_code == 200
 
 
-async def test_the_page_is_bound_by_a_strict_policy_and_asked_for_each_time(
+async def test_page_has_a_strict_policy_and_is_always_revalidated(
     anybody: httpx.AsyncClient,
 ) -> None:
     headers = (await anybody.get("/desk")).headers
@@ -58,7 +58,7 @@ async def test_the_page_is_bound_by_a_strict_policy_and_asked_for_each_time(
     assert headers["Cache-Control"] == "no-cache"
 
 
-async def test_who_has_the_page_or_a_file_is_not_sent_it_again(anybody: httpx.AsyncClient) -> None:
+async def test_cached_page_or_file_is_not_sent_again(anybody: httpx.AsyncClient) -> None:
     for path in ("/desk", await address(anybody, "app.js")):
         first = await anybody.get(path)
         again = await anybody.get(path, headers={"If-None-Match": first.headers["ETag"]})
@@ -69,13 +69,13 @@ async def test_who_has_the_page_or_a_file_is_not_sent_it_again(anybody: httpx.As
 
 
 async def address(anybody: httpx.AsyncClient, name: str) -> str:
-    """Return the address of a file, as the page names it."""
+    """Return the URL of a file as the page refers to it."""
     found = re.search(rf'"(web/[0-9a-f]{{16}})/{re.escape(name)}"', (await anybody.get("/desk")).text)
     assert found is not None
     return f"/{found[1]}/{name}"
 
 
-async def test_a_file_is_kept_for_a_year_and_compressed_for_those_who_take_that(
+async def test_file_is_cached_for_a_year_and_compressed_if_accepted(
     anybody: httpx.AsyncClient,
 ) -> None:
     path = await address(anybody, "app.js")
@@ -87,7 +87,7 @@ async def test_a_file_is_kept_for_a_year_and_compressed_for_those_who_take_that(
         assert file.text == (FOLDER / "app.js").read_text()
 
 
-async def test_a_worker_may_call_the_service_and_nobody_else(anybody: httpx.AsyncClient) -> None:
+async def test_worker_may_call_only_the_service(anybody: httpx.AsyncClient) -> None:
     worker = (await address(anybody, "app.js")).replace("app.js", "core/feed-worker.js")
     policy = (await anybody.get(worker)).headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; connect-src 'self'; ")
@@ -137,7 +137,7 @@ async def test_another_version_than_this_one_has_no_files(anybody: httpx.AsyncCl
         (None, 200),
     ],
 )
-async def test_a_browser_at_the_root_is_sent_to_the_desk_and_a_program_is_told_the_version(
+async def test_root_redirects_browsers_to_the_desk_and_shows_programs_the_version(
     service: Service, accept: str | None, status: int
 ) -> None:
     async with httpx.AsyncClient(base_url=service.url, headers={"Accept": accept or ""}) as client:
@@ -152,7 +152,7 @@ async def test_a_browser_at_the_root_is_sent_to_the_desk_and_a_program_is_told_t
         assert answer.json()["service"] == "deskwire"
 
 
-async def test_without_a_desk_its_addresses_say_so_and_the_root_is_for_programs(tmp_path: Path) -> None:
+async def test_without_a_desk_its_addresses_are_404_and_the_root_is_for_programs(tmp_path: Path) -> None:
     async with running(tmp_path, ui=False) as service, httpx.AsyncClient(base_url=service.url) as anybody:
         for path in ("/desk", "/desk/c/x", "/web/0123456789abcdef/app.js"):
             answer = await anybody.get(path)

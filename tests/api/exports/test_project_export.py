@@ -1,4 +1,4 @@
-"""Exports of a project's objects: everything once, then exactly what has changed since the last export."""
+"""Exports of a project's objects: first everything, then exactly the changes since the last export."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = ("conversations", "messages", "tickets", "survey-responses")
 
 
 async def export(service: Service, kind: str, **params: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The lines of an export, and its last line."""
+    """Return the lines of an export, and its last line."""
     answer = await service.http.get(f"/s2s/export/{kind}", params=params)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/x-ndjson"
@@ -30,7 +30,7 @@ async def export(service: Service, kind: str, **params: str) -> tuple[list[dict[
 
 
 class Copy:
-    """What somebody has who exports again and again."""
+    """A copy of a project that is kept up to date by repeated exports."""
 
     def __init__(self, service: Service, kind: str) -> None:
         self.service, self.kind = service, kind
@@ -38,7 +38,7 @@ class Copy:
         self.objects: dict[str, dict[str, Any]] = {}
 
     async def go_on(self) -> int:
-        """Take in another export; return the number of its lines."""
+        """Apply another export; return the number of its lines."""
         lines, last = await export(self.service, self.kind, **self.cursor)
         assert last["deletions"]
         for line in lines:
@@ -59,7 +59,7 @@ async def test_an_export_of_an_empty_project_has_its_last_line_alone(service: Se
     assert [await copy.go_on() for _ in range(3)] == [0, 0, 0]
 
 
-async def test_a_second_export_of_conversations_has_what_changed_and_what_is_gone(service: Service) -> None:
+async def test_second_export_of_conversations_has_changes_and_deletions(service: Service) -> None:
     a, b, c, d = [await service.create(title=title, message={"text": "hi"}) for title in "abcd"]
     copy = Copy(service, "conversations")
     assert await copy.go_on() == 4
@@ -72,7 +72,7 @@ async def test_a_second_export_of_conversations_has_what_changed_and_what_is_gon
     assert await copy.go_on() == 0
 
 
-async def test_a_second_export_of_messages_has_new_ones_alone(service: Service) -> None:
+async def test_second_export_of_messages_has_only_new_ones(service: Service) -> None:
     a, b = await service.create(message={"text": "1"}), await service.create(message={"text": "2"})
     copy = Copy(service, "messages")
     assert await copy.go_on() == 2
@@ -87,7 +87,7 @@ async def test_a_second_export_of_messages_has_new_ones_alone(service: Service) 
     assert {each["text"] for each in copy.objects.values()} == {"1", "3"}
 
 
-async def test_a_second_export_of_messages_has_those_that_were_redacted_and_deleted(service: Service) -> None:
+async def test_second_export_of_messages_has_redacted_and_deleted_ones(service: Service) -> None:
     conversation = await service.create(message={"text": "1"})
     said = [await service.say(conversation, text) for text in ("secret", "wrong")]
     copy = Copy(service, "messages")
@@ -100,7 +100,7 @@ async def test_a_second_export_of_messages_has_those_that_were_redacted_and_dele
     assert said[1]["id"] not in copy.objects
 
 
-async def test_a_second_export_of_tickets_has_what_changed_and_what_is_gone(service: Service) -> None:
+async def test_second_export_of_tickets_has_changes_and_deletions(service: Service) -> None:
     tickets = [(await service.dashboard.post("/tickets", json={"title": t})).json() for t in "abc"]
     copy = Copy(service, "tickets")
     assert await copy.go_on() == 3
@@ -111,7 +111,7 @@ async def test_a_second_export_of_tickets_has_what_changed_and_what_is_gone(serv
     assert copy.objects == {tickets[0]["id"]: changed.json(), tickets[2]["id"]: tickets[2]}
 
 
-async def test_a_second_export_of_survey_responses_has_what_was_added_and_what_is_gone(
+async def test_second_export_of_survey_responses_has_additions_and_deletions(
     service: Service,
 ) -> None:
     first, second = await survey(service), await survey(service)
@@ -130,7 +130,7 @@ async def test_a_second_export_of_survey_responses_has_what_was_added_and_what_i
     assert copy.objects == {each["id"]: each for each in (kept, added)}
 
 
-async def test_what_an_import_brings_in_is_in_the_next_export_once_and_in_every_list(
+async def test_imported_objects_are_in_the_next_export_once_and_in_every_list(
     service: Service,
 ) -> None:
     conversations, messages = Copy(service, "conversations"), Copy(service, "messages")
@@ -155,7 +155,7 @@ async def test_what_an_import_brings_in_is_in_the_next_export_once_and_in_every_
     assert {each["id"]: each for each in listed} == conversations.objects
 
 
-async def test_an_import_between_two_exports_of_which_the_second_comes_too_late_is_not_missed(
+async def test_import_before_an_expired_export_cursor_is_not_missed(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, event_window_s=0.0, retention_interval_s=0.05) as service:
@@ -174,7 +174,7 @@ async def test_an_import_between_two_exports_of_which_the_second_comes_too_late_
 
 
 async def bring_in(service: Service, name: str, first: int, behind: int) -> None:
-    """Import a conversation of long ago, with its messages from `first` up to `behind`, and a note with each."""
+    """Import an old conversation with its messages from `first` up to, not including, `behind`, each with a note."""
     began = {"externalId": name, "contact": {"userId": name}, "createdAt": "2024-03-01T09:00:00Z"}
     records: list[dict[str, Any]] = [{"type": "conversation", **began}]
     for number in range(first, behind):
@@ -189,13 +189,13 @@ async def bring_in(service: Service, name: str, first: int, behind: int) -> None
 
 
 async def imported(service: Service, name: str) -> dict[str, Any]:
-    """The conversation that was imported by this name."""
+    """Return the conversation that was imported under this name."""
     found = await service.http.get("/s2s/import/conversation", params={"externalId": name})
     return await service.fetch({"id": found.json()["id"]})
 
 
 async def check(service: Service, conversations: Copy, messages: Copy, living: list[dict[str, Any]]) -> None:
-    """The copies are what is there. Raises AssertionError."""
+    """Check that the copies equal the stored objects. Raises AssertionError."""
     assert conversations.objects == {each["id"]: await service.fetch(each) for each in living}
     expected = {}
     for each in living:
@@ -204,7 +204,7 @@ async def check(service: Service, conversations: Copy, messages: Copy, living: l
     assert messages.objects == expected
 
 
-async def test_hidden_conversations_and_their_messages_come_once_they_are_visible(service: Service) -> None:
+async def test_hidden_conversations_are_exported_once_they_are_visible(service: Service) -> None:
     hidden = await service.create(visible=False, message={"text": "hi"})
     copies = [Copy(service, kind) for kind in ("conversations", "messages")]
     assert [await copy.go_on() for copy in copies] == [0, 0]
@@ -240,7 +240,7 @@ async def test_no_cursor_has_an_event_of_another_project(service: Service) -> No
         assert named < newest, f"{kind}: an event of another project, or one that comes behind it"
 
 
-async def test_an_export_since_a_time_has_what_changed_since(service: Service) -> None:
+async def test_export_since_a_time_has_later_changes(service: Service) -> None:
     old, new = await service.create(message={"text": "1"}), await service.create(message={"text": "2"})
     since = (await service.fetch(new))["updatedAt"]
     lines, last = await export(service, "conversations", updatedSince=since)
@@ -277,17 +277,17 @@ async def test_an_export_from_before_the_stored_events_misses_nothing_that_is_th
 
 
 async def _pruned(service: Service, event_id: str) -> None:
-    """Return when the log has let go of what came behind an event."""
+    """Return once the log has pruned the events that followed an event."""
     known = {"after": event_id}
     with trio.fail_after(20):
         answer = await service.http.get("/s2s/events", params=known)
         while answer.status_code != 410:
-            await trio.sleep(0.02)  # nothing announces what retention has done
+            await trio.sleep(0.02)  # poll: retention is not announced
             answer = await service.http.get("/s2s/events", params=known)
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_exports_beside_writers_add_up_to_what_is_there(service: Service, seed: int) -> None:
+async def test_exports_during_writes_add_up_to_the_stored_objects(service: Service, seed: int) -> None:
     rng = random.Random(seed)
     living: list[dict[str, Any]] = []
     conversations, messages = Copy(service, "conversations"), Copy(service, "messages")

@@ -1,4 +1,4 @@
-"""Histories that are imported through the wire: what comes in, what is said, and how it goes on (ADR 30)."""
+"""Imports of histories over HTTP: the imported objects, the answers, and later messages (ADR 30)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def problems(directory: Path) -> list[str]:
 
 
 def told(report: dict[str, Any]) -> dict[int, list[tuple[str, str]]]:
-    """The refused lines with where they are wrong, and how."""
+    """Return the refused lines, each with the places and codes of its problems."""
     return {
         each["line"]: [(error["pointer"], error["code"]) for error in each["errors"]]
         for each in report["refusals"]
     }
 
 
-async def test_a_history_comes_in_as_it_was_and_no_event_tells_of_it(service: Service) -> None:
+async def test_history_is_imported_unchanged_without_events(service: Service) -> None:
     closing_ = {"status": "CLOSED", "closedBy": "agent", "closedAt": PAST.format(30, 0)}
     record = conversation("z-1", title="Order", attributes={"tags": ["vip"]}, rating=9, **closing_)
     report = await bring(service.http, record, message("z-1", 0), message("z-1", 1))
@@ -79,7 +79,7 @@ async def test_the_same_again_changes_nothing_and_other_content_is_a_conflict(se
     assert problems(service.directory) == []
 
 
-async def test_each_line_that_cannot_be_taken_is_named_with_all_that_is_wrong_and_stops_no_other(
+async def test_refused_lines_are_named_with_all_problems_and_stop_no_other(
     service: Service,
 ) -> None:
     lines = [
@@ -119,7 +119,7 @@ async def test_each_line_that_cannot_be_taken_is_named_with_all_that_is_wrong_an
     assert found_[12] == found_[13] == [("", "malformed_json")]
 
 
-async def test_a_conversation_goes_on_where_its_history_ends(service: Service) -> None:
+async def test_imported_conversation_continues_after_its_history(service: Service) -> None:
     await bring(service.http, *threads(1, 3))
     state = await found(service.http, "old-0")
     said = await service.say(state, "And now?")
@@ -134,7 +134,7 @@ async def test_a_conversation_goes_on_where_its_history_ends(service: Service) -
     assert problems(service.directory) == []
 
 
-async def test_a_conversation_that_is_alive_takes_more_of_its_past_and_loses_nothing(
+async def test_live_conversation_accepts_more_history_and_loses_nothing(
     service: Service,
 ) -> None:
     await bring(service.http, *threads(1, 2))
@@ -149,7 +149,7 @@ async def test_a_conversation_that_is_alive_takes_more_of_its_past_and_loses_not
     assert problems(service.directory) == []
 
 
-async def test_messages_posted_while_a_long_history_comes_in_all_have_their_place(service: Service) -> None:
+async def test_messages_posted_during_an_import_are_all_numbered(service: Service) -> None:
     await bring(service.http, conversation("long"))
     state = await found(service.http, "long")
     records = [message("long", number) for number in range(3_000)]
@@ -165,7 +165,7 @@ async def test_messages_posted_while_a_long_history_comes_in_all_have_their_plac
     assert problems(service.directory) == []
 
 
-async def test_with_events_everything_new_is_told_in_order_and_only_once(service: Service) -> None:
+async def test_import_with_events_publishes_new_objects_once_in_order(service: Service) -> None:
     records = [conversation("e-1", status="PENDING"), *(message("e-1", n) for n in range(3))]
     records.append(message("e-1", 3, internal=True))
     for _ in range(2):
@@ -189,7 +189,7 @@ async def test_with_events_everything_new_is_told_in_order_and_only_once(service
     assert problems(service.directory) == []
 
 
-async def test_notes_assignees_and_members_are_taken_over(service: Service) -> None:
+async def test_notes_assignees_and_members_are_imported(service: Service) -> None:
     colleague = (await hire(service, "agent"))["id"]
     records = [
         conversation("n", assignee={"type": "user", "id": colleague}, unread=True, archived=True),
@@ -215,7 +215,7 @@ async def test_attachments_are_uploads_that_were_sent_before(service: Service) -
     assert (removed.status_code, removed.json()["code"]) == (409, "upload_attached")
 
 
-async def test_a_contact_that_is_known_stays_as_it_is_and_a_new_one_is_as_old_as_its_conversation(
+async def test_import_keeps_known_contacts_and_dates_new_ones_by_their_conversation(
     service: Service,
 ) -> None:
     await service.http.put("/s2s/contacts/u1", json={"name": "Ada Lovelace"})
@@ -227,7 +227,7 @@ async def test_a_contact_that_is_known_stays_as_it_is_and_a_new_one_is_as_old_as
     assert len(listed) == 2
 
 
-async def test_what_is_erased_leaves_nothing_and_may_be_imported_anew(service: Service) -> None:
+async def test_erased_objects_leave_nothing_and_can_be_imported_again(service: Service) -> None:
     await bring(service.http, *threads(1, 3))
     gone = await found(service.http, "old-0")
     assert (await service.http.delete(f"/s2s/contacts/{gone['contact']['userId']}")).status_code == 200
@@ -242,7 +242,7 @@ async def test_what_is_erased_leaves_nothing_and_may_be_imported_anew(service: S
     assert (await found(service.http, "old-0"))["id"] != gone["id"]
 
 
-async def test_one_project_sees_nothing_of_what_another_imports(service: Service) -> None:
+async def test_project_sees_no_imports_of_another(service: Service) -> None:
     organisations = (await service.dashboard.get("/organisations")).json()["items"]
     path = f"/organisations/{organisations[0]['id']}/projects"
     other = (await service.dashboard.post(path, json={"name": "Other"})).json()["id"]
@@ -262,12 +262,12 @@ async def test_one_project_sees_nothing_of_what_another_imports(service: Service
     "headers",
     [{"Content-Type": "application/json"}, {**NDJSON, "Content-Encoding": "gzip"}, {"Content-Type": ""}],
 )
-async def test_what_is_no_plain_ndjson_is_refused(service: Service, headers: dict[str, str]) -> None:
+async def test_body_other_than_plain_ndjson_is_refused(service: Service, headers: dict[str, str]) -> None:
     answer = await service.http.post("/s2s/import", content=b"{}", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
-async def test_no_bound_of_other_bodies_holds_for_an_import_but_that_of_a_line_does(tmp_path: Path) -> None:
+async def test_import_is_limited_by_line_not_by_body_size(tmp_path: Path) -> None:
     async with running(tmp_path, body_limit_bytes=1_024, upload_limit_bytes=1_024) as service:
         huge = message("old-0", 900, text="x" * 300_000)
         report = await bring(service.http, *threads(5, 50), huge, message("old-0", 901))
@@ -283,7 +283,7 @@ async def test_refused_lines_are_all_counted_and_the_first_thousand_named(servic
     assert report["imported"] == counts(1, 0)
 
 
-async def test_a_body_that_hardly_comes_is_given_up_and_what_was_committed_stays(tmp_path: Path) -> None:
+async def test_stalled_import_is_aborted_and_committed_lines_stay(tmp_path: Path) -> None:
     async with running(tmp_path, body_timeout_s=0.3) as service:
         records = threads(1, 1_200)
         body = ndjson(records)

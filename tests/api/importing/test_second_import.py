@@ -228,7 +228,7 @@ async def test_a_redaction_leaves_nothing_of_the_pieces_that_are_gone(service: S
     assert CARD not in "".join(await texts(service, "zendesk-35436"))
 
 
-async def test_deletions_of_what_is_not_here_change_nothing(service: Service) -> None:
+async def test_deletions_of_unknown_objects_change_nothing(service: Service) -> None:
     await bring(service.http, conversation("a"), message("a", 0))
     lines = [
         {"type": "deletion", "conversation": "a", "message": "unknown"},
@@ -274,7 +274,7 @@ async def test_a_machine_deletes_by_an_import_only_with_the_permission(service: 
         ("ab", "ab▇ab", []),
     ],
 )
-def test_redacted_ranges_are_those_that_the_source_lacks(
+def test_redacted_ranges_are_found_by_comparing_texts(
     before: str, after: str, ranges: list[tuple[int, int]]
 ) -> None:
     assert redacted_ranges(before, after) == ranges

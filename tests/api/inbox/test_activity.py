@@ -1,4 +1,4 @@
-"""Who did what to a conversation, as its activity says it, and what agents alone are told of it."""
+"""The activity of a conversation: each change with its actor, and the events for agents only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.support.api.service import Service
 from tests.support.stores import beside
 
 
-async def test_the_activity_says_who_changed_what_from_what_to_what(service: Service) -> None:
+async def test_activity_shows_actor_field_and_both_values_of_a_change(service: Service) -> None:
     conversation = await service.create(title="Hello")
     await patch(service, conversation, title="Bye", tags=["vip"], archived=True)
     await service.do(conversation, "close")
@@ -30,7 +30,7 @@ async def test_the_activity_says_who_changed_what_from_what_to_what(service: Ser
     assert entries[1]["eventId"] not in events
 
 
-async def test_the_activity_is_paged_newest_first_and_goes_with_its_conversation(service: Service) -> None:
+async def test_activity_is_paged_newest_first_and_deleted_with_its_conversation(service: Service) -> None:
     conversation = await service.create()
     for number in range(5):
         await patch(service, conversation, title=f"T{number}")
@@ -59,7 +59,7 @@ async def test_a_linked_ticket_is_an_entry_of_the_activity(service: Service) -> 
     assert entry["changes"] == [{"field": "ticketId", "from": None, "to": ticket["id"]}]
 
 
-async def test_agents_are_told_of_notes_of_hidden_conversations_and_of_who_closed(service: Service) -> None:
+async def test_agents_receive_events_of_notes_hidden_conversations_and_closers(service: Service) -> None:
     hidden = await service.create(visible=False, message={"text": "psst"})
     await service.do(hidden, "rating", rating=4)
     shown = await service.create(user="u2", message={"text": "Hello"})
@@ -76,13 +76,13 @@ async def test_agents_are_told_of_notes_of_hidden_conversations_and_of_who_close
         ("conversation.changed", ["status", "closedBy", "closedAt", "waitingSince"], shown["id"]),
         ("conversation.changed", ["networkLogsAt"], shown["id"]),
         ("conversation.changed", ["deleted"], hidden["id"]),
-    ]  # what was told of the hidden one went with it
+    ]  # the hidden one's earlier events were deleted with it
     assert told(service)[1]["data"]["actor"]["type"] == "key"
     assert told(service)[0]["data"]["message"]["text"] == "a note"
     assert told(service)[-1]["data"]["conversation"] == {"id": hidden["id"]}
 
 
-async def test_a_hidden_conversations_messages_and_changes_are_told_to_agents_alone(service: Service) -> None:
+async def test_events_of_a_hidden_conversation_go_to_agents_only(service: Service) -> None:
     hidden = await service.create(visible=False, message={"text": "psst"})
     await service.say(hidden, "and more")
     await patch(service, hidden, title="Secret")
@@ -110,7 +110,7 @@ async def test_a_message_that_the_customer_sees_causes_no_event_besides_its_own(
     assert len(told(service)) == known + 1
 
 
-async def test_that_the_contact_has_read_is_told_with_how_far(service: Service) -> None:
+async def test_read_event_has_the_contacts_read_position(service: Service) -> None:
     conversation = await service.create(message={"text": "Hello"})
     await reply(service, conversation)
     await service.do(conversation, "read")

@@ -1,4 +1,4 @@
-"""The agent's view of a conversation, and its thread: what is in them, and what others get of it."""
+"""The agent's view of a conversation and its thread: their contents, and what other callers get."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FIELDS = {
     "workflow",
     "mine",
 }
-"""What the agent's view has beyond the conversation object."""
+"""Fields that the agent's view has in addition to the conversation object."""
 
 
 async def seen(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:
-    """The conversation as an agent sees it."""
+    """Return the agent's view of the conversation."""
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}", params={"view": "agent"})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -36,7 +36,7 @@ async def seen(service: Service, conversation: dict[str, Any]) -> dict[str, Any]
 
 
 async def thread(service: Service, conversation: dict[str, Any], **params: str) -> dict[str, Any]:
-    """A page of the conversation's messages."""
+    """Return a page of the conversation's messages."""
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}/messages", params=params)
     assert answer.status_code == 200, answer.text
     page: dict[str, Any] = answer.json()
@@ -52,7 +52,7 @@ async def note(service: Service, conversation: dict[str, Any], text: str) -> dic
     return said
 
 
-async def test_the_agents_view_is_the_conversation_with_what_only_agents_see(service: Service) -> None:
+async def test_agents_view_adds_fields_to_the_conversation(service: Service) -> None:
     made = await service.create(message={"text": "Where is my order?"}, title="Order")
     view = await seen(service, made)
     assert set(view) - set(made) == FIELDS
@@ -105,13 +105,13 @@ async def test_a_list_in_the_agents_view_is_paged_like_any(service: Service) -> 
     assert found == made[::-1]
 
 
-async def test_a_hidden_conversation_is_as_new_as_the_event_that_agents_alone_get(service: Service) -> None:
+async def test_hidden_conversation_has_the_position_of_its_agent_event(service: Service) -> None:
     made = await service.create(visible=False)
     view = await seen(service, made)
     assert (view["asOf"] > NO_EVENT_ID, view["visible"], await service.events()) == (True, False, [])
 
 
-async def test_neither_servers_nor_the_plain_view_get_any_of_it(service: Service) -> None:
+async def test_servers_and_the_plain_view_get_no_agent_fields(service: Service) -> None:
     made = await service.create(message={"text": "Hello"})
     plain = (await service.dashboard.get(f"/conversations/{made['id']}")).json()
     listed = (await service.dashboard.get("/conversations")).json()["items"][0]
@@ -130,7 +130,7 @@ async def test_only_the_agents_view_can_be_named(service: Service) -> None:
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
-async def test_every_role_has_the_agents_view_with_what_is_its_own(service: Service, role: str) -> None:
+async def test_every_role_has_the_agents_view_with_its_own_state(service: Service, role: str) -> None:
     async with person(service, role) as someone:
         made = await service.create(message={"text": "Hello"})
         answer = await someone.http.get(
@@ -202,7 +202,7 @@ async def test_messages_of_a_hidden_conversation_get_their_sequence_when_it_is_s
     assert [event["sequence"] for event in await service.events()] == [1, 2, 3, 4]
 
 
-async def test_messages_say_when_the_contact_had_seen_them(service: Service) -> None:
+async def test_messages_have_the_time_when_the_contact_saw_them(service: Service) -> None:
     made = await service.create(message={"text": "Hello"})
     reply = {"text": "Hi", "author": {"type": "agent"}}
     answer = await service.http.post(f"/s2s/conversations/{made['id']}/messages", json=reply)

@@ -55,7 +55,7 @@ def past(status: str, title: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return conversation, message
 
 
-async def test_all_is_read_at_once_and_what_comes_later_is_not(service: Service) -> None:
+async def test_mark_reads_everything_except_later_messages(service: Service) -> None:
     first, second = [await service.create(user=f"u{number}", message={"text": "0"}) for number in range(2)]
     assert len(await unread(service.dashboard)) >= 2
     assert (await mark(service.dashboard))["until"] is not None
@@ -83,7 +83,7 @@ async def test_one_marked_unread_after_it_is_unread(service: Service) -> None:
     assert await unread(service.dashboard) == []
 
 
-async def test_it_is_taken_back_by_putting_the_time_before(service: Service) -> None:
+async def test_earlier_time_undoes_the_mark(service: Service) -> None:
     first, second = [await service.create(user=f"u{number}", message={"text": "0"}) for number in range(2)]
     before = set(await unread(service.dashboard))
     marked = await mark(service.dashboard)
@@ -91,7 +91,7 @@ async def test_it_is_taken_back_by_putting_the_time_before(service: Service) -> 
     assert set(await unread(service.dashboard)) == before >= {first["id"], second["id"]}
 
 
-async def test_it_is_ones_own_and_of_the_project_alone(service: Service) -> None:
+async def test_mark_is_per_user_and_project(service: Service) -> None:
     async with person(service, "agent") as other:
         other.http.headers["project"] = service.demo["projectId"]
         made = await service.create(message={"text": "0"})
@@ -139,7 +139,7 @@ async def test_conversations_that_are_closed_when_imported_are_seen(service: Ser
         assert await mine(other.http, {"id": closed}) == {"seenIndex": 0, "unread": 1}
 
 
-async def test_open_ones_that_are_imported_after_the_mark_are_unread(service: Service) -> None:
+async def test_open_conversations_imported_after_the_mark_are_unread(service: Service) -> None:
     await mark(service.dashboard)
     (opened_,) = await bring_in(service, *past("OPEN", "Brought later"))
     assert await unread(service.dashboard) == [opened_]

@@ -1,4 +1,4 @@
-"""What is around a conversation: all parts in one call, each as its own route shows it, none that a role may not read."""
+"""The context of a conversation: all parts in one call, each as in its own route, except those a role may not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.api.staff import person
 
 
 async def context(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:
-    """What is around a conversation."""
+    """Return the context of a conversation."""
     answer = await service.dashboard.get(f"/conversations/{conversation['id']}/context")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -20,13 +20,13 @@ async def context(service: Service, conversation: dict[str, Any]) -> dict[str, A
 
 
 async def get(service: Service, path: str, **params: str) -> Any:
-    """What a route of the dashboard answers."""
+    """Return the answer of a route of the dashboard."""
     answer = await service.dashboard.get(path, params=params)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def test_everything_around_a_conversation_comes_in_one_call(service: Service) -> None:
+async def test_context_of_a_conversation_comes_in_one_call(service: Service) -> None:
     made = [
         await service.create(user="u1", title=f"{number}", message={"text": "Hello"}) for number in range(7)
     ]
@@ -81,7 +81,7 @@ async def test_memory_that_is_switched_off_is_not_shown(service: Service) -> Non
     ("permission", "part"),
     [("contacts.read", "contact"), ("tickets.read", "tickets"), ("memory.read", "memory")],
 )
-async def test_what_a_role_may_not_read_is_null(
+async def test_parts_that_a_role_may_not_read_are_null(
     service: Service, monkeypatch: pytest.MonkeyPatch, permission: str, part: str
 ) -> None:
     made = await service.create()
@@ -102,7 +102,7 @@ async def test_every_role_has_the_context(service: Service, role: str) -> None:
     assert (answer.status_code, answer.json()["contact"]["userId"]) == (200, "u1")
 
 
-async def test_there_is_no_context_of_what_is_not_there(service: Service) -> None:
+async def test_unknown_conversation_has_no_context(service: Service) -> None:
     made = await service.create()
     await service.http.delete(f"/s2s/conversations/{made['id']}")
     answer = await service.dashboard.get(f"/conversations/{made['id']}/context")

@@ -1,4 +1,4 @@
-"""Tags are compared as folding does, on both databases, and shown as they were written."""
+"""Tags are compared after folding, on both databases, and shown as written."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.support.api.staff import person
 
 
 async def page(service: Service, **params: str) -> dict[str, Any]:
-    """A page of a list."""
+    """Return a page of a list."""
     answer = await service.dashboard.get("/conversations", params=params)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -20,19 +20,19 @@ async def page(service: Service, **params: str) -> dict[str, Any]:
 
 
 async def listed(service: Service, **params: str) -> list[str]:
-    """The ids that a list shows."""
+    """Return the ids in a list."""
     return [item["id"] for item in (await page(service, **params))["items"]]
 
 
 async def refused(service: Service, **params: str) -> list[tuple[str, str]]:
-    """Where and why a list is refused."""
+    """Return the places and codes of the problems with which a list is refused."""
     answer = await service.dashboard.get("/conversations", params=params)
     assert answer.status_code == 400, answer.text
     return [(error["pointer"], error["code"]) for error in answer.json()["errors"]]
 
 
 async def me(service: Service) -> str:
-    """The id of the demo's owner."""
+    """Return the id of the demo's owner."""
     return str((await service.dashboard.get("/users/me")).json()["id"])
 
 
@@ -51,7 +51,7 @@ async def test_several_statuses_show_the_conversations_of_each(service: Service)
     assert await listed(service, status="PENDING") == [pending["id"]]
 
 
-async def test_conversations_are_listed_by_who_has_them(service: Service) -> None:
+async def test_conversations_are_listed_by_assignee(service: Service) -> None:
     mine, teams, nobodys = [await service.create(user=f"u{number}") for number in range(3)]
     team = (await service.dashboard.post("/teams", json={"name": "Returns"})).json()["id"]
     own = await me(service)
@@ -81,10 +81,10 @@ async def test_conversations_are_listed_by_one_tag_or_any_of_several(service: Se
     assert none["id"] in await listed(service)
 
 
-async def test_archived_and_snoozed_conversations_leave_the_agents_views_of_what_is_to_do(
+async def test_archived_and_snoozed_conversations_leave_the_agents_work_lists(
     service: Service,
 ) -> None:
-    """Show snoozed ones in the list of all; both are found by what they are, by their contact and by a text."""
+    """Snoozed ones stay in the list of all; both are found by their state, their contact and a text."""
     awake, snoozed, archived = [await service.create(user="u1", title="Order") for _ in range(3)]
     await change(service, snoozed, snoozedUntil="2027-01-01T00:00:00Z")
     await change(service, archived, archived=True)
@@ -101,7 +101,7 @@ async def test_archived_and_snoozed_conversations_leave_the_agents_views_of_what
     assert await listed(service, q="order", **view) == ids
 
 
-async def test_those_who_wait_are_listed_with_the_longest_wait_first(service: Service) -> None:
+async def test_waiting_conversations_are_listed_longest_wait_first(service: Service) -> None:
     first = await service.create(user="u1", message={"text": "Hello"})
     answered = await service.create(user="u2", message={"text": "Hello"})
     second = await service.create(user="u3", message={"text": "Hello"})
@@ -116,7 +116,7 @@ async def test_those_who_wait_are_listed_with_the_longest_wait_first(service: Se
 
 
 async def test_conversations_are_listed_by_the_time_of_their_activity(service: Service) -> None:
-    """Take `since` in and leave `until` out."""
+    """`since` is included and `until` is excluded."""
     first, second, third = [await service.create(user=f"u{number}") for number in range(3)]
     at = {each["id"]: each["createdAt"] for each in (first, second, third)}
     newer = [each for each in (third["id"], second["id"], first["id"]) if at[each] >= at[second["id"]]]
@@ -173,8 +173,8 @@ async def test_a_cursor_is_good_for_its_own_list_alone(service: Service) -> None
     assert await refused(service, cursor=cursor) == [("/cursor", "bad_cursor")]
 
 
-async def test_a_list_that_moves_while_it_is_paged_shows_what_stays_once(service: Service) -> None:
-    """Show nothing twice, though what is moved to the front behind the reader's back is missed."""
+async def test_list_that_changes_while_paged_shows_unmoved_items_once(service: Service) -> None:
+    """No item is shown twice, but a conversation that moves to the front between two pages may be missed."""
     made = [(await service.create(user=f"u{number}"))["id"] for number in range(9)]
     moved = {made[1], made[7]}
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""The rows of a list follow from events: what was read once, and all events that are newer, is what is read now."""
+"""The rows of a list follow from events: an old list with all newer events applied equals the current list."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STEPS: Final = 60
 
 
 class Desk:
-    """A page of the desk: it reads the list now and then, and applies each event that it gets, duplicates included."""
+    """A page of the desk: it reads the list occasionally, and applies each event that it gets, including duplicates."""
 
     def __init__(self, service: Service, seed: int) -> None:
         self.service = service
@@ -40,11 +40,11 @@ class Desk:
         self.made: list[str] = []
 
     async def read(self) -> None:
-        """Take the list as it is, archived conversations included."""
+        """Read the current list, including archived conversations."""
         self.rows.update(await self.fresh())
 
     async def fresh(self) -> dict[str, Row]:
-        """The rows as a page that is opened now has them."""
+        """Return the rows of a newly opened page."""
         found: dict[str, Row] = {}
         for archived in ("false", "true"):
             params = {"view": "agent", "limit": "200", "archived": archived}
@@ -53,7 +53,7 @@ class Desk:
         return found
 
     def follow(self, after: str) -> None:
-        """Apply all stored events behind this one."""
+        """Apply all stored events after this one."""
         with beside(self.service.directory) as connection:
             events = connection.execute(
                 "SELECT id, body FROM events WHERE id > ? AND type <> ? ORDER BY position", (after, ERASURE)
@@ -76,7 +76,7 @@ class Desk:
 
 
 def after(row: Row, event: dict[str, Any]) -> Row:
-    """The row behind an event."""
+    """Return the row after an event."""
     data = event["data"]
     following: Row = {**row, **data["conversation"], "mine": row["mine"]}
     match event["type"]:
@@ -102,7 +102,7 @@ def after(row: Row, event: dict[str, Any]) -> Row:
 
 
 def written(row: Row, message: dict[str, Any]) -> Row:
-    """What a message that the customer sees changes in a row. One that the row has already changes nothing."""
+    """Return the changes that a public message makes to a row; a message that the row already has changes nothing."""
     index, author = message["index"], message["author"]["type"]
     if index < row["messages"]:
         return {}
@@ -124,7 +124,7 @@ def written(row: Row, message: dict[str, Any]) -> Row:
 
 
 def read_of(row: Row, index: int) -> Row:
-    """An agent's own part of a row behind a message of the contact."""
+    """Return an agent's own part of a row after a message of the contact."""
     mine: Row = row["mine"]
     seen = -1 if mine["seenIndex"] is None else mine["seenIndex"]
     return {**mine, "unread": mine["unread"] + (index > seen)}
@@ -173,8 +173,8 @@ async def act(desk: Desk, workflow: str, team: str, user: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_what_was_read_and_all_newer_events_make_what_is_read_now(service: Service, seed: int) -> None:
-    """Rows of conversations that the page has not read are left to its next reading."""
+async def test_old_list_with_newer_events_equals_the_current_list(service: Service, seed: int) -> None:
+    """Rows of conversations that the page has not read come with its next read."""
     desk = Desk(service, seed)
     body = {"name": "Orders", "trigger": {"type": "manual"}, "flows": FLOWS}
     made = await service.dashboard.post("/workflows", json=body)
@@ -187,7 +187,7 @@ async def test_what_was_read_and_all_newer_events_make_what_is_read_now(service:
             case 0:
                 await desk.read()  # the events that it has taken into account come as well
             case 1:
-                desk.follow("")  # all of them once more
+                desk.follow("")  # all events again
             case 2 if desk.rows:
                 desk.follow(desk.last)
                 one = desk.chance.choice(list(desk.rows))

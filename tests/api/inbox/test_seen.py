@@ -1,4 +1,4 @@
-"""What each agent has seen: own places in conversations, unread messages, and the counters of an inbox."""
+"""Each agent's seen messages: read positions in conversations, unread messages, and the counters of an inbox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.stores import beside
 
 
 async def see(http: httpx.AsyncClient, conversation: dict[str, Any], index: int) -> dict[str, Any]:
-    """Say what was seen; return the answer."""
+    """Mark messages as seen; return the answer."""
     answer = await http.put(f"/conversations/{conversation['id']}/seen", json={"index": index})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -23,7 +23,7 @@ async def see(http: httpx.AsyncClient, conversation: dict[str, Any], index: int)
 
 
 async def mine(http: httpx.AsyncClient, conversation: dict[str, Any]) -> dict[str, Any]:
-    """An agent's own part of the agent's view, which the list shows as well."""
+    """Return an agent's own part of the agent's view, and check that the list shows the same."""
     answer = await http.get(f"/conversations/{conversation['id']}", params={"view": "agent"})
     found: dict[str, Any] = answer.json()["mine"]
     listed = (await http.get("/conversations", params={"view": "agent"})).json()["items"]
@@ -32,7 +32,7 @@ async def mine(http: httpx.AsyncClient, conversation: dict[str, Any]) -> dict[st
 
 
 async def unread(http: httpx.AsyncClient, **params: str) -> list[str]:
-    """The ids of what an agent has to read."""
+    """Return the ids of an agent's unread conversations."""
     answer = await http.get("/conversations", params={"unread": "true", **params})
     return [item["id"] for item in answer.json()["items"]]
 
@@ -45,7 +45,7 @@ async def reply(service: Service, conversation: dict[str, Any], text: str, *, in
 
 
 async def counted(http: httpx.AsyncClient) -> dict[str, Any]:
-    """The counters of an agent's inbox."""
+    """Return the counters of an agent's inbox."""
     answer = await http.get("/inbox/counters")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -80,7 +80,7 @@ async def test_a_conversation_can_be_marked_unread_again(service: Service) -> No
     assert await unread(service.dashboard) == [made["id"]]
 
 
-async def test_what_one_agent_has_seen_is_nobody_elses(service: Service) -> None:
+async def test_read_position_is_private_to_its_agent(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     async with person(service, "viewer") as other:
         other.http.headers["project"] = service.demo["projectId"]
@@ -90,7 +90,7 @@ async def test_what_one_agent_has_seen_is_nobody_elses(service: Service) -> None
         assert (await unread(other.http), await unread(service.dashboard)) == ([], [made["id"]])
 
 
-async def test_unread_ones_are_looked_for_among_the_open_unless_a_status_is_given(service: Service) -> None:
+async def test_unread_filter_covers_open_conversations_unless_a_status_is_given(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     await service.do(made, "close")
     assert await unread(service.dashboard) == []
@@ -109,7 +109,7 @@ async def test_unread_ones_are_looked_for_among_the_open_unless_a_status_is_give
         ({"index": 0, "user": "usr_1"}, ("/user", "unknown_field")),
     ],
 )
-async def test_what_can_not_have_been_seen_is_refused(
+async def test_impossible_read_position_is_refused(
     service: Service, body: dict[str, Any], where: tuple[str, str]
 ) -> None:
     made = await service.create(message={"text": "0"})
@@ -118,7 +118,7 @@ async def test_what_can_not_have_been_seen_is_refused(
     assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [where]
 
 
-async def test_nothing_can_be_seen_of_what_is_not_there(service: Service) -> None:
+async def test_unknown_conversation_cannot_be_marked_as_seen(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     await service.http.delete(f"/s2s/conversations/{made['id']}")
     for identifier in (made["id"], "cnv_1"):
@@ -126,7 +126,7 @@ async def test_nothing_can_be_seen_of_what_is_not_there(service: Service) -> Non
         assert (answer.status_code, answer.json()["code"]) == (404, "conversation_not_found")
 
 
-async def test_the_agents_other_pages_hear_of_what_was_seen_and_nobody_elses_do(service: Service) -> None:
+async def test_read_position_is_published_only_to_the_agents_own_pages(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     async with person(service, "agent") as other:
         other.http.headers["project"] = service.demo["projectId"]
@@ -139,12 +139,12 @@ async def test_the_agents_other_pages_hear_of_what_was_seen_and_nobody_elses_do(
 
 
 def rows(service: Service) -> list[tuple[int, int]]:
-    """The places that are stored: the index and how many messages of the contact that were seen."""
+    """Return the stored read positions: the index, and the number of the contact's messages that were seen."""
     with beside(service.directory) as connection:
         return connection.execute("SELECT number, contact_messages FROM agent_seen").fetchall()
 
 
-async def test_places_go_with_their_conversation_and_with_their_user(service: Service) -> None:
+async def test_read_positions_are_deleted_with_their_conversation_and_user(service: Service) -> None:
     first, second = [await service.create(user=f"u{number}", message={"text": "0"}) for number in range(2)]
     await see(service.dashboard, first, 0)
     async with person(service, "agent") as other:
@@ -209,7 +209,7 @@ async def test_counters_are_as_long_as_their_lists(service: Service) -> None:
     assert found == expected | {"teams": {team["id"]: 1}, "bound": 1_000, "asOf": as_of}
 
 
-async def test_counters_of_a_project_in_which_nothing_has_happened_are_as_new_as_no_event(
+async def test_counters_of_an_empty_project_have_the_position_of_no_event(
     service: Service,
 ) -> None:
     found = await counted(service.dashboard)

@@ -1,4 +1,4 @@
-"""Tags and snoozes: the form in which they are kept, how a snooze ends, and who is told of them."""
+"""Tags and snoozes: the normal form of tags, the end of a snooze, and their events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_tags_are_paged_by_name(service: Service) -> None:
     ["", "   ", "x" * 41, "word " * 4_000, "a\u202eb", "a\u200bb", "a\x00b", "\u2066vip\u2069", "İ" * 40],
     ids=["empty", "blank", "long", "very long", "bidi override", "zero width", "nul", "isolate", "grows"],
 )
-async def test_what_can_be_no_tag_is_refused_by_its_place(service: Service, tag: str) -> None:
+async def test_invalid_tag_is_refused_by_its_position(service: Service, tag: str) -> None:
     conversation = await service.create()
     path = f"/conversations/{conversation['id']}"
     answer = await service.dashboard.patch(path, json={"tags": ["fine", tag]})
@@ -106,7 +106,7 @@ async def test_a_snooze_ends_with_the_contacts_message_and_with_a_close(service:
     assert (refused.status_code, refused.json()["code"]) == (409, "conversation_closed")
 
 
-async def test_a_snoozed_conversation_wakes_by_itself(service: Service) -> None:
+async def test_snoozed_conversation_wakes_automatically(service: Service) -> None:
     conversation = await service.create()
     await patch(service, conversation, snoozedUntil=later(1.2))
     await until_awake(service, conversation)

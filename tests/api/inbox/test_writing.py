@@ -1,4 +1,4 @@
-"""What agents write: replies that may refuse themselves, conversations they start, and who may write."""
+"""Writes of agents: conditional replies, conversations they start, and permissions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNKNOWN = "cnv_00000000000000000000000000"
 FOREIGN = "cnv_00000000000000000000000009"
 
 
-async def test_a_reply_to_a_conversation_that_moved_on_is_refused_with_what_came(service: Service) -> None:
+async def test_stale_reply_is_refused_with_the_newer_messages(service: Service) -> None:
     conversation = await service.create(message={"text": "Where is it?"})
     seen = (await view(service, conversation))["sequence"]
     assert (await reply(service, conversation, text="On its way", ifSequence=seen)).status_code == 200
@@ -63,7 +63,7 @@ async def test_of_many_replies_to_one_state_exactly_one_is_sent(service: Service
     assert (await view(service, conversation))["messages"] == 2
 
 
-async def test_what_follows_a_message_is_in_its_commit_and_behind_it(service: Service) -> None:
+async def test_changes_after_a_message_are_in_its_commit_and_follow_it(service: Service) -> None:
     conversation = await service.create(message={"text": "Hello"})
     before = len(await service.events())
     author = (await reply(service, conversation)).json()["author"]["id"]
@@ -94,7 +94,7 @@ async def test_a_reply_can_leave_it_pending_and_snoozed(service: Service) -> Non
     assert (await view(service, conversation))["snoozedUntil"] is None
 
 
-async def test_a_repeated_reply_is_answered_as_it_was_though_it_has_moved_on_itself(service: Service) -> None:
+async def test_repeated_reply_gets_its_first_answer(service: Service) -> None:
     conversation = await service.create(message={"text": "Hello"})
     body = {"text": "Bye", "ifSequence": 2, "then": {"close": True}}
     first = await reply(service, conversation, "k1", **body)
@@ -122,7 +122,7 @@ async def test_every_problem_of_a_reply_is_named_and_nothing_is_sent(service: Se
     assert (await view(service, conversation))["messages"] == 1
 
 
-async def test_a_reply_whose_status_no_longer_fits_is_refused_as_a_whole(service: Service) -> None:
+async def test_reply_with_an_impossible_status_is_refused_as_a_whole(service: Service) -> None:
     conversation = await service.create(message={"text": "Hello"})
     await service.do(conversation, "close")
     refused = await reply(service, conversation, then={"status": "PENDING"})
@@ -217,7 +217,9 @@ async def test_another_tenants_conversations_contacts_and_tags_look_like_none(se
         )
         for table in ("contacts", "conversations", "conversation_tags"):
             connection.execute(f"UPDATE {table} SET project = 9")
-        connection.execute("UPDATE conversations SET id = ?", (FOREIGN,))  # one that no actor knows
+        connection.execute(
+            "UPDATE conversations SET id = ?", (FOREIGN,)
+        )  # a conversation that no actor has loaded
     path = f"/conversations/{FOREIGN}"
     for method, target, body in (
         ("GET", f"{path}/activity", None),
@@ -241,7 +243,7 @@ async def test_unknown_parameters_are_refused(service: Service) -> None:
         assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "unknown_parameter")
 
 
-async def test_hostile_words_come_back_as_they_were_sent(service: Service) -> None:
+async def test_hostile_texts_are_returned_as_sent(service: Service) -> None:
     long, turned = "w" * 20_000, "\u202e<script>alert(1)</script>\u2066"
     conversation = await service.create(title=turned, message={"text": long})
     seen = (await view(service, conversation))["sequence"]

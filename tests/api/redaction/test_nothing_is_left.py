@@ -22,13 +22,13 @@ from tests.support.sockets.receivers import Receiver, Request
 from tests.support.sockets.server_process import LOOK_S
 
 PLACES: Final = ("message", "longmessage", "note", "answer", "filename", "filebytes", "newest", "imported")
-"""What is planted in messages that go, and in what receivers answer to them."""
+"""Places of markers in the messages that will be removed, and in the receivers' answers to them."""
 STAYS: Final = ("title", "before", "behind")
 
 
 @asynccontextmanager
 async def quoting(service: Service) -> AsyncIterator[tuple[Receiver, str]]:
-    """A registered receiver that answers with a marker to what goes; with the path of its deliveries."""
+    """Register a receiver that answers with a marker to the removed messages; yield it with the path of its deliveries."""
 
     async def quote(stream: trio.abc.Stream, request: Request) -> None:
         planted = any(mark(place).encode() in request.body for place in PLACES)
@@ -42,7 +42,7 @@ async def quoting(service: Service) -> AsyncIterator[tuple[Receiver, str]]:
 
 
 async def delivered(service: Service, log: str) -> list[dict[str, Any]]:
-    """The deliveries, once none is pending."""
+    """Return the deliveries once none is pending."""
     with trio.fail_after(30):
         while True:
             found: list[dict[str, Any]] = (await service.http.get(log, params={"limit": "200"})).json()[
@@ -50,11 +50,11 @@ async def delivered(service: Service, log: str) -> list[dict[str, Any]]:
             ]
             if all(each["status"] == "delivered" for each in found):
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def plant(service: Service) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A conversation with markers; it, and the messages that are to go."""
+    """Create a conversation with markers; return it and the messages that will be removed."""
     conversation = await service.create(title=mark("title"), message={"text": mark("before")})
     file = (f"{mark('filename')}.txt", mark("filebytes").encode() * 2_000, "text/plain")
     upload = (await service.http.post("/uploads", files={"file": file})).json()["id"]
@@ -88,7 +88,7 @@ def imported() -> bytes:
 
 
 async def bring_in(service: Service) -> dict[str, Any]:
-    """Import the file; the message that it brings."""
+    """Import the file; return its message."""
     headers = {"Content-Type": "application/x-ndjson"}
     answer = await service.http.post("/s2s/import", content=imported(), headers=headers)
     assert answer.status_code == 200, answer.text
@@ -141,11 +141,11 @@ async def found(service: Service, word: str, count: int) -> None:
             answer = (await service.dashboard.get("/search", params={"q": word})).json()
             if len(answer["conversations"]) == count:
                 return
-            await trio.sleep(LOOK_S)  # looks again: the index is behind, and nothing announces it
+            await trio.sleep(LOOK_S)  # poll: the index lags, and does not announce its progress
 
 
 async def clean(service: Service, conversation: dict[str, Any], log: str) -> None:
-    """Assert that nothing that the API shows has a marker of what is gone."""
+    """Assert that no answer of the API has a marker of the removed messages."""
     path, contact = f"/conversations/{conversation['id']}", conversation["contact"]
     texts = [
         (await client.get(url, params=params)).text
@@ -169,7 +169,7 @@ async def clean(service: Service, conversation: dict[str, Any], log: str) -> Non
 
 
 async def redelivered(service: Service, receiver: Receiver, log: str) -> None:
-    """Assert that deliveries which are repeated have nothing of it either."""
+    """Assert that repeated deliveries have no marker either."""
     before = len(receiver.requests)
     again = await delivered(service, log)
     for each in again:
@@ -182,7 +182,7 @@ async def redelivered(service: Service, receiver: Receiver, log: str) -> None:
     assert sequences[-1] == max(sequences)
 
 
-async def test_a_delivery_that_waits_for_its_next_attempt_is_sent_without_what_was_redacted(
+async def test_waiting_delivery_is_sent_without_redacted_text(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, webhook_retry_after_s=(1.0, 1.0, 1.0)) as service, receiving() as receiver:
@@ -205,7 +205,7 @@ async def test_a_delivery_that_waits_for_its_next_attempt_is_sent_without_what_w
         assert "" in texts
 
 
-async def test_what_a_receiver_answers_to_an_attempt_under_way_is_not_kept(service: Service) -> None:
+async def test_answer_to_an_attempt_in_flight_is_not_stored(service: Service) -> None:
     async with receiving() as receiver:
         begun, redacted = trio.Event(), trio.Event()
 
@@ -232,7 +232,7 @@ async def test_what_a_receiver_answers_to_an_attempt_under_way_is_not_kept(servi
         assert left(service.directory, ("message",)) == []
 
 
-async def test_who_is_behind_on_the_stream_and_the_agents_stream_gets_it_redacted(service: Service) -> None:
+async def test_lagging_stream_readers_get_redacted_text(service: Service) -> None:
     conversation = await service.create()
     async with page(service.dashboard) as desk, consuming(service) as consumer:
         await consumer.subscribe()

@@ -25,7 +25,7 @@ def path_of(message: dict[str, Any], surface: str = "/s2s") -> str:
 
 
 async def redact(service: Service, message: dict[str, Any], **body: Any) -> dict[str, Any]:
-    """Redact as the backend does; the message as it is then."""
+    """Redact as the backend does; return the resulting message."""
     answer = await service.http.post(f"{path_of(message)}/redact", json=body)
     assert answer.status_code == 200, answer.text
     redacted: dict[str, Any] = answer.json()
@@ -40,7 +40,7 @@ async def messages(service: Service, conversation: dict[str, Any], **query: str)
 
 
 async def attached(service: Service, conversation: dict[str, Any], *names: str) -> dict[str, Any]:
-    """A message with files of these names."""
+    """Post a message with files of these names."""
     uploads = []
     for name in names:
         file = (name, f"bytes of {name}".encode(), "text/plain")
@@ -49,7 +49,7 @@ async def attached(service: Service, conversation: dict[str, Any], *names: str) 
 
 
 def lasting(message: dict[str, Any]) -> dict[str, Any]:
-    """The message without the URLs of its files, which are signed anew each time."""
+    """Return the message without the URLs of its files, which have a new signature in each answer."""
     files = [{k: v for k, v in each.items() if k != "url"} for each in message["attachments"]]
     return {**message, "attachments": files}
 
@@ -59,9 +59,7 @@ def problems(answer: httpx.Response) -> list[tuple[str, str]]:
     return [(each["pointer"], each["code"]) for each in answer.json()["errors"]]
 
 
-async def test_a_message_says_that_nothing_of_it_was_redacted(
-    service: Service, conversation: dict[str, Any]
-) -> None:
+async def test_message_shows_that_it_was_not_redacted(service: Service, conversation: dict[str, Any]) -> None:
     assert (await service.say(conversation, TEXT))["redactedAt"] is None
     assert [each["redactedAt"] for each in await messages(service, conversation)] == [None, None]
 
@@ -88,7 +86,7 @@ async def test_a_text_is_redacted_as_a_whole(service: Service, conversation: dic
     assert (await redact(service, message, text=True))["text"] == ""
 
 
-async def test_what_is_repeated_changes_nothing_and_tells_nobody(
+async def test_repeated_redaction_changes_nothing_and_publishes_no_event(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     message = await service.say(conversation, TEXT)
@@ -99,7 +97,7 @@ async def test_what_is_repeated_changes_nothing_and_tells_nobody(
     assert await service.events() == events
 
 
-async def test_one_attachment_goes_and_the_other_stays(
+async def test_one_attachment_is_removed_and_the_other_stays(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     message = await attached(service, conversation, "id.txt", "label.txt")
@@ -150,7 +148,7 @@ async def test_consumers_learn_of_it_by_an_event_with_the_id(
     ]
 
 
-async def test_the_events_from_before_show_what_a_fetch_shows(
+async def test_earlier_events_show_the_redacted_message(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     message = await attached(service, conversation, "id.txt", "label.txt")
@@ -162,7 +160,7 @@ async def test_the_events_from_before_show_what_a_fetch_shows(
     assert [lasting(each["data"]["message"]) for each in created] == shown
 
 
-async def test_a_deleted_message_is_in_no_list_and_the_others_keep_their_index(
+async def test_deleted_message_is_in_no_list_and_others_keep_their_index(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     message, after = await service.say(conversation, TEXT), await service.say(conversation, "After")
@@ -180,7 +178,7 @@ async def test_a_deleted_message_is_in_no_list_and_the_others_keep_their_index(
     assert created["redactedAt"] is not None
 
 
-async def test_a_message_that_is_gone_can_neither_be_redacted_nor_deleted(
+async def test_deleted_message_can_be_neither_redacted_nor_deleted(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     message = await service.say(conversation, TEXT)
@@ -250,7 +248,7 @@ async def test_notes_are_for_agents_alone(service: Service, conversation: dict[s
     assert await service.events() == events
 
 
-async def test_redaction_takes_the_right_to_manage_and_deletion_that_to_delete(
+async def test_redaction_needs_the_manage_permission_and_deletion_the_delete_permission(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     message = await service.say(conversation, TEXT)
@@ -262,9 +260,7 @@ async def test_redaction_takes_the_right_to_manage_and_deletion_that_to_delete(
             assert (await member.http.delete(path_of(message, ""))).status_code == deletes, role
 
 
-async def test_an_agent_sees_it_in_the_list_and_reads_who_did_it(
-    service: Service, conversation: dict[str, Any]
-) -> None:
+async def test_agent_sees_the_redaction_and_its_actor(service: Service, conversation: dict[str, Any]) -> None:
     message = await service.say(conversation, TEXT)
     await redact(service, message, ranges=[{"start": 5, "end": 9}])
     path = f"/conversations/{conversation['id']}"
@@ -281,7 +277,7 @@ async def test_an_agent_sees_it_in_the_list_and_reads_who_did_it(
     assert all(each["eventId"] for each in activity[:2])
 
 
-async def test_a_hidden_conversation_is_revealed_without_what_was_deleted(service: Service) -> None:
+async def test_hidden_conversation_is_revealed_without_deleted_messages(service: Service) -> None:
     conversation = await service.create(visible=False)
     first, gone, last = [await service.say(conversation, text) for text in ("One", TEXT, "Three")]
     assert (await redact(service, first, ranges=[{"start": 0, "end": 1}]))["text"] == "*ne"
@@ -296,7 +292,7 @@ async def test_a_hidden_conversation_is_revealed_without_what_was_deleted(servic
     assert shown[2]["id"] == last["id"]
 
 
-async def test_an_answer_that_was_kept_for_a_repetition_is_not_given_again(
+async def test_kept_answer_is_not_returned_after_a_redaction(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     url, key = f"/s2s/conversations/{conversation['id']}/messages", {"Idempotency-Key": "once"}
@@ -316,9 +312,7 @@ async def test_an_answer_that_was_kept_for_a_repetition_is_not_given_again(
     assert [each["text"] for each in await messages(service, conversation)] == ["Hello", "Other"]
 
 
-async def test_the_audit_trail_has_who_did_it_and_nothing_of_the_text(
-    service: Service, conversation: dict[str, Any]
-) -> None:
+async def test_audit_trail_has_the_actor_and_no_text(service: Service, conversation: dict[str, Any]) -> None:
     message = await service.say(conversation, TEXT)
     await redact(service, message, text=True)
     await redact(service, message, text=True)
@@ -332,7 +326,7 @@ async def test_the_audit_trail_has_who_did_it_and_nothing_of_the_text(
     assert found == [("message.deleted", "user", details), ("message.redacted", "server_key", details)]
 
 
-async def test_an_endpoint_that_names_the_types_is_told_who_did_it(
+async def test_endpoint_that_lists_the_types_receives_the_actor(
     service: Service, conversation: dict[str, Any]
 ) -> None:
     async with receiving() as receiver:

@@ -29,7 +29,7 @@ async def ended(node: Service, log: str) -> Any:
             await trio.sleep(0.01)  # real time: another node records them
 
 
-async def test_no_node_shows_what_another_has_redacted(nodes: tuple[Service, Service]) -> None:
+async def test_no_node_shows_text_that_another_has_redacted(nodes: tuple[Service, Service]) -> None:
     here, there = nodes
     conversation = await here.create(message={"text": "Hello"})
     async with page(there.dashboard) as desk, consuming(there) as consumer:
@@ -46,7 +46,7 @@ async def test_no_node_shows_what_another_has_redacted(nodes: tuple[Service, Ser
     await found(there, mark("message"), 0)
 
 
-async def test_the_node_that_delivers_sends_what_another_has_redacted(nodes: tuple[Service, Service]) -> None:
+async def test_delivering_node_sends_text_as_redacted_by_another(nodes: tuple[Service, Service]) -> None:
     here, there = nodes
     async with receiving() as receiver:
         await register(here, receiver.url)

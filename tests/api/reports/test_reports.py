@@ -1,4 +1,4 @@
-"""Reports through the wire: for each role and kind of credential, of one project alone, and with everything wrong named."""
+"""Reports over HTTP: for each role and kind of credential, for one project only, and with all problems of a query."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_a_message_of_each_author_type_counts_under_its_own_name(service: 
             add_untimed(connection)
             connection.execute(
                 "UPDATE messages SET author_type = author_type"
-            )  # which a trigger counts again
+            )  # a trigger counts the messages again
     assert (await report(service.dashboard, "volume", **DAY))["total"] == total
     assert problems(service.directory) == []
 
@@ -118,8 +118,8 @@ async def test_imported_conversations_can_be_left_out(service: Service) -> None:
     assert [row["open"] for row in days.values()] == [0] * 29 + [1]
 
 
-async def test_what_happens_here_is_counted_in_its_own_commit(service: Service) -> None:
-    """Reopened by the contact, rated anew, written to by a bot first: each counts as it should."""
+async def test_live_changes_are_counted_in_their_own_commit(service: Service) -> None:
+    """A reopening by the contact, a changed rating, and a bot's first answer each count correctly."""
     user = str((await service.dashboard.get("/users/me")).json()["id"])
     made = await service.create("u1", message={"text": "Hello?"})
     await service.say(made, "A bot says hello", author={"type": "bot"})
@@ -164,7 +164,7 @@ async def test_a_comment_with_the_same_rating_neither_moves_it_nor_counts_again(
     assert problems(service.directory) == []
 
 
-async def test_a_team_has_what_was_assigned_to_it_last_and_an_agent_who_takes_it_over(
+async def test_last_team_and_the_agent_who_takes_over_are_counted(
     service: Service,
 ) -> None:
     user = (await service.dashboard.get("/users/me")).json()
@@ -267,8 +267,8 @@ async def test_a_period_may_have_four_hundred_days_and_may_be_empty(service: Ser
     assert (await report(service.dashboard, "first-response", **DAY))["total"] == {"count": 0, **NOTHING}
 
 
-async def test_a_day_is_that_of_the_time_zone_also_when_clocks_are_set_back(service: Service) -> None:
-    """Of 2024-10-27 Berlin has 25 hours; its first moment is 22:00 of the day before in UTC."""
+async def test_days_follow_the_time_zone_when_clocks_are_set_back(service: Service) -> None:
+    """In Berlin 2024-10-27 has 25 hours and begins at 22:00 UTC of the previous day."""
     times = (
         "2024-10-26T21:59:59.999Z",
         "2024-10-26T22:00:00Z",
@@ -319,7 +319,7 @@ async def test_the_csv_has_the_figures_of_the_json_and_no_formula(service: Servi
     assert tagged.splitlines()[2] == f"vip,1,10.0,100.0,{'0,' * 10}1"
 
 
-async def test_an_erased_conversation_is_in_no_report_any_more(service: Service) -> None:
+async def test_erased_conversation_is_in_no_report(service: Service) -> None:
     made, kept = (
         await service.create("u1", message={"text": "Hello"}),
         await service.create("u2", message={"text": "Hi"}),
@@ -333,7 +333,7 @@ async def test_an_erased_conversation_is_in_no_report_any_more(service: Service)
         while True:
             if (await service.http.get(f"/s2s/conversations/{made['id']}")).status_code == 404:
                 break
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
     for metric, name in (
         ("first-response", "count"),
         ("time-to-close", "count"),

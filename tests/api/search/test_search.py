@@ -26,7 +26,7 @@ async def searched(service: Service, q: str, **params: str) -> dict[str, Any]:
             found: dict[str, Any] = answer.json()
             if found["behind"] is None:
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def conversations(service: Service, q: str) -> list[str]:
@@ -35,7 +35,7 @@ async def conversations(service: Service, q: str) -> list[str]:
     return [each["conversation"]["title"] for each in found["conversations"]]
 
 
-async def test_a_conversation_is_found_by_beginnings_of_words_in_its_title_messages_and_notes(
+async def test_conversation_is_found_by_word_prefixes_in_title_messages_and_notes(
     service: Service,
 ) -> None:
     made = await service.create("u1", title="Parcel")
@@ -63,7 +63,7 @@ async def found_ids(service: Service, q: str, part: str, **params: str) -> list[
     return [each["id"] for each in (await searched(service, q, **params))[part]]
 
 
-async def test_contacts_and_tickets_are_found_by_their_words_and_the_very_name_comes_first(
+async def test_contacts_and_tickets_are_found_by_words_with_exact_names_first(
     service: Service,
 ) -> None:
     ids = {}
@@ -83,7 +83,7 @@ async def test_contacts_and_tickets_are_found_by_their_words_and_the_very_name_c
     assert await found_ids(service, ticket, "tickets") == [ticket]
 
 
-async def test_conversations_come_with_the_newest_activity_first_and_more_says_that_there_are_others(
+async def test_conversations_are_found_newest_activity_first_and_more_is_reported(
     service: Service,
 ) -> None:
     made = [await service.create(f"u{number}", title=f"Refund {number}") for number in range(4)]
@@ -95,7 +95,7 @@ async def test_conversations_come_with_the_newest_activity_first_and_more_says_t
     assert (await searched(service, "refund", limit="4"))["more"]["conversations"] is False
 
 
-async def test_hits_show_where_the_words_stand_and_those_of_a_message_id_come_first(service: Service) -> None:
+async def test_hits_have_ranges_and_message_ids_come_first(service: Service) -> None:
     made = await service.create("u1", title="Parcel")
     said = [
         await service.say(made, text)
@@ -114,7 +114,7 @@ async def test_hits_show_where_the_words_stand_and_those_of_a_message_id_come_fi
     assert titled["hits"] == []
 
 
-async def test_a_long_message_is_shown_around_what_was_found(service: Service) -> None:
+async def test_long_message_is_shown_around_the_hit(service: Service) -> None:
     made = await service.create("u1")
     await service.say(made, "lorem " * 3_000 + "needle " + "ipsum " * 300)
     (found,) = (await searched(service, "needle"))["conversations"]
@@ -124,7 +124,7 @@ async def test_a_long_message_is_shown_around_what_was_found(service: Service) -
     assert len(hit["text"]) == SHOWN_MAX
 
 
-async def test_another_title_takes_the_place_of_the_old_one(service: Service) -> None:
+async def test_new_title_replaces_the_old_one_in_the_index(service: Service) -> None:
     made = await service.create("u1", title="Oldish words")
     await service.say(made, "words stay")
     assert await conversations(service, "oldish words") == ["Oldish words"]
@@ -138,7 +138,7 @@ async def test_another_title_takes_the_place_of_the_old_one(service: Service) ->
     ]
 
 
-async def test_hidden_and_archived_conversations_are_found_and_deleted_ones_at_once_not(
+async def test_hidden_and_archived_conversations_are_found_but_deleted_ones_are_not(
     service: Service,
 ) -> None:
     kept = await service.create("u1", title="Marker kept")
@@ -151,7 +151,7 @@ async def test_hidden_and_archived_conversations_are_found_and_deleted_ones_at_o
     assert await conversations(service, "marker") == ["Marker kept"]
 
 
-async def test_an_answer_says_what_the_index_does_not_know_yet(service: Service, tmp_path: Path) -> None:
+async def test_answer_reports_the_lag_of_the_index(service: Service, tmp_path: Path) -> None:
     made = await service.create("u1", title="Known")
     assert await conversations(service, "known") == ["Known"]
     for number in range(3):
@@ -162,7 +162,7 @@ async def test_an_answer_says_what_the_index_does_not_know_yet(service: Service,
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
-async def test_every_member_may_search_what_it_may_read(service: Service, role: str) -> None:
+async def test_every_member_may_search_readable_objects(service: Service, role: str) -> None:
     await service.create("u1", title="Parcel")
     await searched(service, "parcel")
     async with person(service, role) as one:
@@ -174,7 +174,7 @@ async def test_every_member_may_search_what_it_may_read(service: Service, role: 
         assert (answer.json()["contacts"], answer.json()["tickets"]) == ([], [])
 
 
-async def test_a_part_that_the_role_may_not_read_or_that_was_not_asked_for_is_null(
+async def test_unreadable_or_unrequested_part_is_null(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = await searched(service, "x", **{"in": "tickets"})
@@ -184,7 +184,7 @@ async def test_a_part_that_the_role_may_not_read_or_that_was_not_asked_for_is_nu
     assert (answer["conversations"], answer["contacts"], answer["tickets"]) == ([], None, None)
 
 
-async def test_nobody_finds_anything_of_another_tenant(service: Service) -> None:
+async def test_search_finds_nothing_of_another_tenant(service: Service) -> None:
     await service.create("u1", title="Secretive")
     path = f"/organisations/{await organisation_of(service)}/projects"
     other = (await service.dashboard.post(path, json={"name": "Other"})).json()
@@ -226,7 +226,7 @@ async def test_every_wrong_parameter_is_named(
         "\ufffd", "\U0010ffff", "x " * 100, "é" * 200, "🙂", "-" * 200, "a-" * 100, "日" * 200, "\u0301" * 200,
     ],
 )  # fmt: skip
-async def test_whatever_is_typed_is_answered(service: Service, q: str) -> None:
+async def test_any_query_is_answered(service: Service, q: str) -> None:
     await service.create("u1", title="Nothing of the kind")
     found = await searched(service, q)
     assert [each["conversation"]["title"] for each in found["conversations"]] in ([], ["Nothing of the kind"])

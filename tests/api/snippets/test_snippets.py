@@ -66,7 +66,7 @@ async def test_snippets_are_listed_newest_first_by_pages(service: Service) -> No
     assert listed == all_of_them[::-1]
 
 
-async def test_of_those_who_want_a_shortcut_at_once_one_gets_it(service: Service) -> None:
+async def test_only_one_of_concurrent_requests_gets_a_shortcut(service: Service) -> None:
     other = await made(service.dashboard, shortcut="other")
     answers = []
 
@@ -146,7 +146,7 @@ async def test_a_viewer_reads_snippets_and_changes_none(service: Service) -> Non
             assert "snippets.manage" in answer.json()["detail"]
 
 
-async def test_a_deleted_team_leaves_its_snippets_behind(service: Service) -> None:
+async def test_snippets_of_a_deleted_team_stay(service: Service) -> None:
     of_team = await team(service)
     hello = await made(service.dashboard, teamId=of_team)
     assert (await service.dashboard.delete(f"/teams/{of_team}")).status_code == 200

@@ -1,4 +1,4 @@
-"""The figures of a survey through the wire: counts, scores, steps of time, versions (ADR 20)."""
+"""The figures of a survey over HTTP: counts, scores, time buckets, versions (ADR 20)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_each_type_of_question_is_counted_in_its_way(service: Service) -> 
     assert (words["answered"], words["counts"], words["score"]) == (1, [], None)
 
 
-async def test_versions_count_together_only_where_a_question_has_kept_its_type_and_scale(
+async def test_versions_are_counted_together_only_for_unchanged_questions(
     service: Service,
 ) -> None:
     made = await survey(service)
@@ -100,7 +100,7 @@ async def test_a_deleted_response_is_in_no_figure(service: Service) -> None:
     assert kept["id"] != gone["id"]
 
 
-async def test_the_figures_tell_of_the_last_refresh_of_the_insights(service: Service) -> None:
+async def test_figures_show_the_last_refresh_of_the_insights(service: Service) -> None:
     made = await survey(service)
     await respond(service, made, answers={"score": 9})
     done = await refreshed(service, made)
@@ -150,7 +150,7 @@ async def test_a_read_that_is_repeated_counts_nothing_twice(
 
 
 def _look_twice(monkeypatch: pytest.MonkeyPatch, kind: type[AnyStore]) -> None:
-    """Have each query run again behind itself, as it does if a session with PostgreSQL is lost before the answer."""
+    """Run each query twice, as happens if a PostgreSQL session is lost before the answer."""
     once = kind.read
 
     async def twice(store: Any, query: Callable[[Any], Any]) -> Any:

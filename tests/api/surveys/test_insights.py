@@ -40,7 +40,7 @@ async def with_two_versions(service: Service) -> tuple[dict[str, Any], str]:
     return made, f"{path}/insights"
 
 
-async def test_insights_that_nobody_stored_are_empty(service: Service) -> None:
+async def test_insights_are_empty_before_they_are_stored(service: Service) -> None:
     _, path = await with_two_versions(service)
     empty: dict[str, Any] = {
         "themes": [],
@@ -211,7 +211,7 @@ async def test_with_a_model_the_refresh_has_its_themes_and_summary(tmp_path: Pat
         assert len(model.asked) == 3  # a GET asks no model
 
 
-async def test_a_model_that_answers_with_no_themes_but_words_fails_the_refresh_and_changes_nothing(
+async def test_model_answer_without_themes_fails_the_refresh_and_changes_nothing(
     tmp_path: Path,
 ) -> None:
     async with (
@@ -229,7 +229,7 @@ async def test_a_model_that_answers_with_no_themes_but_words_fails_the_refresh_a
         assert found["updatedAt"] is None
 
 
-async def test_what_a_contact_said_is_no_longer_quoted_when_it_is_deleted(tmp_path: Path) -> None:
+async def test_deleted_contact_is_no_longer_quoted(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         made = await survey(service)
         for user in ("u1", "u2"):

@@ -78,7 +78,7 @@ async def test_a_response_with_problems_is_refused_with_all_of_them(service: Ser
     assert (await service.http.get("/s2s/contacts/u9")).status_code == 404
 
 
-async def test_a_closed_survey_takes_no_responses_until_it_is_open_again(service: Service) -> None:
+async def test_closed_survey_accepts_no_responses_until_reopened(service: Service) -> None:
     made = await survey(service)
     path = f"/engagement/surveys/{made['id']}"
     await service.dashboard.patch(path, json={"status": "CLOSED"})
@@ -143,7 +143,7 @@ async def test_the_export_streams_every_response_as_csv(service: Service) -> Non
     assert narrowed.text.count("\r\n") == 2
 
 
-async def test_an_export_that_its_reader_leaves_disturbs_nobody(service: Service) -> None:
+async def test_aborted_export_disturbs_no_other_request(service: Service) -> None:
     made = await survey(service)
     await respond(service, made, answers={"score": 1, "why": "x" * 20_000})
     path = f"/engagement/surveys/{made['id']}/responses.csv"
@@ -153,7 +153,7 @@ async def test_an_export_that_its_reader_leaves_disturbs_nobody(service: Service
     assert (await service.dashboard.get(path)).status_code == 200
 
 
-async def test_a_deleted_response_is_gone_and_not_counted(service: Service) -> None:
+async def test_deleted_response_is_not_found_and_not_counted(service: Service) -> None:
     made = await survey(service)
     given = await respond(service, made, answers={"score": 1})
     path = f"/engagement/surveys/{made['id']}/responses/{given['id']}"
@@ -164,7 +164,7 @@ async def test_a_deleted_response_is_gone_and_not_counted(service: Service) -> N
     assert (await service.dashboard.get(f"/engagement/surveys/{made['id']}")).json()["responses"] == 0
 
 
-async def test_deleting_a_contact_deletes_what_it_answered(service: Service) -> None:
+async def test_deleting_a_contact_deletes_its_responses(service: Service) -> None:
     made = await survey(service)
     await respond(service, made, "u1", answers={"score": 1, "why": "slow"})
     kept = await respond(service, made, "u2", answers={"score": 2})

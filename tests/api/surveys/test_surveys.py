@@ -42,7 +42,7 @@ async def test_a_survey_is_made_read_changed_and_deleted(service: Service) -> No
         assert (gone.status_code, gone.json()["code"]) == (404, "survey_not_found")
 
 
-async def test_each_of_many_changes_at_once_is_answered_with_what_it_has_made(service: Service) -> None:
+async def test_each_of_many_concurrent_changes_gets_its_own_result(service: Service) -> None:
     path = f"/engagement/surveys/{(await survey(service))['id']}"
     answered: dict[str, str] = {}
 
@@ -142,7 +142,7 @@ async def test_validation_needs_a_definition_and_a_survey(service: Service) -> N
     assert (unknown.status_code, unknown.json()["code"]) == (404, "survey_not_found")
 
 
-async def test_what_is_unknown_or_null_in_a_body_is_refused(service: Service) -> None:
+async def test_unknown_and_null_fields_of_a_body_are_refused(service: Service) -> None:
     made = await survey(service)
     path = f"/engagement/surveys/{made['id']}"
     cases: list[tuple[str, str, Any, str]] = [
@@ -160,9 +160,7 @@ async def test_what_is_unknown_or_null_in_a_body_is_refused(service: Service) ->
 
 
 @pytest.mark.parametrize(("role", "allowed"), [("viewer", False), ("agent", False), ("admin", True)])
-async def test_a_role_may_do_with_surveys_what_its_permissions_say(
-    service: Service, role: str, allowed: bool
-) -> None:
+async def test_role_has_exactly_its_survey_permissions(service: Service, role: str, allowed: bool) -> None:
     made = await survey(service)
     answered = await respond(service, made, answers={"score": 9})
     path = f"/engagement/surveys/{made['id']}"
@@ -190,7 +188,7 @@ async def test_a_role_may_do_with_surveys_what_its_permissions_say(
             assert "surveys.manage" in answer.json()["detail"]
 
 
-async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+async def test_stale_update_is_refused_and_overwrites_nothing(service: Service) -> None:
     made = await survey(service)
     path = f"/engagement/surveys/{made['id']}"
     seen = (await service.dashboard.get(path)).headers["etag"]

@@ -14,7 +14,7 @@ from tests.api.workflows.test_workflows import reply, start
 from tests.support.api.service import Service, running
 
 
-async def test_linking_sets_both_sides_and_tells_the_customers_side(service: Service) -> None:
+async def test_linking_sets_both_sides_and_publishes_the_conversation_event(service: Service) -> None:
     conversation = await service.create(user="u1")
     ticket = await make(service)
     linked = await patch(service, ticket, conversationId=conversation["id"], priority="HIGH")
@@ -38,7 +38,7 @@ async def test_a_ticket_made_for_a_conversation_is_linked_from_its_first_moment(
     assert len(await log_of(service, ticket)) == 1
 
 
-async def test_linking_what_is_linked_already_changes_and_tells_nothing(service: Service) -> None:
+async def test_repeated_linking_changes_nothing_and_publishes_nothing(service: Service) -> None:
     conversation = await service.create()
     ticket = await make(service, conversationId=conversation["id"])
     assert await patch(service, ticket, conversationId=conversation["id"]) == ticket
@@ -191,7 +191,7 @@ async def snoozed(service: Service, **fields: Any) -> dict[str, Any]:
     return await make(service, snoozedUntil=until, **fields)
 
 
-async def test_a_message_of_the_contact_wakes_the_linked_ticket_and_the_log_says_so(service: Service) -> None:
+async def test_contacts_message_wakes_the_linked_ticket_and_is_logged(service: Service) -> None:
     conversation = await service.create()
     ticket = await snoozed(service, conversationId=conversation["id"])
     message = await service.say(conversation, "Still nothing!")
@@ -208,7 +208,7 @@ async def test_a_message_of_the_contact_wakes_the_linked_ticket_and_the_log_says
     assert len(await log_of(service, ticket)) == 2, "one that is awake changes no more"
 
 
-async def test_a_closed_conversation_that_the_contact_writes_into_wakes_its_ticket_as_well(
+async def test_contacts_message_to_a_closed_conversation_wakes_its_ticket(
     service: Service,
 ) -> None:
     conversation = await service.create()
@@ -237,7 +237,7 @@ async def test_nothing_that_is_not_of_the_contact_wakes_a_ticket(service: Servic
     assert (await fetch(service, ticket))["snoozedUntil"] == ticket["snoozedUntil"]
 
 
-async def test_an_answer_to_a_workflow_wakes_the_ticket_and_its_own_words_do_not(service: Service) -> None:
+async def test_answer_to_a_workflow_wakes_the_ticket_but_its_own_messages_do_not(service: Service) -> None:
     conversation = await service.create()
     ticket = await snoozed(service, conversationId=conversation["id"])
     assert (await start(service, conversation, await make_workflow(service))).status_code == 200

@@ -79,7 +79,7 @@ async def test_a_list_can_be_sorted_by_each_key_in_both_directions(service: Serv
         assert await listed(service, sort=sort, order="asc") == titles[::-1]
 
 
-async def test_the_pages_of_every_sort_have_each_ticket_once_though_many_are_equal(service: Service) -> None:
+async def test_pages_of_every_sort_have_each_ticket_once_despite_equal_keys(service: Service) -> None:
     for number in range(9):
         await make(
             service,
@@ -132,7 +132,7 @@ async def test_no_search_text_is_a_syntax_error(service: Service, text: str) -> 
     assert (await service.dashboard.get("/tickets", params={"q": text})).status_code == 200
 
 
-async def test_what_is_changed_is_found_by_its_new_words_only(service: Service) -> None:
+async def test_changed_ticket_is_found_only_by_its_new_words(service: Service) -> None:
     ticket = await make(service, title="Umbrella", description="yellow")
     await patch(service, ticket, title="Parasol")
     assert (await listed(service, q="umbrella"), await listed(service, q="yellow para")) == ([], ["Parasol"])

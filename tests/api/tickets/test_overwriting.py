@@ -8,7 +8,7 @@ from tests.api.tickets.test_tickets import fetch, make, patch
 from tests.support.api.service import Service
 
 
-async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+async def test_stale_update_is_refused_and_overwrites_nothing(service: Service) -> None:
     ticket = await make(service)
     path = f"/tickets/{ticket['id']}"
     seen = (await service.dashboard.get(path)).headers["etag"]

@@ -1,4 +1,4 @@
-"""Teams through the wire, and what their deletion means for tickets (decisions 7)."""
+"""Teams over HTTP, and the effect of their deletion on tickets (decisions 7)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_team_is_made_read_changed_listed_and_deleted(service: Service) 
         assert (gone.status_code, gone.json()["code"]) == (404, "team_not_found")
 
 
-async def test_names_are_unique_in_a_project_whatever_their_case(service: Service) -> None:
+async def test_names_are_unique_in_a_project_regardless_of_case(service: Service) -> None:
     team = await make_team(service, "Returns")
     for call in (
         service.dashboard.post("/teams", json={"name": "RETURNS"}),
@@ -89,7 +89,7 @@ async def test_a_team_of_another_organisation_looks_like_an_unknown_one(service:
         assert [answer.status_code for answer in answers] == [404, 404]
         assert len({str({**answer.json(), "requestId": ""}) for answer in answers}) == 1
     assert [each["name"] for each in (await service.dashboard.get("/teams")).json()["items"]] == ["Support"]
-    await make_team(service, "Other")  # the other one's name is free here
+    await make_team(service, "Other")  # the name is taken only in the other organisation
 
 
 @pytest.mark.parametrize(("role", "manages"), [("viewer", False), ("agent", False), ("admin", True)])
@@ -113,20 +113,20 @@ async def test_every_member_reads_teams_and_admins_manage_them(
             assert "members.manage" in answer.json()["detail"]
 
 
-async def test_tickets_are_taken_from_a_deleted_team(service: Service) -> None:
+async def test_deleted_team_loses_its_tickets(service: Service) -> None:
     team = await make_team(service, "Returns")
     ticket = await make(service, processingTeam=team["id"])
     await service.dashboard.delete(f"/teams/{team['id']}")
     refused = await service.dashboard.patch(f"/tickets/{ticket['id']}", json={"processingTeam": team["id"]})
     assert pointers(refused) == {"/processingTeam": "unknown"}
     with trio.fail_after(10):
-        while (await fetch(service, ticket))["processingTeam"]:  # noqa: ASYNC110  # taken behind the call; no bell rings
-            await trio.sleep(0.01)  # looks again: nothing announces it
+        while (await fetch(service, ticket))["processingTeam"]:  # noqa: ASYNC110  # removed after the call, without a notification
+            await trio.sleep(0.01)  # poll: there is no notification
     (entry, _) = await log_of(service, ticket)
     assert (entry["actor"]["type"], changes_in(entry)) == ("system", {"processingTeam": (team["id"], None)})
 
 
-async def test_a_snoozed_ticket_wakes_up_by_itself_also_after_a_restart(tmp_path: Path) -> None:
+async def test_snoozed_ticket_wakes_automatically_even_after_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         soon, over_the_restart = await make(service), await make(service)
         for ticket, duration in ((soon, 0.05), (over_the_restart, 0.5)):
@@ -143,10 +143,10 @@ async def woken(service: Service, ticket: dict[str, Any]) -> None:
     """Return once the ticket is awake."""
     with trio.fail_after(10):
         while (await fetch(service, ticket))["snoozedUntil"]:  # noqa: ASYNC110  # the time is the system's
-            await trio.sleep(0.01)  # looks again: nothing announces it
+            await trio.sleep(0.01)  # poll: there is no notification
 
 
-async def test_a_conversation_can_be_given_to_a_new_team_and_not_to_a_deleted_one(service: Service) -> None:
+async def test_conversation_is_assigned_to_a_new_team_but_not_a_deleted_one(service: Service) -> None:
     conversation, team = await service.create(), await make_team(service, "Returns")
     assignee = {"type": "team", "id": team["id"]}
     assert (await service.do(conversation, "assign", assignee=assignee))["assignee"]["name"] == "Returns"

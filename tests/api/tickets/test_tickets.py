@@ -75,7 +75,7 @@ def pointers(answer: Any) -> dict[str, str]:
     return {each["pointer"]: each["code"] for each in answer.json()["errors"]}
 
 
-async def test_a_ticket_has_what_it_was_made_with_and_defaults_for_the_rest(service: Service) -> None:
+async def test_new_ticket_has_the_given_fields_and_defaults(service: Service) -> None:
     plain = await make(service)
     assert plain.keys() == FIELDS
     assert plain["id"].startswith("tkt_")
@@ -98,7 +98,7 @@ async def test_a_ticket_has_what_it_was_made_with_and_defaults_for_the_rest(serv
     assert await fetch(service, made) == made
 
 
-async def test_a_patch_changes_what_it_names_and_null_clears_what_may_be_empty(service: Service) -> None:
+async def test_patch_changes_given_fields_and_null_clears_optional_ones(service: Service) -> None:
     ticket = await make(
         service, description="d", type="t", tags=["a", "b"], snoozedUntil="2030-01-01T00:00:00Z"
     )
@@ -174,7 +174,7 @@ async def test_a_patch_that_does_not_fit_is_refused_and_changes_nothing(
     assert await fetch(service, ticket) == ticket
 
 
-async def test_a_deleted_ticket_is_gone_with_its_log(service: Service) -> None:
+async def test_deleted_ticket_and_its_log_are_not_found(service: Service) -> None:
     ticket = await make(service, tags=["a"])
     answer = await service.dashboard.delete(f"/tickets/{ticket['id']}")
     assert answer.json() == {"id": ticket["id"], "deleted": True}
@@ -263,7 +263,7 @@ async def test_reading_and_changing_tickets_need_their_permissions(
             assert "tickets.manage" in answer.json()["detail"]
 
 
-async def test_the_log_says_who_changed_what_from_what_to_what(service: Service) -> None:
+async def test_log_shows_actor_field_and_both_values_of_a_change(service: Service) -> None:
     ticket = await make(service, tags=["a"], description="x" * 2_000)
     await patch(service, ticket, status="DONE", tags=["a", "b"])
     await patch(service, ticket, status="DONE")  # changes nothing
@@ -303,7 +303,7 @@ async def test_the_log_is_paged_newest_first(service: Service) -> None:
     assert seen == ["T5", "T4", "T3", "T2", "T1", "T0", "Parcel lost"]
 
 
-async def test_a_bulk_change_takes_the_first_of_the_ids_and_counts_what_it_did(service: Service) -> None:
+async def test_bulk_change_is_limited_to_the_first_ids_and_counts_changes(service: Service) -> None:
     tickets = [await make(service, priority="LOW" if number == 1 else "HIGH") for number in range(4)]
     ids = [ticket["id"] for ticket in tickets]
     selection = {"ids": [ids[0], UNKNOWN, ids[1], "whatever", ids[2], ids[3]], "limit": 5}
@@ -315,7 +315,7 @@ async def test_a_bulk_change_takes_the_first_of_the_ids_and_counts_what_it_did(s
     assert [(await fetch(service, ticket))["priority"] for ticket in tickets] == ["LOW", "LOW", "LOW", "HIGH"]
 
 
-async def test_a_bulk_change_gives_takes_snoozes_and_wakes(service: Service) -> None:
+async def test_bulk_change_assigns_unassigns_snoozes_and_wakes(service: Service) -> None:
     agent, team = await agent_of(service), await team_of(service)
     ticket = await make(service, title="Kept", type="kept")
 

@@ -44,7 +44,7 @@ async def refusal(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-async def test_an_entry_is_stored_and_read_per_language_with_the_primary_one_by_default(
+async def test_entry_is_stored_per_language_and_read_in_the_primary_by_default(
     service: Service,
 ) -> None:
     """Contract 4.6."""
@@ -73,9 +73,7 @@ async def test_a_language_that_an_entry_lacks_is_named_with_those_it_has(service
     "entry_id",
     ["article", "page:1", "article:xyz", f"article:{'A' * 24}", "collection:", "statictranslation:"],
 )
-async def test_a_bad_entry_id_is_a_bad_request_that_says_what_is_wrong(
-    service: Service, entry_id: str
-) -> None:
+async def test_bad_entry_id_is_refused_with_the_reason(service: Service, entry_id: str) -> None:
     assert await refusal(await service.dashboard.get(path(entry_id))) == (400, "bad_entry_id")
 
 
@@ -128,7 +126,7 @@ async def test_words_find_entries_by_their_key_and_by_their_texts(service: Servi
     assert await found("footer", missing="de") == []
 
 
-async def test_the_report_counts_what_each_language_lacks(service: Service) -> None:
+async def test_report_counts_missing_texts_of_each_language(service: Service) -> None:
     for number in range(3):
         await put(service, f"statictranslation:key{number}", "en", text="x")
     await put(service, "statictranslation:key1", "de", text="y")
@@ -185,7 +183,7 @@ async def test_a_viewer_reads_and_does_not_write(service: Service, tmp_path: Pat
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_an_entry_id_or_says_what_is_wrong(text: str) -> None:
+def test_any_text_is_an_entry_id_or_refused_with_the_reason(text: str) -> None:
     try:
         read: str = parse_entry_id(text).entry_id
     except ValueError as error:
@@ -194,7 +192,7 @@ def test_any_text_is_an_entry_id_or_says_what_is_wrong(text: str) -> None:
     assert read == text or "id" in read or "key" in read
 
 
-async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+async def test_stale_update_is_refused_and_overwrites_nothing(service: Service) -> None:
     await put(service, ARTICLE, "en", title="Refunds")
     await put(service, ARTICLE, "de", title="Erstattung")
     seen = (await service.dashboard.get(path(ARTICLE), params={"language": "de"})).headers["etag"]
@@ -213,7 +211,7 @@ async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service:
     assert await refusal(third) == (412, "changed_meanwhile"), "it is not there any more"
 
 
-async def test_of_two_who_write_the_first_text_of_a_language_one_is_told(service: Service) -> None:
+async def test_concurrent_first_texts_of_a_language_conflict(service: Service) -> None:
     first, second = [
         await service.dashboard.put(
             path(ARTICLE),

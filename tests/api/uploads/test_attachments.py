@@ -103,7 +103,9 @@ async def test_everything_wrong_with_a_message_is_named(service: Service) -> Non
 
 
 @pytest.mark.parametrize("how", ["conversation", "contact"])
-async def test_no_byte_of_an_attachment_outlives_what_it_was_attached_to(service: Service, how: str) -> None:
+async def test_no_byte_of_an_attachment_outlives_its_conversation_or_contact(
+    service: Service, how: str
+) -> None:
     upload = await send(service, SECRET, NAME)
     conversation = await service.create(message={"text": "Look", "attachments": [upload["id"]]})
     assert len(left_in(service.directory, SECRET[:15], NAME.encode())) > 1
@@ -112,7 +114,7 @@ async def test_no_byte_of_an_attachment_outlives_what_it_was_attached_to(service
     await gone(service, *on_disk(service))
     with trio.fail_after(10):
         while left_in(service.directory, SECRET[:15], NAME.encode()):  # noqa: ASYNC110  # the writer's own work
-            await trio.sleep(0.02)  # looks again: nothing announces it
+            await trio.sleep(0.02)  # poll: there is no notification
     async with httpx.AsyncClient() as anybody:
         answer = await anybody.get(upload["url"])
     assert (answer.status_code, answer.json()["code"]) == (404, "upload_not_found")
@@ -131,7 +133,7 @@ async def test_a_file_stays_while_another_message_or_upload_needs_it(service: Se
     await gone(service, *on_disk(service))
 
 
-async def test_a_content_that_goes_and_comes_back_is_there(service: Service) -> None:
+async def test_removed_content_can_be_uploaded_again(service: Service) -> None:
     for _ in range(5):
         upload = await send(service, b"again")
         conversation = await service.create(message={"attachments": [upload["id"]]})
@@ -140,7 +142,7 @@ async def test_a_content_that_goes_and_comes_back_is_there(service: Service) -> 
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows
-async def test_an_erasure_that_a_stop_cut_short_ends_at_the_next_start(tmp_path: Path) -> None:
+async def test_interrupted_erasure_ends_at_the_next_start(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         upload = await send(service, SECRET)
         conversation = await service.create(message={"attachments": [upload["id"]]})

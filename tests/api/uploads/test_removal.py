@@ -17,7 +17,7 @@ from tests.support.api.staff import person
 UNKNOWN = "/uploads/upl_00000000000000000000000000"
 
 
-async def test_an_upload_can_be_looked_at_and_comes_with_a_fresh_url(service: Service) -> None:
+async def test_upload_can_be_fetched_with_a_fresh_url(service: Service) -> None:
     sent = await send(service, b"receipt")
     for client in (service.http, service.dashboard):
         found = (await client.get(f"/uploads/{sent['id']}")).json()
@@ -27,7 +27,7 @@ async def test_an_upload_can_be_looked_at_and_comes_with_a_fresh_url(service: Se
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows
-async def test_one_that_no_message_has_can_be_removed_and_is_gone_at_once(service: Service) -> None:
+async def test_unattached_upload_can_be_removed(service: Service) -> None:
     sent = await send(service, b"receipt", mark("removed"))
     (path,) = on_disk(service)
     answer = await service.dashboard.delete(f"/uploads/{sent['id']}")
@@ -41,7 +41,7 @@ async def test_one_that_no_message_has_can_be_removed_and_is_gone_at_once(servic
     assert (await service.http.post("/s2s/conversations", json=body)).status_code == 422
 
 
-async def test_one_that_a_message_has_stays_and_a_copy_of_it_can_go(service: Service) -> None:
+async def test_attached_upload_stays_and_its_copy_can_be_removed(service: Service) -> None:
     kept, copy = await send(service, b"same"), await send(service, b"same")
     await service.create(message={"attachments": [kept["id"]]})
     refused = await service.http.delete(f"/uploads/{kept['id']}")
@@ -51,7 +51,7 @@ async def test_one_that_a_message_has_stays_and_a_copy_of_it_can_go(service: Ser
         assert (await anybody.get(kept["url"])).content == b"same"
 
 
-async def test_what_is_unknown_or_another_projects_or_not_allowed_is_refused(service: Service) -> None:
+async def test_unknown_foreign_or_forbidden_removal_is_refused(service: Service) -> None:
     sent = await send(service)
     key = await foreign_key(service.directory)
     async with httpx.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as foreign:

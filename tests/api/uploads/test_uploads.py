@@ -1,4 +1,4 @@
-"""Uploads through the wire: sent, fetched by signed URLs, refused, and let go of (decisions 7; ADR 17)."""
+"""Uploads over HTTP: sent, fetched by signed URLs, refused, and removed (decisions 7; ADR 17)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = {"file": ("a photo.png", PNG, "text/html")}
 
 
 async def send(service: Service, content: bytes = PNG, name: str = "photo.png") -> dict[str, Any]:
-    """Upload a file; returns the answer."""
+    """Upload a file; return the answer."""
     answer = await service.http.post("/uploads", files={"file": (name, content, "x/y")})
     assert answer.status_code == 200, answer.text
     upload: dict[str, Any] = answer.json()
@@ -32,7 +32,7 @@ async def send(service: Service, content: bytes = PNG, name: str = "photo.png") 
 
 
 async def send_chunks(service: Service, content: Iterable[bytes]) -> tuple[int, bytes]:
-    """Upload a file of no announced length, for as long as the service lets one; status and body."""
+    """Upload a file of unannounced length for as long as the service accepts it; return status and body."""
     head = (
         "POST /v3/uploads HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
         f"Authorization: Bearer {service.demo['serverKey']}\r\n"
@@ -49,10 +49,10 @@ def on_disk(service: Service) -> list[Path]:
 
 
 async def gone(service: Service, *paths: Path) -> None:
-    """Return once the files are removed, as they are behind an erasure's commit."""
+    """Return once the files are removed, which happens after an erasure's commit."""
     with trio.fail_after(10):
-        while any(path.exists() for path in paths):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(0.01)  # looks again: nothing announces it
+        while any(path.exists() for path in paths):  # noqa: ASYNC110  # files do not notify
+            await trio.sleep(0.01)  # poll: there is no notification
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def anybody() -> Any:
         yield client
 
 
-async def test_what_was_sent_comes_back_by_its_url_without_any_credential(
+async def test_upload_is_fetched_by_its_url_without_a_credential(
     service: Service, anybody: httpx.AsyncClient
 ) -> None:
     sent = await service.http.post("/uploads", files=FILES)
@@ -83,7 +83,7 @@ async def test_what_was_sent_comes_back_by_its_url_without_any_credential(
     )
 
 
-async def test_an_agent_may_send_files_and_one_who_only_reads_may_not(service: Service) -> None:
+async def test_agent_may_upload_files_and_a_reader_may_not(service: Service) -> None:
     from tests.api.conversations.test_dashboard import member
 
     assert (await service.dashboard.post("/uploads", files=FILES)).status_code == 200
@@ -169,7 +169,7 @@ async def test_a_part_can_be_fetched(
 
 
 @pytest.mark.parametrize("asked", ["bytes=99999-", "bytes=-0", "bytes=x", "bytes=9-2"])
-async def test_a_part_that_there_is_not_is_refused(
+async def test_range_beyond_the_file_is_refused(
     service: Service, anybody: httpx.AsyncClient, asked: str
 ) -> None:
     answer = await anybody.get((await send(service))["url"], headers={"Range": asked})
@@ -180,7 +180,7 @@ async def test_a_part_that_there_is_not_is_refused(
 @pytest.mark.parametrize(
     "headers", [{"Range": "bytes=0-1,4-5"}, {"Range": "lines=1-2"}, {"Range": "bytes=0-1", "If-Range": '"x"'}]
 )
-async def test_what_can_not_be_one_part_is_answered_with_the_whole(
+async def test_unsupported_range_is_answered_with_the_whole_file(
     service: Service, anybody: httpx.AsyncClient, headers: dict[str, str]
 ) -> None:
     answer = await anybody.get((await send(service))["url"], headers=headers)
@@ -258,7 +258,7 @@ async def test_a_form_without_a_file_or_an_end_is_refused(service: Service) -> N
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows
-async def test_a_file_that_is_too_large_is_refused_while_it_comes_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_too_large_file_is_refused_during_upload_and_leaves_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, upload_limit_bytes=100_000) as service:
         await send(service, b"x" * 100_000)
         (kept,) = on_disk(service)
@@ -300,7 +300,7 @@ def small_disk() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-async def test_a_full_disk_is_told_and_nothing_is_left_behind(service: Service, small_disk: None) -> None:
+async def test_full_disk_is_reported_and_leaves_nothing(service: Service, small_disk: None) -> None:
     status, body = await send_chunks(service, repeat(b"x" * 60_000, 160))
     assert (status, json.loads(body)["code"]) == (503, "storage_failed")
     assert on_disk(service) == []
@@ -308,7 +308,7 @@ async def test_a_full_disk_is_told_and_nothing_is_left_behind(service: Service, 
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows
-async def test_a_client_that_goes_away_in_the_middle_leaves_nothing(service: Service) -> None:
+async def test_client_that_disconnects_during_upload_leaves_nothing(service: Service) -> None:
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     head = (
         "POST /v3/uploads HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"
@@ -319,14 +319,14 @@ async def test_a_client_that_goes_away_in_the_middle_leaves_nothing(service: Ser
     async with await trio.open_tcp_stream(host, int(port)) as stream:
         await stream.send_all(head.encode() + b"x" * 50_000)
         with trio.fail_after(10):
-            while not on_disk(service):  # noqa: ASYNC110  # a file rings no bell
-                await trio.sleep(0.01)  # looks again: nothing announces it
+            while not on_disk(service):  # noqa: ASYNC110  # files do not notify
+                await trio.sleep(0.01)  # poll: there is no notification
         drafts = on_disk(service)
     await gone(service, *drafts)
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows
-async def test_a_crash_between_file_and_row_is_made_good_at_the_next_start(tmp_path: Path) -> None:
+async def test_crash_between_file_and_row_is_repaired_at_the_next_start(tmp_path: Path) -> None:
     async with running(tmp_path) as service:
         await send(service)
         (kept,) = on_disk(service)
@@ -337,12 +337,12 @@ async def test_a_crash_between_file_and_row_is_made_good_at_the_next_start(tmp_p
     draft.write_bytes(b"half")
     async with running(tmp_path) as service:
         with trio.fail_after(10):
-            while on_disk(service) != [kept]:  # noqa: ASYNC110  # a file rings no bell
-                await trio.sleep(0.01)  # looks again: nothing announces it
+            while on_disk(service) != [kept]:  # noqa: ASYNC110  # files do not notify
+                await trio.sleep(0.01)  # poll: there is no notification
 
 
 @pytest.mark.sqlite  # counts the files of the directory: with PostgreSQL they are rows
-async def test_what_is_never_attached_goes_after_its_time(tmp_path: Path) -> None:
+async def test_unattached_upload_expires(tmp_path: Path) -> None:
     async with running(tmp_path, upload_unattached_s=0.2, retention_interval_s=0.05) as service:
         kept = await send(service, b"kept")
         conversation = await service.create(message={"attachments": [kept["id"]]})
@@ -367,7 +367,7 @@ async def test_another_projects_upload_is_unknown(service: Service, tmp_path: Pa
     assert answer.json()["errors"][0]["pointer"] == "/message/attachments/0"
 
 
-async def test_a_download_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
+async def test_stalled_download_blocks_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, stream_write_timeout_s=0.3) as service:
         upload = await send(service, bytes(8 << 20))
         parts = urlsplit(upload["url"])

@@ -60,7 +60,7 @@ async def test_a_run_waits_at_its_step_until_it_has_ended(service: Service) -> N
     assert await runs(service, made, state="ended", cursor=page.json()["nextCursor"]) == [closed]
 
 
-async def test_a_run_that_could_not_go_on_says_why_and_where(service: Service) -> None:
+async def test_failed_run_shows_reason_and_step(service: Service) -> None:
     (team,) = (await service.dashboard.get("/teams")).json()["items"]
     give = {"id": 7, "type": "assign", "assignee": {"type": "team", "id": team["id"]}}
     made = await make(service, workflow([send(1), give]))
@@ -78,7 +78,7 @@ async def test_a_run_that_could_not_go_on_says_why_and_where(service: Service) -
     assert (await figures(service, made))["stopped"] == [{"reason": "assignee_gone", "runs": 1}]
 
 
-async def test_the_activity_names_the_step_that_assigned_or_closed_and_not_the_one_shown_before_it(
+async def test_activity_names_the_step_that_assigned_or_closed(
     service: Service,
 ) -> None:
     (team,) = (await service.dashboard.get("/teams")).json()["items"]
@@ -97,7 +97,7 @@ async def test_the_activity_names_the_step_that_assigned_or_closed_and_not_the_o
     assert closed["actor"] == {"type": "bot", "id": made["id"], "name": None}
 
 
-async def test_what_a_person_or_a_key_does_names_no_step(service: Service) -> None:
+async def test_actions_of_persons_and_keys_name_no_step(service: Service) -> None:
     made, conversation = await make(service), await service.create()
     await start(service, conversation, made)
     await service.do(conversation, "close", closedBy="bot")
@@ -105,7 +105,7 @@ async def test_what_a_person_or_a_key_does_names_no_step(service: Service) -> No
     assert (entry["actor"]["type"], "step" in entry) == ("key", False)
 
 
-async def test_an_agent_who_takes_over_ends_the_run_where_it_waited(service: Service) -> None:
+async def test_agent_who_takes_over_ends_the_run_at_its_step(service: Service) -> None:
     made, conversation = await make(service), await service.create()
     await start(service, conversation, made)
     path = f"/conversations/{conversation['id']}/messages"
@@ -114,7 +114,7 @@ async def test_an_agent_who_takes_over_ends_the_run_where_it_waited(service: Ser
     assert (ended["reason"], ended["actionId"]) == ("handed_off", 2)
 
 
-async def test_a_run_goes_with_its_conversation(service: Service) -> None:
+async def test_run_is_deleted_with_its_conversation(service: Service) -> None:
     made, conversation = await make(service, workflow([send(1)])), await service.create()
     await start(service, conversation, made)
     assert len(await runs(service, made, state="ended")) == 1
@@ -123,7 +123,7 @@ async def test_a_run_goes_with_its_conversation(service: Service) -> None:
     assert await runs(service, made, state="ended") == []
 
 
-async def test_a_wait_for_a_time_says_when_it_goes_on(service: Service) -> None:
+async def test_timed_wait_shows_when_it_continues(service: Service) -> None:
     made, conversation = await make(service, workflow([wait(3, 3600), send(4)])), await service.create()
     await start(service, conversation, made)
     (run,) = await runs(service, made)
@@ -166,7 +166,7 @@ async def test_only_the_newest_versions_are_kept(service: Service, monkeypatch: 
     assert VERSIONS_KEPT == 100
 
 
-async def test_a_try_out_says_what_would_happen_and_touches_nothing(service: Service) -> None:
+async def test_dry_run_shows_its_effects_and_changes_nothing(service: Service) -> None:
     (team,) = (await service.dashboard.get("/teams")).json()["items"]
     document = workflow(
         main=[send(1, "Hello!"), buttons(2, "paid", None), {"id": 3, "type": "hand_off"}],
@@ -205,7 +205,7 @@ async def test_a_try_out_says_what_would_happen_and_touches_nothing(service: Ser
     assert (await service.dashboard.get("/workflows")).json()["items"] == []
 
 
-async def test_a_try_out_refuses_what_can_not_run_and_answers_that_do_not_fit(service: Service) -> None:
+async def test_dry_run_refuses_invalid_workflows_and_answers(service: Service) -> None:
     loop = workflow([send(1), branch(2, "f0")])["flows"]
     answer = await service.dashboard.post("/workflows/simulate", json={"flows": loop, "answers": 5})
     assert sorted(pointers(answer)) == [("/answers", "invalid"), ("/flows/0/actions/1", "endless_loop")]
@@ -214,7 +214,7 @@ async def test_a_try_out_refuses_what_can_not_run_and_answers_that_do_not_fit(se
     assert pointers(answer) == [("/answers/0/x", "unknown_field"), ("/answers/0/number", "required")]
 
 
-async def test_whoever_reads_conversations_sees_runs_and_may_try_out(service: Service) -> None:
+async def test_readers_of_conversations_see_runs_and_may_dry_run(service: Service) -> None:
     made = await make(service)
     async with person(service, "viewer") as user:
         headers = {"project": service.demo["projectId"]}

@@ -85,7 +85,7 @@ async def test_a_workflow_is_made_read_listed_changed_and_removed(service: Servi
         assert code(gone) == (404, "workflow_not_found")
 
 
-async def test_what_is_wrong_is_all_named_and_nothing_is_stored(service: Service) -> None:
+async def test_all_problems_are_named_and_nothing_is_stored(service: Service) -> None:
     bad = {
         "trigger": {"type": "daily"},
         "flows": [{"id": "a", "actions": [{"id": 1, "type": "dance"}]}],
@@ -175,7 +175,7 @@ async def test_a_manual_one_is_started_answered_and_completed(service: Service) 
     assert authors == ["bot", "bot", "contact", "bot"]
 
 
-async def test_of_those_for_new_conversations_the_one_made_last_starts(service: Service) -> None:
+async def test_newest_workflow_for_new_conversations_starts(service: Service) -> None:
     first = await make(service, WELCOME)
     last = await make(
         service,
@@ -198,7 +198,7 @@ async def test_of_those_for_new_conversations_the_one_made_last_starts(service: 
     assert await step(service, await service.create()) is None
 
 
-async def test_a_message_is_answered_with_itself_whatever_a_workflow_says_to_it(service: Service) -> None:
+async def test_message_is_answered_with_itself_despite_a_workflow(service: Service) -> None:
     document = workflow([buttons(1, None, free=True), send(2, "Thanks.")])
     made, conversation = await make(service, document), await service.create()
     await start(service, conversation, made)
@@ -232,7 +232,7 @@ async def test_an_agents_reply_hands_over(service: Service) -> None:
     assert code(await reply(service, conversation, 2, "b0")) == (409, "step_not_pending")
 
 
-async def test_refusals_to_start_say_why(service: Service) -> None:
+async def test_refused_starts_have_reasons(service: Service) -> None:
     made, conversation = await make(service), await service.create()
     automatic = await make(service, WELCOME)
     assert pointers(await start(service, conversation, {"id": UNKNOWN})) == [("/workflowId", "unknown")]
@@ -249,7 +249,7 @@ async def test_refusals_to_start_say_why(service: Service) -> None:
     )
 
 
-async def test_another_projects_workflow_is_none(service: Service) -> None:
+async def test_another_projects_workflow_is_not_found(service: Service) -> None:
     made = await make(service)
     path = (
         f"/organisations/{(await service.dashboard.get('/organisations')).json()['items'][0]['id']}/projects"
@@ -315,7 +315,7 @@ async def test_the_limits_of_an_answer_hold_on_the_wire(service: Service) -> Non
 
 
 @pytest.mark.parametrize("tail", ["", "/reply", "/start"])
-async def test_a_deleted_conversation_is_gone_for_its_workflow_too(service: Service, tail: str) -> None:
+async def test_workflow_routes_do_not_find_a_deleted_conversation(service: Service, tail: str) -> None:
     made, conversation = await make(service), await service.create()
     await start(service, conversation, made)
     await service.http.delete(f"/s2s/conversations/{conversation['id']}")
@@ -335,7 +335,7 @@ async def test_attributes_that_are_nested_deeply_are_stored_or_refused(service: 
     assert answer.status_code == (200 if depth == 200 else 422), answer.text
 
 
-async def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+async def test_stale_update_is_refused_and_overwrites_nothing(service: Service) -> None:
     made = await make(service)
     path = f"/workflows/{made['id']}"
     seen = (await service.dashboard.get(path)).headers["etag"]

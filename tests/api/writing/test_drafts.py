@@ -1,4 +1,4 @@
-"""Drafts: each agent's own, merged where two were written at once, and gone with what they belong to."""
+"""Drafts: private to each agent, merged after concurrent writes, and deleted with their conversation or agent."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_drafts_are_listed_newest_first(service: Service) -> None:
     assert seen == expected
 
 
-async def test_a_draft_over_the_limit_of_a_message_is_kept_and_a_merge_over_its_own_changes_nothing(
+async def test_draft_may_exceed_a_messages_limit_but_a_merge_not_its_own(
     service: Service,
 ) -> None:
     conversation = await service.create()
@@ -109,7 +109,7 @@ async def test_drafts_are_for_people_who_may_reply(service: Service) -> None:
 
 
 @pytest.mark.parametrize("mode", ["reply", "note"])
-async def test_a_draft_keeps_its_files_and_lets_them_go(service: Service, mode: str) -> None:
+async def test_draft_keeps_and_releases_its_files(service: Service, mode: str) -> None:
     conversation = await service.create()
     upload = await service.http.post("/uploads", files={"file": ("a.txt", b"hello", "text/plain")})
     upload_id = found(upload)["id"]
@@ -133,7 +133,7 @@ async def test_a_draft_stays_with_a_conversation_that_another_contact_gets(servi
     assert (await drafts(service.dashboard, conversation))["reply"] == draft
 
 
-async def test_no_export_has_what_was_not_sent(service: Service) -> None:
+async def test_no_export_has_drafts(service: Service) -> None:
     conversation = await service.create("u1", message={"text": "Hello"})
     await write(service.dashboard, conversation, "unsent words")
     await hold(service.dashboard, conversation, "unsent message")

@@ -43,7 +43,7 @@ async def test_a_held_message_is_sent_at_its_time_with_its_id(service: Service) 
     assert (await service.types())[-1] == "message.created"
 
 
-async def test_a_held_message_that_is_taken_back_is_in_the_draft_and_never_sent(service: Service) -> None:
+async def test_cancelled_held_message_returns_to_the_draft_and_is_never_sent(service: Service) -> None:
     conversation = await service.create()
     async with opened(service.dashboard) as page:
         waiting = await hold(service.dashboard, conversation, "Too soon", ifSequence=1)
@@ -59,7 +59,7 @@ async def test_a_held_message_that_is_taken_back_is_in_the_draft_and_never_sent(
     assert code(again) == (404, "held_message_not_found")
 
 
-async def test_words_that_come_back_join_those_written_since(service: Service) -> None:
+async def test_returned_text_joins_text_written_since(service: Service) -> None:
     conversation = await service.create()
     waiting = await hold(service.dashboard, conversation, "First part", internal=True)
     await write(service.dashboard, conversation, "Second part", mode="note")
@@ -80,7 +80,7 @@ async def test_a_held_message_is_sent_now_and_only_once(service: Service) -> Non
     assert (await service.fetch(conversation))["status"] == "CLOSED"
 
 
-async def test_a_held_message_whose_conversation_moved_on_is_kept_with_the_reason(service: Service) -> None:
+async def test_held_message_of_a_changed_conversation_is_kept_with_the_reason(service: Service) -> None:
     conversation = await service.create(message={"text": "Hello"})
     seen = (await view(service, conversation))["sequence"]
     async with opened(service.dashboard) as page:
@@ -119,7 +119,7 @@ async def test_own_messages_hide_no_message_of_the_contact(service: Service) -> 
     assert await texts(service, conversation) == ["Hello", "First", "No, wait"]
 
 
-async def test_what_follows_a_held_message_comes_in_its_commit(service: Service) -> None:
+async def test_changes_after_a_held_message_are_in_its_commit(service: Service) -> None:
     conversation = await service.create()
     until = later(3_600)
     async with opened(service.dashboard) as page:
@@ -131,7 +131,7 @@ async def test_what_follows_a_held_message_comes_in_its_commit(service: Service)
     assert (await view(service, conversation))["snoozedUntil"] is not None
 
 
-async def test_the_draft_goes_with_the_message_that_was_made_of_it(service: Service) -> None:
+async def test_draft_is_deleted_with_its_sent_message(service: Service) -> None:
     conversation = await service.create()
     first = (await write(service.dashboard, conversation, "Hello"))["draft"]
     assert (await reply(service, conversation, draftVersion=first["version"])).status_code == 200
@@ -163,7 +163,7 @@ async def test_a_key_holds_a_message_once(service: Service) -> None:
     assert len(await held(service.dashboard)) == 1
 
 
-async def test_an_author_who_may_not_write_any_more_sends_nothing(service: Service) -> None:
+async def test_author_without_write_permission_sends_nothing(service: Service) -> None:
     conversation = await service.create()
     organisation = await organisation_of(service)
     async with person(service, "agent") as other:
@@ -196,7 +196,7 @@ async def test_a_removed_member_leaves_neither_drafts_nor_messages(service: Serv
     assert (await service.types()) == ["conversation.created"]
 
 
-async def test_a_file_that_is_redacted_is_in_no_draft_and_sent_with_no_message(service: Service) -> None:
+async def test_redacted_file_is_in_no_draft_and_no_sent_message(service: Service) -> None:
     conversation = await service.create()
     upload_id = await uploaded(service)
     message = await service.say(conversation, "Here", attachments=[upload_id])
@@ -232,7 +232,7 @@ async def test_the_files_of_a_held_message_are_the_messages(service: Service) ->
     assert (await service.http.delete(f"/uploads/{upload_id}")).status_code == 409
 
 
-async def test_what_can_not_be_held_is_refused_with_every_problem(service: Service) -> None:
+async def test_invalid_held_message_is_refused_with_every_problem(service: Service) -> None:
     conversation = await service.create()
     body: dict[str, Any] = {
         "holdSeconds": 61,

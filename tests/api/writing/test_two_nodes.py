@@ -11,7 +11,7 @@ from tests.support.api.writing import drafts, found, held, hold, texts, write
 __all__ = ["nodes"]
 
 
-async def test_a_page_at_another_node_hears_of_drafts_and_held_messages(
+async def test_page_at_another_node_receives_drafts_and_held_messages(
     nodes: tuple[Service, Service],
 ) -> None:
     here, there = nodes

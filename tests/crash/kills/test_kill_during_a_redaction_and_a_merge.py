@@ -119,7 +119,7 @@ class Redacting:
         return gone
 
 
-async def test_what_was_redacted_is_nowhere_after_a_kill_and_the_rest_is_there_or_gone_as_a_whole(
+async def test_redaction_survives_a_kill_completely_or_not_at_all(
     tmp_path: Path,
 ) -> None:
     server = Server(tmp_path)
@@ -151,7 +151,7 @@ async def erased(server: Server, words: set[str]) -> None:
     """Return once no file has one of the words: the next start finishes an overwrite that a kill interrupted."""
     marks = [word.encode() for word in words]
     with trio.move_on_after(30):
-        while holding(server.directory / "data", *marks):  # noqa: ASYNC110  # a file rings no bell
+        while holding(server.directory / "data", *marks):  # noqa: ASYNC110  # files do not notify
             await trio.sleep(LOOK_S)
     assert holding(server.directory / "data", *marks) == []
 
@@ -207,7 +207,7 @@ class Merging:
                     moved = [each for each in await self.of("user", http) if each["id"] in self.conversations]
                     if len(moved) >= enough:
                         return len(moved)
-                    await trio.sleep(0.005)  # looks again: nothing announces it
+                    await trio.sleep(0.005)  # poll: there is no notification
 
     async def of(self, user: str, http: httpx.AsyncClient) -> list[dict[str, Any]]:
         return await everything(http, f"/s2s/contacts/{user}/conversations")
@@ -249,7 +249,7 @@ class Merging:
             assert [each["content"] for each in memory] == ["Gold"]
 
 
-async def test_a_merge_that_kills_cut_short_goes_on_by_itself_and_tells_everything_once(
+async def test_killed_merge_resumes_automatically_and_publishes_each_event_once(
     tmp_path: Path,
 ) -> None:
     server = Server(tmp_path)

@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of an import, of the service and of the command: the same file again, and everything is there once."""
+"""SIGKILL of the service and of the command during an import: importing the file again stores everything once."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Importing:
         self._environ = {**environment(), **access}
 
     async def start(self) -> trio.Process:
-        """Begin from the file's start."""
+        """Start the import from the beginning of the file."""
         return await trio.lowlevel.open_process(
             self._command, env=self._environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
 
 async def come_in(server: Server, name: str) -> None:
-    """Return once the conversation is there."""
+    """Return once the conversation is stored."""
     headers = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
     async with httpx.AsyncClient(base_url=f"{server.url}/v3", headers=headers, trust_env=False) as http:
         with trio.fail_after(60):
@@ -51,11 +51,11 @@ async def come_in(server: Server, name: str) -> None:
                 answer = await http.get("/s2s/import/conversation", params={"externalId": name})
                 if answer.status_code == 200:
                     return
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 def stored(directory: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """The messages of each conversation in their order, by the ids that they had elsewhere."""
+    """Return the messages of each conversation in order, by their external ids."""
     found: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     with closing(connect_reader(directory / FILE_NAME)) as connection:
         rows = connection.execute(
@@ -79,7 +79,7 @@ def wanted(records: Sequence[dict[str, Any]]) -> dict[str, list[tuple[Any, ...]]
     return found
 
 
-async def test_a_service_and_a_command_that_are_killed_leave_nothing_out_and_nothing_twice(
+async def test_killed_service_and_command_import_everything_once(
     tmp_path: Path,
 ) -> None:
     records = threads(CONVERSATIONS, MESSAGES)

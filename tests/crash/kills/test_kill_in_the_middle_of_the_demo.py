@@ -27,7 +27,7 @@ OURS = "demo-crash-"
 PATIENCE_S = 15.0
 
 
-async def test_a_kill_in_the_middle_of_a_replay_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+async def test_kill_during_a_demo_replay_loses_no_acknowledged_work(tmp_path: Path) -> None:
     server = Server(tmp_path, "--allow-private-webhooks")
     await server.start()
     try:
@@ -77,7 +77,7 @@ async def _replay_with_a_kill(server: Server) -> tuple[History, Consumer]:
 
 
 class _Middle:
-    """Called for each chat that is over; at a certain one it kills the server and starts it again."""
+    """Counts finished chats; at a certain one it kills the server and starts it again."""
 
     def __init__(self, nursery: trio.Nursery, server: Server, at: int) -> None:
         self._nursery = nursery

@@ -1,4 +1,4 @@
-"""SIGKILL while the search index adds an import, and while it erases: it finds all stored texts, and keeps no byte of erased ones."""
+"""SIGKILL while the search index adds an import, and while it erases: all stored texts are found, and no erased byte is left."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ CONVERSATIONS, KILLS = 200, 2
 
 
 def agent(server: Server) -> httpx.AsyncClient:
-    """A client of the demo's owner."""
+    """Yield a client of the demo's owner."""
     demo = server.demo()
     headers = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
     return httpx.AsyncClient(base_url=f"{server.url}/v3", headers=headers, trust_env=False, timeout=30)
 
 
 async def bring(server: Server, marks: list[str]) -> None:
-    """Import a conversation for each mark, which its first message has."""
+    """Import a conversation for each mark, with the mark in its first message."""
     records: list[dict[str, Any]] = list(threads(CONVERSATIONS, 1))
     texts = iter(marks)
     for record in records:
@@ -46,24 +46,24 @@ async def bring(server: Server, marks: list[str]) -> None:
 
 
 async def complete(http: httpx.AsyncClient, q: str) -> list[dict[str, Any]]:
-    """The conversations that are found once the index knows everything."""
+    """Return the conversations that are found once the index is complete."""
     with trio.fail_after(120):
         while True:
             answer = (await http.get("/search", params={"q": q, "limit": "50"})).json()
             if answer["behind"] is None:
                 found: list[dict[str, Any]] = answer["conversations"]
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def forgotten(directory: Path, marks: list[str]) -> None:
     """Return once no file of the data directory has any of the marks."""
     with trio.fail_after(120):
-        while holding(directory, *(mark.encode() for mark in marks)):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+        while holding(directory, *(mark.encode() for mark in marks)):  # noqa: ASYNC110  # files do not notify
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
-async def test_kills_while_an_index_is_made_and_while_it_forgets_leave_it_right(tmp_path: Path) -> None:
+async def test_index_is_correct_after_kills_during_indexing_and_erasure(tmp_path: Path) -> None:
     dice = random.Random(1)
     marks = [f"mk{dice.randrange(10**12):012}km" for _ in range(CONVERSATIONS)]
     server = Server(tmp_path)
@@ -74,7 +74,7 @@ async def test_kills_while_an_index_is_made_and_while_it_forgets_leave_it_right(
             await server.kill()
             (tmp_path / "data" / FILE_NAME).unlink()
             await server.start()
-            await trio.sleep(dice.random() / 10)  # into the making, wherever that is by then
+            await trio.sleep(dice.random() / 10)  # kill at a random moment of the indexing
             await server.kill()
             await server.start()
         async with agent(server) as http:
@@ -89,7 +89,7 @@ async def test_kills_while_an_index_is_made_and_while_it_forgets_leave_it_right(
                     (found,) = await complete(http, mark)
                     path = f"/conversations/{found['conversation']['id']}"
                     assert (await http.delete(path)).status_code == 200
-            await trio.sleep(round_ * 0.05)  # into the forgetting
+            await trio.sleep(round_ * 0.05)  # kill at various moments of the erasure
             await server.kill()
             await server.start()
             await forgotten(tmp_path / "data", doomed)

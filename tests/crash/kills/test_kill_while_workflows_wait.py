@@ -48,7 +48,7 @@ async def test_waits_and_pending_steps_outlast_a_kill(tmp_path: Path) -> None:
 
 
 async def _started(http: httpx.AsyncClient, user: dict[str, str], document: Any) -> str:
-    """The id of a conversation in which this workflow has started."""
+    """Return the id of a conversation in which this workflow has started."""
     made = await http.post("/workflows", json=document, headers=user)
     conversation = (await http.post("/s2s/conversations", json={"contact": {"userId": "u1"}})).json()["id"]
     path = f"/s2s/conversations/{conversation}/workflow/start"

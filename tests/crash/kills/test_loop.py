@@ -1,4 +1,4 @@
-"""`kill -9` at random moments under load: the short form of `make crash`. It starts processes, as only those can be killed."""
+"""`kill -9` at random moments under load: the short form of `make crash`. The server is a process, so that it can be killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The crash loop sees the bugs that it is there for: each is planted in the server, and found within a few kills."""
+"""The crash loop finds planted bugs: each is planted in the server, and found within a few kills."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 
 ROUNDS: Final = 6
 THOROUGH: Final = os.environ.get("CRASH_PLANTS") == "all"
-"""Whether those bugs are planted as well that other tools find within seconds."""
+"""Whether to plant also the bugs that other tools find within seconds."""
 
 
 @pytest.mark.parametrize("bug", plants_for("crash", thorough=THOROUGH))

@@ -69,7 +69,7 @@ def test_a_history_without_fault_is_not_objected_to() -> None:
     assert verdict(asked(), made(EVENTS)) == []
 
 
-def test_what_was_not_acknowledged_may_be_there_or_not() -> None:
+def test_unacknowledged_write_may_be_stored_or_not() -> None:
     ledger = asked()
     ledger.asks[2].outcome = "unknown"
     ledger.asks.append(Ask("message", "m2", None, CNV, "unknown"))
@@ -134,7 +134,7 @@ def test_another_answer_to_the_same_key_is_found() -> None:
     assert any("key was answered with" in each for each in verdict(ledger, made(EVENTS)))
 
 
-def test_a_refusal_and_what_nobody_asked_for_are_found() -> None:
+def test_refusal_and_unrequested_write_are_found() -> None:
     ledger = asked()
     ledger.asks[0].outcome = "refused"
     del ledger.asks[2]

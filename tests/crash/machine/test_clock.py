@@ -1,4 +1,4 @@
-"""The time of day jumps, in both directions, under a running service: nothing is lost, refused or held up by it."""
+"""Jumps of the wall clock, in both directions, under a running service: nothing is lost, refused or delayed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_numbers_ids_keys_and_tokens_outlast_jumps(tmp_path: Path) -> None
             assert (await http.post(f"{path}/messages", json={"text": "x"})).status_code == 200
             assert (await made(http, **{"Idempotency-Key": "one"}))["id"] == first["id"]
             login = await http.post("/auth/token", json=demo["user"])
-            shim.set_clock(ahead_s - 30)  # as a correction of the clock does
+            shim.set_clock(ahead_s - 30)  # like a correction of the clock
             user["Authorization"] = f"Bearer {login.json()['token']}"
             seen = await http.get("/conversations", headers=user)
             assert seen.status_code == 200, (ahead_s, seen.text)

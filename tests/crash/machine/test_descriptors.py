@@ -41,7 +41,7 @@ def descriptors(server: Server) -> int:
     return len(os.listdir(f"/proc/{server.pid}/fd"))
 
 
-async def test_a_crowd_that_takes_all_descriptors_shuts_nobody_out_and_costs_no_event(tmp_path: Path) -> None:
+async def test_exhausted_descriptors_exclude_no_client_and_lose_no_event(tmp_path: Path) -> None:
     journal = Journal()
     async with service(tmp_path, *LIMITED) as (_, server, http), trio.open_nursery() as nursery:
         receiver = Receiver(journal)

@@ -20,7 +20,7 @@ FAULTS = [{"writes": ENOSPC}, {"writes": EROFS}, {"writes": EIO}, {"syncs": EIO}
 CLIENTS = 8
 
 
-async def test_what_the_disk_refuses_is_refused_whole_and_the_rest_goes_on(tmp_path: Path) -> None:
+async def test_failed_write_is_refused_completely_and_others_continue(tmp_path: Path) -> None:
     kept: list[str] = []
     async with service(tmp_path) as (shim, server, http):
         conversation = (await made(http))["id"]
@@ -80,7 +80,7 @@ async def test_while_the_disk_refuses_the_service_is_not_ready_and_alive(tmp_pat
         assert (await http.get(f"{server.url}/readyz")).status_code == 200, "as soon as anything is taken"
 
 
-async def test_a_start_on_a_full_disk_says_why_and_the_next_one_goes_well(tmp_path: Path) -> None:
+async def test_start_on_a_full_disk_names_the_cause_and_the_next_one_succeeds(tmp_path: Path) -> None:
     shim = Shim(tmp_path, tmp_path / "disk")
     shim.fail(writes=ENOSPC)
     server = Server(shim.root, environ=shim.environ)

@@ -1,4 +1,4 @@
-"""Peers that take memory and give nothing: the real process stays within bounds, and still serves the others."""
+"""Peers that consume memory: the real process stays within bounds, and still serves other clients."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ pytestmark = [
 
 MUTE, HALF = 200, 1_000
 COPIES = 8
-"""Of a page that a mute peer may cost, allocator and all; twenty are asked for."""
+"""Copies of a page that a mute peer may cost, including allocator overhead; it requests twenty."""
 MIB = 1 << 20
 SETTINGS = {"DESKWIRE_ARGON2_MEMORY_KIB": "8192", "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0"}
 SLACK = 48 * MIB
-"""Memory that a process takes for other reasons: threads, caches, the ring of the log, and free blocks of the allocator."""
+"""Memory that a process uses for other reasons: threads, caches, the log's ring buffer, and free blocks of the allocator."""
 
 
 def resident(server: Server) -> int:
-    """Bytes of memory that the process occupies."""
+    """Return the resident memory of the process in bytes."""
     lines = Path(f"/proc/{server.pid}/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmRSS:"))) * 1024
 
 
 @contextmanager
 def crowd(server: Server, count: int, said: bytes) -> Iterator[None]:
-    """So many connections that say this and then neither read nor write."""
+    """Open `count` connections that send `said` and then neither read nor write."""
     with ExitStack() as stack:
         for _ in range(count):
             each = stack.enter_context(socket.socket())
@@ -49,7 +49,7 @@ def crowd(server: Server, count: int, said: bytes) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def enough_descriptors() -> Iterator[None]:
-    """Room for the crowd in this process and the server's."""
+    """Raise the limit of open files for the connections in this process and the server's."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4 * HALF) if hard > 0 else 4 * HALF, hard))
     yield
@@ -57,18 +57,18 @@ def enough_descriptors() -> Iterator[None]:
 
 
 async def flood(server: Server, head: bytes) -> None:
-    """Send a head and then 100 MiB of zeros, or as much as is taken."""
+    """Send a head and then 100 MiB of zeros, or as much as the server accepts."""
     async with await trio.open_tcp_stream("127.0.0.1", server.port) as stream:
         try:
             await stream.send_all(head)
             for _ in range(100):
                 await stream.send_all(bytes(MIB))
         except trio.BrokenResourceError:
-            pass  # it has heard enough
+            pass  # the server has closed the connection
 
 
-async def test_peers_that_never_read_or_never_end_take_a_bounded_amount_of_memory(tmp_path: Path) -> None:
-    """One service for all of them: its start is what takes long."""
+async def test_hostile_peers_take_a_bounded_amount_of_memory(tmp_path: Path) -> None:
+    """Use one service for all kinds of peers, because its start is slow."""
     server = Server(tmp_path, environ=SETTINGS)
     await server.start()
     try:

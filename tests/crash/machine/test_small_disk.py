@@ -42,7 +42,7 @@ def write_on(file: BinaryIO, data: bytes) -> None:
         file.write(data)
 
 
-async def test_a_full_disk_is_told_and_so_is_room_again_without_a_client_or_a_restart(small: Path) -> None:
+async def test_full_disk_and_recovery_are_reported_without_a_client_or_restart(small: Path) -> None:
     server = Server(small)
     await server.start()
     try:

@@ -52,7 +52,7 @@ def process(tmp_path: Path) -> Process:
     return Process(root)
 
 
-def test_what_was_there_before_is_safe(process: Process) -> None:
+def test_earlier_files_are_safe(process: Process) -> None:
     assert process.left(NOTHING_SPARED) == {"old": b"there before"}
 
 
@@ -66,7 +66,7 @@ def test_a_file_needs_its_name_synced_as_well_as_its_bytes(process: Process) -> 
     assert process.left(NOTHING_SPARED)["a"] == b"text"
 
 
-def test_bytes_that_were_not_synced_may_be_lost_and_the_name_be_there(process: Process) -> None:
+def test_unsynced_bytes_may_be_lost_although_the_name_survives(process: Process) -> None:
     process.create("a", 1)
     process.sync(process.root_inode)
     process.write(1, 0, b"text")
@@ -83,7 +83,7 @@ def test_a_rename_that_was_not_synced_leaves_the_old_file(process: Process) -> N
     assert process.left(ALL_SPARED) == {"old": b"new text"}
 
 
-def test_a_rename_between_folders_is_lost_in_one_and_not_in_the_other(process: Process) -> None:
+def test_rename_between_folders_may_survive_in_only_one_of_them(process: Process) -> None:
     process.create("folder", 9, "D")
     process.create("a", 1)
     process.sync(process.root_inode)

@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return recorded(tmp_path_factory.mktemp("run"), 1)
 
 
-def test_nothing_that_was_told_is_lost_with_the_power(run: Recorded, tmp_path: Path) -> None:
+def test_nothing_acknowledged_or_sent_is_lost_in_a_power_failure(run: Recorded, tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     problems = run.problems(CUTS, seed, tmp_path)
     assert not problems, f"seed {seed}: {problems}"
@@ -158,7 +158,7 @@ write_private(Path(sys.argv[1]) / "secret", "the same bytes")
 
 
 @pytest.mark.parametrize("script", [KEEPING, SECRET_MADE])
-def test_a_file_is_on_the_disk_when_it_is_said_to_be_kept(tmp_path: Path, script: str) -> None:
+def test_file_is_on_disk_when_reported_as_stored(tmp_path: Path, script: str) -> None:
     shim = Shim(tmp_path, tmp_path / "disk", recording=True)
     disk = Disk(shim.root)
     command = [sys.executable, "-c", script, str(shim.root)]

@@ -56,7 +56,7 @@ def recorded(tmp_path: Path, call: str) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("call", [*CALLS.values(), DATAGRAM.strip()], ids=[*CALLS, "sendto"])
-def test_the_recorder_sees_what_is_sent(tmp_path: Path, call: str) -> None:
+def test_recorder_sees_sent_bytes(tmp_path: Path, call: str) -> None:
     ((kind, data),) = recorded(tmp_path, call)
     assert kind == "N"
     assert data.strip() == (_texts(call) or b"by sendfile")
@@ -77,5 +77,5 @@ def test_several_parts_in_one_write_are_recorded_in_their_order(tmp_path: Path) 
     assert ("W", b"one, two") in recorded(tmp_path, call)
 
 
-def test_the_layer_sees_what_this_interpreter_does(tmp_path: Path) -> None:
+def test_layer_sees_the_writes_of_this_interpreter(tmp_path: Path) -> None:
     assert shim_environment_works(tmp_path)

@@ -1,4 +1,4 @@
-"""A data directory with something of everything, and the commands run in this process."""
+"""A data directory with all kinds of objects, and the commands run in this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Edit = Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]
 
 
 async def fill(directory: Path) -> str:
-    """Make a data directory: a conversation with messages, an upload, and pending deliveries. The conversation's id."""
+    """Make a data directory with a conversation, an upload, and pending deliveries; return the conversation's id."""
     async with running(directory) as engine:
         sealed = Encryption(Secrets(SECRET)).seal("whsec_x")
         await engine.store.write(lambda tx: tx.insert_endpoint(replace(endpoint(), sealed_secret=sealed)))
@@ -64,7 +64,7 @@ def _upload(tx: Transaction, conversation: int) -> None:
 
 
 def _write(tx: Transaction, state: Conversation) -> None:
-    """Keep a draft and a held message of an agent; the message waits for long."""
+    """Store a draft and a held message of an agent; the message is held for a long time."""
     user = tx.insert_user(new_id("usr", NOON), "grace@example.org", "Grace", None, NOON)
     place = draft_key(state, user.rowid, internal=True)
     write_draft(tx, place, DraftWrite("She called twice.", (), 0), NOON)
@@ -76,7 +76,7 @@ def _write(tx: Transaction, state: Conversation) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Make a data directory that no server has."""
+    """Make a data directory that no server has open."""
     directory = tmp_path / "data"
     trio.run(fill, directory)
     return directory

@@ -1,8 +1,8 @@
-"""Runs a piece of work again and again, and kills it each time a step later, until it is through.
+"""Runs a piece of work repeatedly, and kills it each time one step later, until it completes.
 
-A step is whatever the process asks of the system: a file that is opened, written, synced, renamed, removed or made, a
-database connection.
-Run as a program, with the directory that has `data`; prints how many steps each work has.
+A step is a call of the system: opening, writing, syncing, renaming, removing or creating a file, or opening a database
+connection.
+Run as a program, with the directory that has `data`; prints the number of steps of each work.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ STEPS: Final = frozenset(
     }
 )
 CALLS: Final = ("write", "fsync")
-"""Those that raise no audit event."""
+"""Calls that raise no audit event."""
 ROUNDS_MAX: Final = 1_000
 OLD: Final = ("20200101T000000Z-before-m0.sqlite3", "20200102T000000Z-before-m1.sqlite3")
-"""Copies that a new one before `m1` takes the place of, one by one."""
+"""Copies that a new one before `m1` replaces, one by one."""
 
 
 def killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Do the work in a process that dies with its `step`-th step; False if it came through before."""
+    """Do the work in a process that is killed at its `step`-th step; return False if it completed before."""
     child = os.fork()
     if child == 0:
         taken = 0
@@ -72,7 +72,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
 
 def _counted(call: Callable[..., object], count: Callable[[str], None]) -> Callable[..., object]:
-    """Return the call of the system, which is a step as well."""
+    """Return the system call, counted as a step."""
 
     def counted(*given: object) -> object:
         count("os.write")
@@ -82,7 +82,7 @@ def _counted(call: Callable[..., object], count: Callable[[str], None]) -> Calla
 
 
 def backup(directory: Path, data: Path) -> int:
-    """Check that a kill leaves the old backup or the new one, whole, and that the next one is made all the same."""
+    """Check that a kill leaves the complete old or new backup, and that the next one succeeds."""
     target = directory / "b.tar"
     back_up(data, target)
     for step in range(ROUNDS_MAX):
@@ -114,9 +114,9 @@ def restoring(directory: Path, data: Path) -> int:
 
 
 def upgrade(directory: Path, data: Path) -> int:
-    """Check that a kill leaves the database as it was, and nothing that looks like a copy but is none.
+    """Check that a kill leaves the database as it was, and no incomplete copy that looks complete.
 
-    There are always two that a new one takes the place of, whatever the second in which it is made.
+    A new copy always replaces two, whatever the second in which it is made.
     """
     backups = data / "backups"
     copy_before_upgrade(data / FILE_NAME, 1, "m1")

@@ -1,4 +1,4 @@
-"""A backup has everything of one moment, is whole or not there, and disturbs nobody."""
+"""A backup is a consistent snapshot, is complete or absent, and does not disturb the service."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ from tests.storage.backup.conftest import CONTENT, FILE, SECRET, back_up, fill, 
 from tests.support.builders import PROJECT, post, running
 
 
-def test_a_backup_is_a_tar_file_of_its_owner_alone_with_database_uploads_and_manifest(
-    data: Path, tmp_path: Path
-) -> None:
+def test_backup_is_a_private_tar_file_with_database_uploads_and_manifest(data: Path, tmp_path: Path) -> None:
     made = back_up(data, tmp_path / "b.tar", with_secret=False)
     assert stat.S_IMODE(made.path.stat().st_mode) == 0o600
     with tarfile.open(made.path) as archive:
@@ -58,7 +56,7 @@ def test_a_file_that_is_there_stays_unless_it_may_be_replaced(data: Path, tmp_pa
         back_up(data, tmp_path, force=True)
 
 
-async def test_a_backup_beside_a_running_service_is_of_one_moment_and_holds_up_no_commit(
+async def test_backup_of_a_running_service_is_consistent_and_blocks_no_commit(
     tmp_path: Path,
 ) -> None:
     conversation_id = await fill(tmp_path / "data")
@@ -86,9 +84,7 @@ async def test_a_backup_beside_a_running_service_is_of_one_moment_and_holds_up_n
     assert counts == sorted(set(counts))
 
 
-def test_what_was_deleted_is_in_no_part_of_a_backup_even_before_the_file_is_scrubbed(
-    data: Path, tmp_path: Path
-) -> None:
+def test_backup_has_no_deleted_data_even_before_scrubbing(data: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(data / FILE_NAME)) as connection, connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("INSERT INTO network_logs VALUES (1, ?, 0)", (b"marker-of-an-erased-text" * 100,))
@@ -99,9 +95,7 @@ def test_what_was_deleted_is_in_no_part_of_a_backup_even_before_the_file_is_scru
 
 
 @pytest.mark.parametrize("damage", ["missing", "shorter", "altered"])
-def test_a_file_that_goes_meanwhile_or_is_damaged_is_named_and_left_out(
-    data: Path, tmp_path: Path, damage: str
-) -> None:
+def test_vanishing_or_damaged_file_is_named_and_left_out(data: Path, tmp_path: Path, damage: str) -> None:
     path = DiskFiles(data).place(CONTENT)
     if damage == "missing":
         path.unlink()

@@ -1,4 +1,4 @@
-"""A check finds what is wrong, says all of it, and finds nothing where all is well."""
+"""A check reports all problems of a data directory, and none in a sound one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.support.builders import PROJECT, post, running
 
 
 def change(directory: Path, *statements: str) -> None:
-    """Spoil a database."""
+    """Damage a database with SQL statements."""
     with closing(sqlite3.connect(directory / FILE_NAME)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
 
 
 def codes(directory: Path, secret: str | None = SECRET, *, contents: bool = True) -> set[str]:
-    """Return the codes of what a check finds."""
+    """Return the codes of the problems that a check finds."""
     secrets = None if secret is None else Secrets(secret)
     return {each.code for each in check(directory, secrets, contents=contents, settled_s=0).problems}
 
@@ -54,7 +54,7 @@ async def test_a_service_that_is_busy_has_none_either(tmp_path: Path) -> None:
 
 
 ANOTHER = "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) VALUES (99, 'prj_99', 1, 'x', 'x', 0)"
-"""Makes a further project."""
+"""Creates another project."""
 
 BROKEN = {
     "sequence_hole": "DELETE FROM events WHERE sequence = 2",
@@ -116,7 +116,7 @@ TAGGED_ALIKE = (
         for holder in ("conversation", "contact", "ticket")
     ),
 )
-"""Gives a conversation a tag, and its row to a contact and a ticket, each under its key."""
+"""Adds a tag to a conversation, a contact and a ticket, each under its key."""
 
 
 @pytest.mark.parametrize("holder", ["conversation", "contact", "ticket"])
@@ -165,7 +165,7 @@ def test_a_file_that_is_missing_shorter_or_altered_is_named(data: Path) -> None:
     assert codes(data, contents=False) == {"upload_file"}
 
 
-def test_a_file_without_upload_is_named_unless_it_is_new_or_about_to_go(data: Path) -> None:
+def test_file_without_upload_is_named_unless_new_or_being_removed(data: Path) -> None:
     stranger = data / "uploads" / "1" / "aa" / ("a" * 64)
     stranger.parent.mkdir()
     stranger.write_bytes(b"x")

@@ -1,4 +1,4 @@
-"""An upgrade copies the database first; few copies are kept, and none for ever."""
+"""An upgrade copies the database first; the number and the age of copies are limited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.storage.backup.conftest import fill
 
 
 def later(change: Callable[[Database], object]) -> Migrations:
-    """Return the program's migrations with a later one behind them."""
+    """Return the program's migrations with one more at the end."""
     longer = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
         for known in migrations.pending(empty):
@@ -36,7 +36,7 @@ def later(change: Callable[[Database], object]) -> Migrations:
 
 
 async def upgrade(directory: Path, kept: int = 2) -> None:
-    """Open a directory, as a start does."""
+    """Open a directory, as the service does when it starts."""
     async with open_store(directory, batch=1, readers=1, on_commit=lambda _: None, upgrade_copies=kept):
         pass
 
@@ -102,7 +102,7 @@ def test_without_room_for_the_copy_nothing_is_migrated(data: Path, monkeypatch: 
     assert made(data) == []
 
 
-def test_what_a_kill_left_of_a_copy_is_removed_by_the_next(data: Path) -> None:
+def test_remains_of_a_killed_copy_are_removed_by_the_next(data: Path) -> None:
     (data / "backups").mkdir()
     (data / "backups" / "20200101T000000Z-before-m1.sqlite3.part").write_text("half")
     copy_before_upgrade(data / FILE_NAME, 2, "m2")
@@ -118,7 +118,7 @@ async def test_copies_go_when_their_time_is_over(tmp_path: Path) -> None:
     seen = trio.Event()
 
     def clock() -> int:
-        """Look in each round at what the one before has left."""
+        """Record in each round the copies that the previous round has left."""
         found.append([copy.name for copy in made(tmp_path)])
         now = next(times)
         if now == 1_120:

@@ -1,4 +1,4 @@
-"""A disk that takes only so much, at every stage: an error, and nothing left. The limit is the system's own for files."""
+"""A full disk at every stage causes an error and leaves nothing behind. The limit is the system's limit of file sizes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def files_up_to(size: int) -> Iterator[None]:
 
 @pytest.fixture
 def whole(data: Path, tmp_path: Path) -> Path:
-    """Make a backup of the directory."""
+    """Make a complete backup of the directory."""
     return back_up(data, tmp_path / "whole.tar").path
 
 
@@ -48,7 +48,7 @@ def test_a_restore_that_does_not_fit_leaves_nothing(tmp_path: Path, whole: Path,
     assert left(tmp_path) == {"data", "whole.tar"}
 
 
-def test_an_upgrade_whose_copy_does_not_fit_is_refused_and_leaves_no_copy(data: Path) -> None:
+def test_upgrade_without_room_for_its_copy_is_refused_and_leaves_none(data: Path) -> None:
     with files_up_to(100_000), pytest.raises(DataDirectoryError, match="copy before the upgrade failed"):
         copy_before_upgrade(data / FILE_NAME, 1, "m1")
     assert left(data / "backups") == set()

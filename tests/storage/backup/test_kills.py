@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 
 
 def test_a_kill_at_any_step_leaves_nothing_half_done(data: Path) -> None:
-    """Take seconds: an interpreter of its own, as the counter of its steps can't be taken out again, and a hundred kills."""
+    """Slow: a separate interpreter, because its counter of steps cannot be removed, and a hundred kills."""
     environ = dict(environment())
     environ["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
     done = subprocess.run(

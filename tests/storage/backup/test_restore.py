@@ -113,9 +113,7 @@ def test_sessions_of_browsers_end_as_some_may_have_ended_since(data: Path, tmp_p
     assert query(tmp_path / "new", "SELECT * FROM sessions") == []
 
 
-def test_without_the_right_secret_it_is_refused_unless_a_new_one_is_wanted(
-    data: Path, tmp_path: Path
-) -> None:
+def test_restore_without_the_right_secret_needs_a_request_for_a_new_one(data: Path, tmp_path: Path) -> None:
     made, new = back_up(data, tmp_path / "b.tar", with_secret=False), tmp_path / "new"
     for secret in (None, "another secret that is long enough, too"):
         with pytest.raises(CopyError, match="--new-secret"):
@@ -133,7 +131,7 @@ def test_a_given_secret_that_is_not_the_backups_own_is_refused(data: Path, tmp_p
         restore(made.path, tmp_path / "new", secret="another secret that is long enough, too")
 
 
-def test_a_directory_that_is_not_empty_or_is_in_use_is_left_alone(data: Path, tmp_path: Path) -> None:
+def test_restore_refuses_a_directory_that_is_not_empty_or_in_use(data: Path, tmp_path: Path) -> None:
     made = back_up(data, tmp_path / "b.tar")
     before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
     with pytest.raises(DataDirectoryError, match="not empty"):
@@ -155,14 +153,14 @@ def test_an_empty_directory_of_the_operators_stays_and_is_used(data: Path, tmp_p
     restore(made.path, new)
 
 
-async def test_no_server_starts_on_a_restore_that_was_cut_short(tmp_path: Path) -> None:
+async def test_no_server_starts_on_an_interrupted_restore(tmp_path: Path) -> None:
     (tmp_path / RESTORING).mkdir()
     with pytest.raises(DataDirectoryError, match="not finished"):
         async with open_store(tmp_path, batch=1, readers=1, on_commit=lambda _: None):
             raise AssertionError("it was opened")
 
 
-def test_a_restore_that_was_cut_short_is_done_again(data: Path, tmp_path: Path) -> None:
+def test_next_restore_replaces_an_interrupted_one(data: Path, tmp_path: Path) -> None:
     made, new = back_up(data, tmp_path / "b.tar"), tmp_path / "new"
     (new / RESTORING).mkdir(parents=True)
     (new / RESTORING / FILE_NAME).write_text("half")
@@ -250,7 +248,7 @@ def said(parts: Parts, name: str, **fields: object) -> None:
         ("1 problems", "manifest.json", {"files": "many"}),
     ],
 )
-def test_documents_that_say_something_else_are_refused(
+def test_mismatching_manifest_is_refused(
     data: Path, tmp_path: Path, reason: str, name: str, fields: dict[str, object]
 ) -> None:
     made = back_up(data, tmp_path / "b.tar", with_secret=False)
@@ -275,7 +273,7 @@ def test_a_backup_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-async def test_webhooks_that_were_pending_are_still_to_be_made_by_the_restored_service(
+async def test_restored_service_sends_pending_webhooks(
     tmp_path: Path,
 ) -> None:
     await fill(tmp_path / "data")

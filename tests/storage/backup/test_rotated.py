@@ -38,7 +38,7 @@ def restored(source: Path, directory: Path, secrets: Secrets | None) -> Secrets:
 def test_a_backup_made_after_a_rotation_needs_the_new_secret_alone(
     tmp_path: Path, data: Path, with_secret: bool
 ) -> None:
-    """Also if the rotation was cut short, so that what is stored is sealed under the old one."""
+    """This also holds for an interrupted rotation, after which stored values are sealed under the old secret."""
     order = backups.BackupRequest(
         data, tmp_path / "b.tar", rotated(), with_secret, False, "0.1.0", "2026-11-21T12:00:00.000Z"
     )

@@ -23,7 +23,7 @@ def members(rows: list[tuple[int, bytes]]) -> set[int]:
 
 
 @given(NUMBERS, NUMBERS, NUMBERS)
-def test_a_block_has_what_was_put_in_and_not_taken_out(
+def test_block_has_added_keys_that_were_not_removed(
     before: set[int], added: set[int], removed: set[int]
 ) -> None:
     after = changed(stored(before), added, removed)
@@ -33,7 +33,7 @@ def test_a_block_has_what_was_put_in_and_not_taken_out(
 
 
 @given(st.lists(NUMBERS, max_size=4), st.lists(NUMBERS, max_size=4))
-def test_what_sets_have_in_common_is_counted_and_listed_newest_first(
+def test_intersection_of_sets_is_counted_and_listed_newest_first(
     one: list[set[int]], other: list[set[int]]
 ) -> None:
     sets = [united([(block, stored(numbers)) for block, numbers in enumerate(each)]) for each in (one, other)]

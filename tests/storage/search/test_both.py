@@ -1,4 +1,4 @@
-"""Searches on PostgreSQL and on SQLite: of the same texts both find the same, in the same order."""
+"""Searches on PostgreSQL and on SQLite: both find the same hits in the same order."""
 
 # ruff: noqa: RUF001  # they are real texts
 
@@ -88,7 +88,7 @@ class Kept:
     index: SearchIndex
 
     async def take_in(self) -> None:
-        """Have the index take in what there is."""
+        """Index everything that is stored."""
         while True:
             bound = await self.index.bound()
             intake = await self.store.read(
@@ -104,7 +104,7 @@ class Kept:
             await self.index.write(partial(take_in, intake=intake))
 
     async def found(self, query: str, limit: int = 20) -> Any:
-        """What a search finds, without what is different in each store: the keys of rows."""
+        """Return the hits of a search without the row keys, which differ between the stores."""
         result = await self.store.read(
             lambda reader: search(reader, PROJECT.rowid, query, ["conversations"], limit)
         )
@@ -131,7 +131,7 @@ async def on_postgres(nursery: trio.Nursery) -> AsyncIterator[Kept]:
 
 
 async def both_agree(stores: list[Kept], queries: list[str], limit: int = 20) -> int:
-    """Make sure that all find the same; the number of queries that found something."""
+    """Check that all stores find the same; return the number of queries that found something."""
     hits = 0
     for query in queries:
         one, other = [await store.found(query, limit) for store in stores]
@@ -141,7 +141,7 @@ async def both_agree(stores: list[Kept], queries: list[str], limit: int = 20) ->
 
 
 @pytest.mark.thorough
-async def test_both_find_the_same_in_every_language_whatever_changes_and_goes(
+async def test_both_find_the_same_in_every_language_after_changes_and_deletions(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_SIZE", 40)

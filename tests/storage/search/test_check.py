@@ -1,4 +1,4 @@
-"""The look at the index by `deskwire check`."""
+"""The check of the search index by `deskwire check`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.storage.search.test_index import talking
 
 
 async def kept(directory: Path) -> Path:
-    """Leave an index of two conversations; its file."""
+    """Create an index of two conversations; return its file."""
     async with talking(directory, ["first", "second"]):
         return directory / FILE_NAME
 
 
 def found(directory: Path) -> list[str]:
-    """The codes of what is wrong."""
+    """Return the codes of the problems."""
     return [problem.code for problem in check(directory, None, contents=False).problems]
 
 
@@ -31,7 +31,7 @@ async def test_a_sound_index_and_none_at_all_are_well(tmp_path: Path) -> None:
     assert found(tmp_path) == []
 
 
-async def test_words_of_a_conversation_that_is_gone_are_told(tmp_path: Path) -> None:
+async def test_words_of_a_deleted_conversation_are_reported(tmp_path: Path) -> None:
     path = await kept(tmp_path)
     with closing(sqlite3.connect(path)) as index, index:
         index.execute("INSERT INTO words VALUES (99, 1, 'stray', '')")
@@ -39,7 +39,7 @@ async def test_words_of_a_conversation_that_is_gone_are_told(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("harm", [b"\0" * 100, b"\xff" * 4096])
-async def test_damage_is_told_with_what_to_do(tmp_path: Path, harm: bytes) -> None:
+async def test_damage_is_reported_with_a_remedy(tmp_path: Path, harm: bytes) -> None:
     path = await kept(tmp_path)
     content = path.read_bytes()
     path.write_bytes(content[: 4096 * 2] + harm + content[4096 * 2 + len(harm) :])

@@ -1,4 +1,4 @@
-"""The index against a scan of everything, whatever happens and wherever its work is cut short."""
+"""The index compared with a full scan, after any history and any interruption of its work."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ QUERIES = TEXTS | st.sampled_from(["r", "re", "ref", "refu", "a-", "ada@", "ex",
 
 
 async def taken_in(store: SqliteStore, most: int = 1_000) -> bool:
-    """Have the index take in what there is, so many times; whether it is complete."""
+    """Index at most `most` batches of stored messages; return whether the index is complete."""
     for _ in range(most):
         known = partial(next_batch_to_ingest, position=store.index.position, complete=store.index.complete)
         intake = await store.read(known)
@@ -66,30 +66,30 @@ async def taken_in(store: SqliteStore, most: int = 1_000) -> bool:
 async def found(
     store: SqliteStore, query: str, limit: int = 1_000, project: int = PROJECT.rowid
 ) -> RowMatches:
-    """The rows that a search finds."""
+    """Return the rows that a search finds."""
     return await store.read(lambda reader: reader.found_conversations(project, query_words(query), limit))
 
 
 async def settled(index: SqliteSearchIndex) -> None:
-    """Return once what was taken out is overwritten."""
+    """Return once removed entries are overwritten."""
     while (pause_s := await index.settle()) is not None:
         await trio.lowlevel.checkpoint() if pause_s == 0 else await trio.sleep(pause_s)
 
 
 def bytes_of(directory: Path) -> bytes:
-    """All bytes of the index, its WAL included."""
+    """Return all bytes of the index, including its WAL."""
     return b"".join(path.read_bytes() for path in directory.iterdir() if path.name.startswith(FILE_NAME))
 
 
 @dataclass
 class Model:
-    """The conversations, and what a scan of them finds."""
+    """A model of the conversations, searched by a full scan."""
 
     texts: dict[str, list[str]] = field(default_factory=dict)
     titles: dict[str, str | None] = field(default_factory=dict)
 
     def scan(self, query: str) -> set[str]:
-        """The ids of those that have every word."""
+        """Return the ids of the conversations that have every word."""
         asked = query_words(query)
         return {name for name in self.texts if asked and all(map(partial(self._has, name), asked))}
 
@@ -99,14 +99,14 @@ class Model:
 
 
 class Life:
-    """An engine, and the model beside it."""
+    """An engine and its model."""
 
     def __init__(self, engine: Running, model: Model) -> None:
         self.engine = engine
         self.model = model
 
     async def begin(self, title: str | None, text: str) -> str:
-        """Begin a conversation; its id."""
+        """Create a conversation; return its id."""
         command = create(title=title, message=post(text=text))
         await self.engine.directory.create(PROJECT, command)
         self.model.titles[command.conversation_id], self.model.texts[command.conversation_id] = title, [text]
@@ -131,7 +131,7 @@ class Life:
             del self.model.texts[name], self.model.titles[name]
 
     async def agree(self, queries: list[str]) -> None:
-        """Make sure that the index finds what a scan does."""
+        """Check that the index finds the same as a scan."""
         assert await taken_in(self.engine.store)
         ids = {row: name for name, row in await self.engine.store.read(_rows)}
         for query in queries:
@@ -170,7 +170,7 @@ STEPS = st.lists(
 
 
 async def live(steps: list[tuple[object, ...]], queries: list[str], directory: Path) -> None:
-    """Live through the steps, and compare at the end."""
+    """Carry out the steps, and compare at the end."""
     model, rest = Model(), list(steps)
     while True:
         async with running(directory) as engine:
@@ -194,7 +194,7 @@ async def live(steps: list[tuple[object, ...]], queries: list[str], directory: P
                 return
 
 
-def test_a_search_finds_what_a_scan_finds_after_whatever_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_equals_a_scan_after_any_history(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "BATCH_SIZE", 3)  # so that a few messages take several steps
 
     @given(STEPS, st.lists(QUERIES, min_size=1, max_size=5))
@@ -208,7 +208,7 @@ def test_a_search_finds_what_a_scan_finds_after_whatever_happened(monkeypatch: p
 
 @asynccontextmanager
 async def talking(directory: Path, texts: list[str]) -> AsyncIterator[Life]:
-    """An engine with a conversation for each of the texts, which the index knows."""
+    """Yield an engine with an indexed conversation for each of the texts."""
     async with running(directory) as engine:
         life = Life(engine, Model())
         for text in texts:
@@ -217,14 +217,14 @@ async def talking(directory: Path, texts: list[str]) -> AsyncIterator[Life]:
         yield life
 
 
-async def test_a_message_that_gets_the_place_of_a_deleted_one_is_taken_in(tmp_path: Path) -> None:
+async def test_message_with_a_reused_key_is_indexed(tmp_path: Path) -> None:
     async with talking(tmp_path, ["first", "second"]) as life:
         await life.delete(1)
         await life.begin(None, "third")
         await life.agree(["first", "second", "third"])
 
 
-async def test_an_index_of_many_conversations_answers_within_bounds_and_says_that_there_is_more(
+async def test_search_of_many_conversations_is_bounded_and_reports_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup, "SORTED_MAX", 4)
@@ -241,7 +241,7 @@ async def test_an_index_of_many_conversations_answers_within_bounds_and_says_tha
 
 
 @pytest.mark.parametrize("harm", ["missing", "version", "torn", "marked", "empty", "another"])
-async def test_an_index_that_does_not_fit_is_made_anew_by_the_next_start(
+async def test_mismatching_index_is_rebuilt_at_the_next_start(
     tmp_path: Path, harm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / FILE_NAME
@@ -269,7 +269,7 @@ async def test_an_index_that_does_not_fit_is_made_anew_by_the_next_start(
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_an_index_that_is_newer_than_its_database_is_made_anew(tmp_path: Path) -> None:
+async def test_index_newer_than_its_database_is_rebuilt(tmp_path: Path) -> None:
     old = tmp_path / "old.sqlite3"
     async with talking(tmp_path, ["before"]) as life:
         with closing(sqlite3.connect(tmp_path / "deskwire.sqlite3")) as connection:
@@ -282,7 +282,7 @@ async def test_an_index_that_is_newer_than_its_database_is_made_anew(tmp_path: P
         await Life(engine, model).agree(["before", "lost"])
 
 
-async def test_an_erased_word_is_in_no_file_of_the_index_when_it_has_settled(tmp_path: Path) -> None:
+async def test_settled_index_has_no_erased_word_in_any_file(tmp_path: Path) -> None:
     dice = random.Random(4)
     words = [f"w{dice.randrange(10**9)}x" for _ in range(3_000)]
     texts = [" ".join(words[at : at + 20]) for at in range(0, len(words), 20)]

@@ -1,4 +1,4 @@
-"""The index on PostgreSQL: what is committed out of order, other nodes, other versions, and what is erased."""
+"""The index on PostgreSQL: commits out of order, other nodes, other versions, and erasures."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ async def kept(nursery: trio.Nursery) -> object:
 
 @pytest.fixture
 def late(kept: Kept) -> Iterator[psycopg.Connection[tuple[int]]]:
-    """A transaction that has given a message its key, and has not committed."""
+    """An open transaction that has allocated a message's key but has not committed."""
     with psycopg.connect(kept.store.database.url) as connection:
         connection.execute(INSERT, ("late", "tardy words"))
         yield connection
 
 
 def insert(kept: Kept, text: str) -> None:
-    """Store a message whose key is greater, and commit it."""
+    """Store and commit a message with a greater key."""
     with psycopg.connect(kept.store.database.url) as connection:
         connection.execute(INSERT, (text, text))
 
 
 async def found(kept: Kept, word: str) -> bool:
-    """Whether a search finds anything."""
+    """Return whether a search finds anything."""
     result = await kept.store.read(lambda reader: reader.found_conversations(PROJECT.rowid, (word,), 5))
     return bool(result.rows)
 
 
-async def test_what_commits_late_with_a_smaller_key_is_found(
+async def test_late_commit_with_a_smaller_key_is_found(
     kept: Kept, late: psycopg.Connection[tuple[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WRITERS_TIMEOUT_S", 0.05)
     await kept.take_in()
     insert(kept, "early")
     await kept.take_in()
-    assert not await found(kept, "early")  # it is waited with: the other one is before it
+    assert not await found(kept, "early")  # the index waits: the open transaction has a smaller key
     assert (await kept.store.read(lambda reader: reader.search_lag())).messages
     late.commit()
     await kept.take_in()
@@ -91,7 +91,7 @@ async def test_a_transaction_that_ends_soon_is_waited_for(
     kept: Kept, late: psycopg.Connection[tuple[int]], nursery: trio.Nursery
 ) -> None:
     async def commit() -> None:
-        await trio.sleep(0.1)  # the other side is waiting by then
+        await trio.sleep(0.1)  # the index is waiting by then
         await trio.to_thread.run_sync(late.commit)
 
     nursery.start_soon(commit)
@@ -100,7 +100,7 @@ async def test_a_transaction_that_ends_soon_is_waited_for(
     assert await found(kept, "tardy")
 
 
-async def test_a_node_that_was_not_told_that_another_keeps_the_index_writes_nothing(kept: Kept) -> None:
+async def test_node_with_a_stale_index_position_writes_nothing(kept: Kept) -> None:
     other = PostgresIndex(kept.store.database)
     bound = await other.bound()
     stale = await kept.store.read(
@@ -116,7 +116,7 @@ async def test_a_node_that_was_not_told_that_another_keeps_the_index_writes_noth
     other.close()
 
 
-async def test_an_index_of_another_version_is_made_anew(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_index_of_another_version_is_rebuilt(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     await kept.take_in()
     monkeypatch.setattr(module, "VERSION", "2, Unicode 99")
     monkeypatch.setattr(module, "_RESET_INDEX", module._RESET_INDEX.replace("'1, ", "'2, "))
@@ -126,7 +126,7 @@ async def test_an_index_of_another_version_is_made_anew(kept: Kept, monkeypatch:
     assert (await kept.store.read(lambda reader: reader.search_lag())).building
 
 
-async def test_no_row_has_a_word_of_what_was_erased(kept: Kept) -> None:
+async def test_no_row_has_an_erased_word(kept: Kept) -> None:
     command = create(title="Secretive matters", message=post(text="clandestine words"))
     await kept.actors.create(PROJECT, command)
     await kept.take_in()
@@ -134,7 +134,7 @@ async def test_no_row_has_a_word_of_what_was_erased(kept: Kept) -> None:
     await kept.actors.ask(PROJECT, command.conversation_id, Delete("manual"))
     assert not await found(kept, "clandestine")  # at once: the conversation is gone
     with psycopg.connect(kept.store.database.url) as connection:
-        connection.execute("UPDATE event_window SET scrub_due = 0")  # as behind a vacuum between the two
+        connection.execute("UPDATE event_window SET scrub_due = 0")  # as if a vacuum had run between the two
     await kept.take_in()
     with psycopg.connect(kept.store.database.url) as connection:
         assert connection.execute("SELECT scrub_due > 1 FROM event_window").fetchone() == (True,)

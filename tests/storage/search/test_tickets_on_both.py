@@ -1,4 +1,4 @@
-"""Tickets by their words, on PostgreSQL and on SQLite: of any texts both find the same."""
+"""Searches of tickets by words on PostgreSQL and on SQLite: both find the same tickets for any texts."""
 
 # they are real texts
 
@@ -49,14 +49,14 @@ words = st.lists(st.sampled_from([*PIECES, *TEXTS]) | st.text(max_size=8), max_s
 
 
 class Both:
-    """A transaction on each of the databases; what is done in it is never committed."""
+    """A transaction on each of the databases, which is never committed."""
 
     def __init__(self, *each: Any) -> None:
         self.each = each
         self.stored: dict[str, list[Ticket]] = {}
 
     def found(self, text: str, project: int = PROJECT.rowid) -> list[str]:
-        """The ids of what both find."""
+        """Return the ids of the tickets that both databases find."""
         one, other = [
             [ticket.id for ticket, _ in tx.tickets(project, TicketFilter(text=text), TicketSort(), None, 50)]
             for tx in self.each
@@ -72,7 +72,7 @@ class Both:
 
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[Both]:
-    """Both databases, with their projects."""
+    """Yield both databases with their projects."""
     migrate(tmp_path / FILE_NAME)
     with fresh_database() as url, closing(connect_writer(tmp_path / FILE_NAME)) as connection:
         postgres = BlockingConnection(Database(url, "a"), "setup")
@@ -110,7 +110,7 @@ def test_any_texts_at_all(both: Both, titles: list[tuple[str, str | None]], quer
         tx.conn.execute("ROLLBACK TO SAVEPOINT empty")
 
 
-def test_a_changed_ticket_is_found_by_its_new_words_alone_and_a_removed_one_by_none(both: Both) -> None:
+def test_changed_ticket_is_found_only_by_new_words_and_a_removed_one_not(both: Both) -> None:
     both.insert(1, "parcel lost", "somewhere in Málaga")
     assert both.found("lost malaga") == ["tkt_1"]
     for tx, before in zip(both.each, both.stored["tkt_1"], strict=True):

@@ -1,4 +1,4 @@
-"""People's tables: what older databases get, and that lists are found by index."""
+"""Tables of people: defaults for older databases, and lists that are read by index."""
 
 from __future__ import annotations
 

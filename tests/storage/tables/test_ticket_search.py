@@ -1,4 +1,4 @@
-"""The search index forgets the words of what was erased, while tickets come and go (ADR 16)."""
+"""The search index drops the words of erased tickets while others are added and removed (ADR 16)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.seeing import seen
 
 BY = Actor("user", "usr_1", "Ada")
 TAIL = 8
-"""Of a token; the index leaves out how a word begins if the one before begins so, too."""
+"""A marker inside a token, because the index omits the prefix that a word shares with the word before it."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def tx(tmp_path: Path) -> Iterator[SqliteTransaction]:
 
 
 class History:
-    """Tickets that come, change and go, each with words that no other has."""
+    """Tickets that are added, changed and removed, each with words that no other ticket has."""
 
     def __init__(self, tx: SqliteTransaction, seed: int) -> None:
         self.tx = tx
@@ -91,7 +91,7 @@ class History:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_word_of_an_erased_ticket_is_left_while_others_come_and_change(
+def test_no_word_of_an_erased_ticket_is_left_during_other_changes(
     tx: SqliteTransaction, tmp_path: Path, seed: int
 ) -> None:
     history = History(tx, seed)
@@ -121,9 +121,7 @@ def test_no_word_of_an_erased_ticket_is_left_while_others_come_and_change(
 
 
 @pytest.mark.thorough
-def test_words_go_from_the_file_while_tickets_are_erased_all_the_time(
-    tx: SqliteTransaction, tmp_path: Path
-) -> None:
+def test_words_leave_the_file_during_continuous_erasures(tx: SqliteTransaction, tmp_path: Path) -> None:
     history = History(tx, 9)
     for _ in range(60):
         history.go_on()
@@ -146,7 +144,7 @@ def test_words_go_from_the_file_while_tickets_are_erased_all_the_time(
     assert [word for word in gone if word[-TAIL:].encode() in data] == []
 
 
-def test_a_merge_that_a_crash_cut_short_begins_anew(tx: SqliteTransaction) -> None:
+def test_interrupted_merge_starts_again(tx: SqliteTransaction) -> None:
     history = History(tx, 7)
     for _ in range(80):
         history.go_on()
@@ -183,13 +181,13 @@ def test_a_merge_that_the_disk_refuses_is_undone_and_can_be_repeated(
 
 
 SECRETS = ("unspeakablesecret", "undisclosedmatter")
-"""Words as the index has them, in lower case."""
+"""Words as stored in the index, in lower case."""
 
 TICKET_PLACES = ("title", "oldtitle", "description", "olddescription", "type", "tag", "oldtag", "actor")
 
 
 async def test_nothing_of_an_erased_contacts_tickets_is_left(tmp_path: Path) -> None:
-    """Contract 3, decisions 4: not in rows, not in the log of changes, not in the index of words."""
+    """Contract 3, decisions 4: not in rows, not in the log of changes, and not in the search index."""
     async with running(tmp_path) as engine:
         ref = ContactRef("user-1", {})
         contact = await engine.store.write(lambda tx: put_contact(tx, PROJECT, ref, NOON))

@@ -1,4 +1,4 @@
-"""The places that files are kept in."""
+"""The file stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = Callable[[str], FileContent]
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an S3; it needs keys, whatever they are."""
+    """Yield the address of an S3 server; it needs keys, but accepts any."""
     if not has_s3():
         pytest.skip(MISSING)
     with pytest.MonkeyPatch.context() as patch, s3_server(tmp_path_factory.mktemp("s3")) as address:
@@ -31,19 +31,19 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class Shelves:
-    """Files in one place, and the contents that may be put there."""
+    """A file store, and the contents that may be stored there."""
 
     def __init__(self, files: Files, entry: Callable[[FileContent], int]) -> None:
         self.files = files
         self._entry = entry
 
     def content(self, sha256: str, project: int = 1) -> FileContent:
-        """A content with an entry of its own, where entries are needed."""
+        """Return a content with a new entry, if the store needs entries."""
         content = FileContent(project, sha256)
         return FileContent(project, sha256, self._entry(content))
 
     def put(self, data: bytes, project: int = 1) -> FileContent:
-        """Put a file; returns its content."""
+        """Store a file; return its content."""
         draft = self.files.draft()
         draft.write(data)
         content = self.content(draft.finish(), project)
@@ -54,7 +54,7 @@ class Shelves:
 
 @pytest.fixture(params=["disk", "database", pytest.param("s3", marks=pytest.mark.s3)])
 def shelves(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelves]:
-    """Files in each of the places."""
+    """Yield each of the file stores."""
     with ExitStack() as stack:
         if request.param == "disk":
             yield Shelves(_cleared(DiskFiles(tmp_path)), lambda _: 0)
@@ -70,7 +70,7 @@ def shelves(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelves]
 
 @contextmanager
 def in_bucket(request: pytest.FixtureRequest, prefix: str) -> Iterator[S3Files]:
-    """Files in the bucket of the S3, under a prefix of their own."""
+    """Yield files in the bucket of the S3 server, under a new prefix."""
     yield S3Files(f"s3://uploads/{prefix}?endpoint={request.getfixturevalue('s3')}")
 
 

@@ -1,4 +1,4 @@
-"""What uploads may ask of their files, wherever those are kept."""
+"""The file stores of uploads: the same operations wherever the files are stored."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ UNKNOWN = sha256(b"unknown").hexdigest()
 
 
 def bytes_of(size: int) -> bytes:
-    """So many bytes, no two parts of them alike."""
+    """Return this many bytes, of which no two parts are equal."""
     return b"".join(sha256(str(at).encode()).digest() for at in range(size // 32 + 1))[:size]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_was_put_is_there_whole_and_in_every_part(shelves: Shelves, size: int) -> None:
+def test_stored_file_is_read_whole_and_in_any_range(shelves: Shelves, size: int) -> None:
     data = bytes_of(size)
     content = shelves.put(data)
     assert content.sha256 == sha256(data).hexdigest()
@@ -79,7 +79,7 @@ def _entered(url: str, content: FileContent) -> FileContent:
     return FileContent(content.project, content.sha256, row[0])
 
 
-def test_of_two_alike_one_stays_and_neither_draft_is_left(shelves: Shelves) -> None:
+def test_one_of_two_equal_files_stays_without_drafts(shelves: Shelves) -> None:
     drafts = [shelves.files.draft() for _ in range(4)]
     data = bytes_of(PART_BYTES + 5)
     for draft in drafts:
@@ -101,7 +101,7 @@ def test_projects_do_not_share_a_file(shelves: Shelves) -> None:
     assert shelves.files.read(other, 0, 10) == b"same"
 
 
-def test_what_is_not_there_has_no_size_can_not_be_read_and_may_be_removed(shelves: Shelves) -> None:
+def test_missing_file_has_no_size_and_can_be_removed(shelves: Shelves) -> None:
     content = shelves.content(UNKNOWN)
     assert shelves.files.size(content) is None
     with pytest.raises(OSError, match=r"gone|No such file"):
@@ -123,7 +123,7 @@ def test_all_contents_are_listed(shelves: Shelves, monkeypatch: pytest.MonkeyPat
     assert set(shelves.files.contents()) == put
 
 
-def test_a_removed_file_is_gone_from_the_list_and_can_be_put_again(
+def test_removed_file_is_not_listed_and_can_be_stored_again(
     shelves: Shelves, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket, "OLD", timedelta(seconds=-5))
@@ -134,14 +134,14 @@ def test_a_removed_file_is_gone_from_the_list_and_can_be_put_again(
 
 
 @pytest.mark.s3
-def test_a_young_object_is_nobodys_orphan(s3: str) -> None:
+def test_young_object_is_not_an_orphan(s3: str) -> None:
     files = S3Files(f"s3://uploads/young?endpoint={s3}")
     Shelves(files, lambda _: 1).put(b"young")
     assert list(files.contents()) == []
 
 
 @pytest.mark.s3
-def test_a_bucket_that_is_missing_or_gone_says_what_to_do(s3: str) -> None:
+def test_missing_bucket_is_reported_with_a_remedy(s3: str) -> None:
     with pytest.raises(OSError, match="there is no bucket missing: create it, or correct DESKWIRE_FILES"):
         S3Files(f"s3://missing/a?endpoint={s3}").clear_drafts()
     nobody = S3Files("s3://uploads/a?endpoint=http://127.0.0.1:1")
@@ -152,7 +152,7 @@ def test_a_bucket_that_is_missing_or_gone_says_what_to_do(s3: str) -> None:
     assert told.value.errno == errno.EIO
 
 
-def test_files_in_the_database_survive_its_restart_and_say_when_it_is_gone() -> None:
+def test_files_in_the_database_survive_its_restart_and_report_its_loss() -> None:
     with fresh_database() as url:
         files = DatabaseFiles(url)
         shelves = Shelves(files, lambda content: _entered(url, content).entry)
@@ -173,7 +173,7 @@ def _end_sessions(url: str) -> None:
         )
 
 
-def test_a_file_whose_entry_went_meanwhile_is_not_kept_and_no_error() -> None:
+def test_file_whose_entry_was_removed_is_discarded_without_error() -> None:
     with fresh_database() as url:
         files = DatabaseFiles(url)
         draft = files.draft()
@@ -185,7 +185,7 @@ def test_a_file_whose_entry_went_meanwhile_is_not_kept_and_no_error() -> None:
         files.close()
 
 
-def test_files_in_the_database_are_read_by_four_sessions_at_once_and_the_others_wait() -> None:
+def test_four_sessions_read_files_in_the_database_and_others_wait() -> None:
     with fresh_database() as url, ThreadPoolExecutor(12) as pool:
         files = DatabaseFiles(url)
         content = Shelves(files, lambda content: _entered(url, content).entry).put(b"kept")
@@ -193,7 +193,7 @@ def test_files_in_the_database_are_read_by_four_sessions_at_once_and_the_others_
             holder.execute("LOCK TABLE upload_parts IN ACCESS EXCLUSIVE MODE")
             reading = [pool.submit(files.read, content, 0, 4) for _ in range(12)]
             while _sessions(beside, "AND wait_event_type = 'Lock'") < SESSIONS_MAX:
-                time.sleep(0.01)  # looks again: nothing announces it
+                time.sleep(0.01)  # poll: there is no notification
             holder.rollback()
             assert {each.result() for each in reading} == {b"kept"}
             assert _sessions(beside) == SESSIONS_MAX
