@@ -84,7 +84,8 @@ def test_fencing_a_consumer_twice_changes_nothing() -> None:
     held, dropped = lease(), lease()
     held.consumer_id, held.held, held.released = "c1", True, True
     dropped.consumer_id = "c1"
-    assert held.fence_holder(5.0) and dropped.fence_holder(5.0)
+    assert held.fence_holder(5.0)
+    assert dropped.fence_holder(5.0)
     assert (held.held, held.released, held.dropped_at, list(held.superseded)) == (False, False, 5.0, ["c1"])
     assert not held.fence_holder(6.0)
     assert held.dropped_at == 5.0
