@@ -129,7 +129,7 @@ class ClusterMembership:
         if late_s > HEARTBEAT_LATE_S:
             return f"The node's lease was not renewed for {late_s:.1f} s."
         if abs(self.offset_s) >= CLOCK_OFFSET_MAX_S:
-            return f"The node's clock differs by {self.offset_s:+.1f} s from the database's; synchronize it, for example by NTP."
+            return f"The node's clock is {self.offset_s:+.1f} s from the database's; correct it, for example with NTP."
         return None
 
     def on_invalidate(self, invalidate: Callable[[], Awaitable[None]]) -> None:
