@@ -20,10 +20,10 @@ NEWER = CursorState("evt_2", "whsec_1", {"cnv_1": 4}, True)
 DIES_BEFORE_THE_RENAME = """
 import os, sys
 from pathlib import Path
-from deskwire.commands.listen.cursor import CursorFile, Kept
+from deskwire.commands.listen.cursor import CursorFile, CursorState
 Path.replace = lambda *_: os._exit(9)  # what SIGKILL does, at this very line
 with CursorFile(Path(sys.argv[1])) as file:
-    file.save(Kept("evt_2", "whsec_1", {"cnv_1": 4}, True))
+    file.save(CursorState("evt_2", "whsec_1", {"cnv_1": 4}, True))
 """
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from msgspec import Struct
 
 from deskwire.engine.core.clock import Clock, iso, milliseconds, wall_clock
@@ -34,6 +32,10 @@ def derived_key(secret: str, label: str, salt: bytes | None = None) -> bytes:
         label: name of the purpose. The same label and salt always give the same key.
         salt: random bytes, if the purpose has many keys.
     """
+    # Imported late: read-only commands import this module and must start fast.
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     info = f"deskwire/{label}".encode()
     return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=salt, info=info).derive(secret.encode())
 

@@ -46,7 +46,7 @@ class Incoming(Protocol):
 
     @property
     def headers(self) -> Fields:
-        """All headers of the request."""
+        """The headers of the request."""
 
     @property
     def secure(self) -> bool:

@@ -135,7 +135,7 @@ class FollowerReads:
         row = self.conn.execute("SELECT id FROM events WHERE position = ?", (position,)).fetchone()
         return row is not None and row[0] != event_id
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+    def segments(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         return self._behind(_EVENTS, after, limit)
 
     def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:

@@ -10,7 +10,8 @@ from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
-from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
+from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
+from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
 from deskwire.storage.tables.accounts.sessions import (
     AccessTokenReads,
@@ -19,7 +20,8 @@ from deskwire.storage.tables.accounts.sessions import (
     SessionWrites,
 )
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
-from deskwire.storage.tables.audit import AuditReads, AuditWrites, PushReads, PushWrites
+from deskwire.storage.tables.audit import AuditReads, AuditWrites
+from deskwire.storage.tables.audit_push import PushReads, PushWrites
 from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
 from deskwire.storage.tables.contacts.contacts import (
     ContactReads,

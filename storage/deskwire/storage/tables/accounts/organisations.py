@@ -1,28 +1,22 @@
-"""Organisations, their members, projects, keys and accounts. Each change is recorded in the audit trail."""
+"""Queries on organisations, their members, projects, keys and accounts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from deskwire.engine.accounts.people import Member, Membership, Organisation, Project, Role, ServerKey, User
-from deskwire.engine.audit.audited_changes import account_changed, differences, project_changed
-from deskwire.engine.audit.trail import AuditEntry
+from deskwire.engine.accounts.people import Member, Membership, Organisation, Project, ServerKey, User
 from deskwire.storage.dialect import differing
-from deskwire.storage.tables.accounts.machines import MachineWrites
 from deskwire.storage.tables.accounts.people import (
     KEYS,
     PROJECT,
     USER,
     USER_WIDTH,
-    PeopleReads,
-    PeopleWrites,
     as_key,
     as_project,
     as_user,
 )
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.conversations.held_messages import HeldWrites
 
 ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
@@ -140,121 +134,3 @@ class OrganisationReads(Queries):
 
 def _member(row: Sequence[Any]) -> Member:
     return Member(as_user(row[:USER_WIDTH]), *row[USER_WIDTH:])
-
-
-class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites):
-    """Changes. Implements `OrganisationTransaction`."""
-
-    def rename_organisation(self, organisation: int, name: str) -> None:
-        sql = f"{ORGANISATION} WHERE o.rowid = ?"
-        before = Organisation(*self.conn.execute(sql, (organisation,)).fetchone())
-        self.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", (name, organisation))
-        if changes := differences({"name": before.name}, {"name": name}):
-            self.record(
-                AuditEntry("organisation.changed", before.id, organisation=organisation, changes=changes)
-            )
-
-    def delete_organisation(self, organisation: int, at: int) -> None:
-        sql = "UPDATE organisations SET deleted_at = ? WHERE rowid = ?"
-        self.conn.execute(sql, (at, organisation))
-        before = self.organisation_of(organisation)
-        self.record(AuditEntry("organisation.deleted", before.id, organisation=organisation))
-
-    def save_project(self, project: Project) -> None:
-        chosen = project.settings
-        sql = f"SELECT {PROJECT} FROM projects p WHERE p.rowid = ?"
-        self.record(
-            *project_changed(as_project(self.conn.execute(sql, (project.rowid,)).fetchone()), project)
-        )
-        self.conn.execute(
-            "UPDATE projects SET name = ?, memory_enabled = ?, archived_retention_days = ?, primary_language = ?, "
-            "languages = ?, upload_quota_bytes = ? WHERE rowid = ?",
-            (
-                project.name,
-                chosen.memory_enabled,
-                chosen.archived_retention_days,
-                chosen.primary_language,
-                ",".join(chosen.languages),
-                chosen.upload_quota_bytes,
-                project.rowid,
-            ),
-        )
-
-    def remove_project(self, project: int, at: int) -> None:
-        in_force = self.conn.execute(
-            "SELECT rowid FROM server_keys WHERE project = ? AND revoked_at IS NULL", (project,)
-        )
-        for (key,) in in_force.fetchall():
-            self.revoke_key(key, at)
-        self.revoke_machines(project, at)
-        self.conn.execute("UPDATE projects SET removed_at = ? WHERE rowid = ?", (at, project))
-        (project_id,) = self.conn.execute("SELECT id FROM projects WHERE rowid = ?", (project,)).fetchone()
-        self.record(AuditEntry("project.deleted", project_id, project=project))
-
-    def set_role(self, organisation: int, user: int, role: Role) -> None:
-        before = self.role(organisation, user)
-        sql = "UPDATE memberships SET role = ? WHERE organisation = ? AND memberships.user = ?"
-        self.conn.execute(sql, (role, organisation, user))
-        if before != role:
-            self.record_member("member.role_changed", organisation, user, before, role)
-
-    def delete_membership(self, organisation: int, user: int) -> None:
-        gone = self.forget_writing(user, organisation)
-        self.record_member("member.removed", organisation, user, self.role(organisation, user), None, gone)
-        self.conn.execute(
-            "DELETE FROM team_members WHERE team_members.user = ? AND team IN "
-            "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",
-            (user, organisation),
-        )
-        self.conn.execute(
-            "DELETE FROM agent_seen WHERE agent_seen.user = :user AND conversation IN (SELECT c.rowid FROM agent_seen s "
-            "JOIN conversations c ON c.rowid = s.conversation JOIN projects p ON p.rowid = c.project "
-            "WHERE s.user = :user AND p.organisation = :organisation)",
-            {"user": user, "organisation": organisation},
-        )
-        self.conn.execute(
-            "DELETE FROM seen_marks WHERE seen_marks.user = ? AND project IN "
-            "(SELECT p.rowid FROM projects p WHERE p.organisation = ?)",
-            (user, organisation),
-        )
-        self.conn.execute(
-            "DELETE FROM memberships WHERE organisation = ? AND memberships.user = ?", (organisation, user)
-        )
-
-    def save_user(self, user: User) -> None:
-        row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.rowid = ?", (user.rowid,)).fetchone()
-        self.record(*account_changed(as_user(row), user))
-        self.conn.execute(
-            "UPDATE users SET name = ?, password_hash = ?, password_temporary = ?, password_made_at = ?, generation = ?, "
-            "home = ? WHERE rowid = ?",
-            (
-                user.name,
-                user.password_hash,
-                user.password_temporary,
-                user.password_made_at,
-                user.generation,
-                user.home,
-                user.rowid,
-            ),
-        )
-
-    def delete_user(self, user: int, at: int) -> None:
-        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
-        self.record(AuditEntry("account.deleted", user_id, account=user))
-        self.redact_user_in_audit(user_id)
-        self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
-        self.conn.execute("DELETE FROM seen_marks WHERE seen_marks.user = ?", (user,))
-        # They name the user's clients. The next generation, below, refuses the tokens themselves.
-        self.conn.execute('DELETE FROM access_tokens WHERE access_tokens."user" = ?', (user,))
-        self.forget_writing(user, None)
-        self.conn.execute(
-            "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
-            "WHERE rowid = ?",
-            (at, user),
-        )
-        self.want_scrub()
-
-    def revoke_key(self, key: int, at: int) -> None:
-        self.conn.execute("UPDATE server_keys SET revoked_at = ? WHERE rowid = ?", (at, key))
-        row = self.conn.execute("SELECT id, project FROM server_keys WHERE rowid = ?", (key,)).fetchone()
-        self.record(AuditEntry("key.revoked", row[0], project=row[1]))

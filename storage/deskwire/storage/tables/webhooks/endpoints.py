@@ -13,7 +13,8 @@ from deskwire.engine.webhooks.delivery import Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 from deskwire.storage.connection import Connection
-from deskwire.storage.tables.audit import AuditWrites, renew_push_seals
+from deskwire.storage.tables.audit import AuditWrites
+from deskwire.storage.tables.audit_push import renew_push_seals
 from deskwire.storage.tables.base import Queries
 
 _COLUMNS: Final = (
