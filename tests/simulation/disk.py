@@ -148,6 +148,7 @@ class Disk(SqliteStore):
         published: Callable[[Commit], None],
     ) -> None:
         super().__init__(path, 1, 1, published, WAITING_MAX, index=prepared(path))
+        del self.submit, self.run  # bound to the writer that is replaced below; the methods of this class take over
         self.reads_fail = False
         self.full = False
         self.asked = trio.Event()
@@ -184,7 +185,7 @@ class Disk(SqliteStore):
         if self._dead:
             raise Unavailable("The process is dead.")
         self.asked.set()
-        super().submit(job, ended)
+        self._writer.submit(job, ended)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `Store.read`."""

@@ -237,7 +237,7 @@ def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Ch
 
 
 def _damaged(what: str) -> CheckProblem:
-    advice = f"Stop the server and remove {INDEX_FILE_NAME}: the next start makes it anew."
+    advice = f"Stop the server and remove {INDEX_FILE_NAME}: the next start rebuilds it."
     return CheckProblem("search_index_damaged", f"The search index is damaged: {what}. {advice}")
 
 
@@ -250,8 +250,8 @@ def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator
     for row, _ in zip(strays, range(SHOWN), strict=False):
         yield CheckProblem(
             "search_index_stray",
-            f"The search index has words of a conversation that is gone (row {row}). "
-            f"Stop the server and remove {INDEX_FILE_NAME}: the next start makes it anew.",
+            f"The search index has words of a deleted conversation (row {row}). "
+            f"Stop the server and remove {INDEX_FILE_NAME}: the next start rebuilds it.",
         )
 
 
