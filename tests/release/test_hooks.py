@@ -141,7 +141,7 @@ def test_code_that_imports_an_installed_wheel_is_checked_with_its_types(built: P
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
     (tmp_path / "importer.py").write_text(
-        "from deskwire.config.settings import Config\n"
+        "from deskwire.config.config import Config\n"
         "from deskwire.engine.core.errors import DomainError\n"
         "from deskwire.http.api.routing import Routes\n"
         "from deskwire.program.build import commit\n"

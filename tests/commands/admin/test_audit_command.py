@@ -75,7 +75,7 @@ def test_filters_choose_and_take_addresses_for_users(busy: Deskwire) -> None:
     ("options", "words"),
     [
         (("--action", "key.invented"), "There is no action"),
-        (("--since", "yesterday"), "is no time"),
+        (("--since", "yesterday"), "is not a time"),
         (("--actor", "eve@example.com"), "There is no user"),
         (("--org", "Nobody"), "There is no organisation"),
     ],
