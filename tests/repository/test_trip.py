@@ -27,6 +27,9 @@ TRIPS = 16
 writes the response before the frame, and when a timer falls into it."""
 
 
+SPREAD = 2  # calls by which the shortest trips differ on a busy machine; the ceiling of calls includes them
+
+
 @pytest.fixture
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have the writer take the disk for a quick one however busy the machine is, so that it commits on Trio's thread."""
@@ -108,4 +111,5 @@ async def test_a_message_takes_no_longer_way_than_before(trip: list[CodeType]) -
     if excess := above(now, limits):
         pytest.fail(f"{now} exceed {CEILINGS} by {excess}:\n" + "\n".join(lines(trip)))
     if sys.version_info < (3, 12):  # the version whose counts the ceilings are; later ones call less
-        assert loose(now, limits) == {}, f"the way is shorter: lower the ceilings in {CEILINGS} to {now}"
+        shortest = {**now, "calls": now["calls"] + SPREAD}
+        assert loose(shortest, limits) == {}, f"the way is shorter: lower the ceilings in {CEILINGS} to {now}"

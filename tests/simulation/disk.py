@@ -148,7 +148,10 @@ class Disk(SqliteStore):
         published: Callable[[Commit], None],
     ) -> None:
         super().__init__(path, 1, 1, published, WAITING_MAX, index=prepared(path))
-        del self.submit, self.run  # bound to the writer that is replaced below; the methods of this class take over
+        del (
+            self.submit,
+            self.run,
+        )  # bound to the writer that is replaced below; the methods of this class take over
         self.reads_fail = False
         self.full = False
         self.asked = trio.Event()
