@@ -15,7 +15,8 @@ from benchmarks import processes
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, PostMessage
-from deskwire.engine.conversations.commit import CommitPlan, carry_out
+from deskwire.engine.conversations.commit import carry_out
+from deskwire.engine.conversations.commit_plan import CommitPlan
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.decide import decide, fold
 from deskwire.engine.conversations.events import conversation_view, message_view

@@ -11,7 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, Rate
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import Conflict, NotFound, StaleState, Unavailable
 from tests.engine.conversations.acting import Gate, ask_into, open_directory, sequences

@@ -14,7 +14,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete, Patch, Rate
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.core.errors import Invalid, Problem, Unavailable
 from deskwire.engine.core.values import replace
 from deskwire.engine.importing.records import MessageRecord

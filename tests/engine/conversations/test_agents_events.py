@@ -21,7 +21,8 @@ from deskwire.engine.conversations.commands import (
     WakeSnoozed,
     WorkflowCommand,
 )
-from deskwire.engine.conversations.commit import CommitPlan, is_single_public_message, make_plan
+from deskwire.engine.conversations.commit import is_single_public_message, make_plan
+from deskwire.engine.conversations.commit_plan import CommitPlan
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.events import changed_by, changed_for_agents
 from deskwire.engine.core.actor import Actor

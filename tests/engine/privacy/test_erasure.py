@@ -13,7 +13,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.actors import ActorCommand, ActorFailed, ActorRegistry
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.tasks.failure import RESTART_DELAY_S
 from deskwire.engine.privacy.erasure import RESPONSE_TIMEOUT_S, Erasures

@@ -17,7 +17,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.audit.trail import AuditFilter
 from deskwire.engine.conversations.actors import ActorCommand, ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Create, Expire, Patch
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.ports import ExpiredConversation
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.commits import CommitHook

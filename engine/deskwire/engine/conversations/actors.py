@@ -25,7 +25,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
-from deskwire.engine.conversations.commit import CommandRequest, CommitFollower, Receipt
+from deskwire.engine.conversations.commit_plan import CommandRequest, CommitFollower, Receipt
 from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.facts import Fact, WorkflowCompleted
 from deskwire.engine.conversations.pipeline import Phase, Pipeline, SharedDependencies

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Protocol, assert_never
+from typing import Any, Final, assert_never
 
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import ACTIONS, ActivityEntry, Milestone, entry_of, milestones_of
+from deskwire.engine.conversations.agent_commit import (
+    append_agent_events,
+    append_rewrite_events,
+    store_activity,
+)
 from deskwire.engine.conversations.automation.decide import (
     count_own_facts,
     decide_with_workflow,
@@ -23,26 +28,19 @@ from deskwire.engine.conversations.automation.decide import (
 from deskwire.engine.conversations.automation.lookup import workflow_for
 from deskwire.engine.conversations.commands import (
     Command,
-    ContactRef,
     Create,
     DeleteMessage,
     RedactMessage,
     WorkflowCommand,
 )
+from deskwire.engine.conversations.commit_plan import CommandRequest, CommitFollower, CommitPlan, Receipt
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message, no_such_conversation
 from deskwire.engine.conversations.decide import Transition, decide, fold
 from deskwire.engine.conversations.events import (
-    agent_view,
-    changed_by,
-    changed_for_agents,
-    conversation_view,
     dashboard_message_view,
-    deleted_view,
     message_view,
-    notes_posted,
     public_events,
-    rewritten_ids,
 )
 from deskwire.engine.conversations.facts import (
     AgentFieldsUpdated,
@@ -68,16 +66,10 @@ from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import Conflict, Invalid, StaleState
 from deskwire.engine.core.ids import IdGenerator
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.project_events import (
-    append_internal_event,
-    conversation_changed,
-    message_removed,
-    note_created,
-)
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.uploads.links import AttachmentsView, Links, no_links
 from deskwire.engine.uploads.upload import unknown_upload
-from deskwire.engine.webhooks.publish import deliver, publish_extension, recipients
+from deskwire.engine.webhooks.publish import deliver, recipients
 from deskwire.engine.workflows.workflow import Published
 
 _WITH_ACTIVITY: Final = frozenset(ACTIONS)
@@ -86,87 +78,6 @@ _LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, MessageRewritt
 
 MESSAGE_COMMANDS: Final = (RedactMessage, DeleteMessage)
 """The commands that are decided on a stored message."""
-
-
-class Receipt(Struct, frozen=True):
-    """The outcome of a committed command: the new state, and the objects that the API answers with.
-
-    Args:
-        state: None after a deletion.
-        after: the last state, also of a deleted conversation.
-        contact: the customer whose conversation it is.
-        facts: in order; authors have their names.
-        message: the message object of the first message that was posted, redacted or deleted.
-    """
-
-    state: Conversation | None
-    after: Conversation
-    contact: Contact
-    project: Project
-    facts: tuple[Fact, ...] = ()
-    message: Mapping[str, Any] | None = None
-
-    @property
-    def conversation(self) -> Mapping[str, Any]:
-        """The conversation object."""
-        return conversation_view(self.after, self.contact, self.project.id)
-
-
-class CommitFollower(Protocol):
-    """Keeps a ticket up to date with its conversation, in the conversation's commits."""
-
-    def after(self, tx: Any, receipt: Receipt, /) -> None:
-        """Update the ticket. Called at the end of each commit of a conversation that has one."""
-
-
-class CommitPlan(Struct, frozen=True):
-    """The changes that one command makes.
-
-    Args:
-        before: the state that must be stored, None for a new conversation.
-        steps: the facts, each with the states before and after it; empty if nothing changes.
-        at: the time of the changes, in milliseconds.
-        contact: the customer of a new conversation.
-        links: makes the URLs of attachments; None if no files are served.
-        wrapper: does more work in the transaction, before and after.
-        ticket_follower: updates the linked ticket in the transaction.
-        long: whether the number of rows written grows with the conversation.
-        entries: for each step its entry in the conversation's activity; empty if no step has one.
-        milestones: written for reports.
-        by: the actor who gave the command, if that is recorded.
-        single: whether the plan is one message that the customer sees, and nothing else.
-        found: the message that the command is about, before the command.
-    """
-
-    project: Project
-    before: Conversation | None
-    steps: Sequence[Transition]
-    at: int
-    contact: ContactRef | None = None
-    links: Links | None = None
-    wrapper: CommitHook[Receipt] | None = None
-    ticket_follower: CommitFollower | None = None
-    long: bool = False
-    entries: Sequence[ActivityEntry | None] = ()
-    milestones: Sequence[Milestone] = ()
-    by: Actor | None = None
-    single: bool = False
-    found: Message | None = None
-
-
-class CommandRequest(Struct, frozen=True):
-    """A command on its way into the store.
-
-    Args:
-        wrapper: does more work in the transaction.
-        finished: called with the outcome after the commit; must not raise.
-        by: the actor who gave the command; None if that is not recorded.
-    """
-
-    command: Command | WorkflowCommand
-    wrapper: CommitHook[Receipt] | None
-    finished: Callable[[Receipt | Exception], None]
-    by: Actor | None = None
 
 
 class CommitJob(Struct, eq=False):
@@ -425,10 +336,10 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
         if plan.entries:
             events[draft.sequence] = event.id
     if not plan.single:
-        event_id = _append_agent_events(tx, plan, state, facts, contact, show)
-        _append_rewrite_events(tx, plan, state, facts, contact)
+        event_id = append_agent_events(tx, plan, state, facts, contact, show)
+        append_rewrite_events(tx, plan, state, facts, contact)
         if plan.entries and not gone:
-            _store_activity(tx, plan, state, events, event_id)
+            store_activity(tx, plan, state, events, event_id)
     message = _answered_message(facts, state, drafts, show)
     return Receipt(None if gone else state, state, contact, project, facts, message)
 
@@ -531,74 +442,6 @@ def _store_fact(
             pass
         case _:
             assert_never(fact)
-
-
-def _append_agent_events(
-    tx: CommitTransaction,
-    plan: CommitPlan,
-    state: Conversation,
-    facts: Sequence[Fact],
-    contact: Contact,
-    show: AttachmentsView,
-) -> str | None:
-    """Append the events for agents alone; return the id of the `conversation.changed`, if there is one."""
-    notes, names = [*notes_posted(facts, plan.steps)], changed_for_agents(plan.steps, plan.entries)
-    if not notes and not names:
-        return None
-    gone = Deleted in map(type, facts)
-    view = deleted_view(state) if gone else _agent_view(tx, plan, state, contact)
-    subject = None if gone else state.rowid
-    event_id = None
-    if names:
-        by = changed_by(plan.by, plan.steps, plan.entries, contact)
-        draft = conversation_changed(view, names, by, **rewritten_ids(facts))
-        event_id = append_internal_event(tx, plan.project, draft, subject, plan.at).id
-    for note in notes:
-        shown = dashboard_message_view(note, state.id, show)
-        publish_extension(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
-    return event_id
-
-
-def _append_rewrite_events(
-    tx: CommitTransaction, plan: CommitPlan, state: Conversation, facts: Sequence[Fact], contact: Contact
-) -> None:
-    """Append the `message.redacted` and `message.deleted` events; notes have none."""
-    for fact in facts:
-        if isinstance(fact, MessageRewritten) and not fact.message.internal and state.visible:
-            message = fact.message
-            by = changed_by(plan.by, plan.steps, plan.entries, contact)
-            draft = message_removed(
-                "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
-            )
-            publish_extension(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
-
-
-def _agent_view(
-    tx: CommitTransaction, plan: CommitPlan, state: Conversation, contact: Contact
-) -> dict[str, Any]:
-    """Return the conversation as agents see it after this transaction."""
-    details = tx.agent_details([state.rowid])[state.rowid]
-    return agent_view(state, contact, plan.project.id, details.last_message, details.workflow)
-
-
-def _store_activity(
-    tx: CommitTransaction,
-    plan: CommitPlan,
-    state: Conversation,
-    events: Mapping[int | None, str],
-    agent_event: str | None,
-) -> None:
-    """Add the plan's entries to the conversation's activity.
-
-    Args:
-        events: ids of public events by their sequence.
-        agent_event: the id of the event for agents, for entries without a public one.
-    """
-    for entry, (before, _, after) in zip(plan.entries, plan.steps, strict=True):
-        if entry is not None:
-            first = (0 if before is None else before.sequence) + 1
-            event = events[first] if after.sequence >= first else agent_event
-            tx.insert_conversation_activity(state.rowid, entry, plan.at, event)
 
 
 def _store_agent_fields(tx: CommitTransaction, state: Conversation, changes: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol, get_args
 
 from msgspec import Struct
 
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.draft_merge import merged_attachments, merged_text
 from deskwire.engine.conversations.writing_changes import DraftChanged, WritingChange

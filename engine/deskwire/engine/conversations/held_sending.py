@@ -16,7 +16,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import PERMISSIONS, Assignee, Project
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Assign, Close, Patch, PostMessage, Reply
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.conversation import UNCLOSED, Author
 from deskwire.engine.conversations.held_messages import (
     ATTACHMENT_GONE,

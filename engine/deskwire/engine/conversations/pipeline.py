@@ -20,16 +20,8 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.automation.decide import workflow_needed
 from deskwire.engine.conversations.automation.lookup import workflow_for
 from deskwire.engine.conversations.commands import Command, Create, PostMessage, WorkflowCommand
-from deskwire.engine.conversations.commit import (
-    MESSAGE_COMMANDS,
-    CommandRequest,
-    CommitFollower,
-    CommitJob,
-    CommitPlan,
-    Receipt,
-    make_plan,
-    with_message,
-)
+from deskwire.engine.conversations.commit import MESSAGE_COMMANDS, CommitJob, make_plan, with_message
+from deskwire.engine.conversations.commit_plan import CommandRequest, CommitFollower, CommitPlan, Receipt
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
 from deskwire.engine.conversations.typing import EphemeralPublisher, RemoteTypists

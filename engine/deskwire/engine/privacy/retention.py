@@ -25,7 +25,7 @@ from deskwire.engine.audit.audited_changes import conversation_expired
 from deskwire.engine.audit.trail import AuditEntry, AuditTransaction, ChangeOrigin, RecordingHook
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import ConversationRetention, Expire
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.decide import ExpiryReason
 from deskwire.engine.conversations.ports import ExpiredConversation, ExpiryReader
 from deskwire.engine.core.actor import Actor

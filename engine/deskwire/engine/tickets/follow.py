@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.facts import (
     AgentFieldsUpdated,
     Assigned,

@@ -15,7 +15,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import LinkTicket
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.decide import already_linked
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.commits import CommitHook, with_hook

@@ -21,7 +21,7 @@ from deskwire.engine.conversations.commands import (
     Reply,
     StartWorkflow,
 )
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.conversation import Conversation, Message, no_such_conversation
 from deskwire.engine.conversations.events import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, ConversationPageKey

@@ -10,7 +10,7 @@ from msgspec import Struct
 from deskwire.engine.audit.audited_changes import rewritten
 from deskwire.engine.audit.trail import AuditTransaction
 from deskwire.engine.conversations.commands import DeleteMessage, RedactMessage
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.conversations.facts import MessageRewritten
 from deskwire.engine.conversations.ports import ConversationReader

@@ -10,7 +10,7 @@ from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.commands import ContactRef, Create, PostMessage
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.conversations.events import agent_view
 from deskwire.engine.conversations.facts import MessagePosted
