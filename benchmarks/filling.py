@@ -58,7 +58,7 @@ def create(project: Project, number: int, who: str = "user-") -> Create:
 
 
 async def found(store: Store[Reader, Transaction], directory: Path) -> Project:
-    """Create the demo project, as the program does at its first start."""
+    """Create the demo project like the program's first start."""
     now = wall_clock()
     plan = plan_demo(Tokens(installation_secrets(directory, None)), new_password(_ARGON2_KIB), now)
     plan.demo.write(directory, _DEMO_URL)

@@ -69,9 +69,9 @@ def _objection(
     ):
         return None
     where = "DESKWIRE_SECRET" if config.secret is not None else str(path)
-    wanted = "of its webhooks" if claimed is None else f"whose id is {claimed}"
+    reason = "it can't decrypt the webhooks' secrets" if claimed is None else f"that has the id {claimed}"
     return (
-        f"The secret in {where} (its id is {ids[0]}) is not the one of this database, {wanted}. Set it back to that one; to "
+        f"The secret in {where} (its id is {ids[0]}) is not the one of this database: {reason}. Set it back to that one; to "
         f"replace a secret, give the old one as DESKWIRE_SECRET_PREVIOUS, or run `deskwire secret rotate`. {_WITHOUT}"
     )
 

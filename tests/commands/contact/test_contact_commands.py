@@ -83,7 +83,7 @@ class Busy:
 async def test_an_erasure_that_takes_long_is_followed_until_it_has_ended(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    under_way = ("The erasure goes on by itself.", 10.0, "erasure_under_way")
+    under_way = ("The erasure continues in the background.", 10.0, "erasure_under_way")
     busy = Busy(
         ServiceUnavailable(*under_way),
         ServiceUnavailable(*under_way),

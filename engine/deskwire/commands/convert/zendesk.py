@@ -103,7 +103,7 @@ def _user(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
 
 
 def _mentioned(record: Mapping[str, Any], version: int | None) -> Iterator[Part]:
-    """Yield a user within another record, who is complete in the JSON export."""
+    """Yield a user within another record. The JSON export has all fields of such users, other exports only some."""
     own = latest(record.get("updated_at"))
     yield from _person(record, version if own is None else own, whole=own is not None)
 

@@ -51,7 +51,7 @@ def markdown() -> str:
 
 def _contents() -> Iterator[str]:
     rows = [(f"`{route.method} {route.public_path}`", route.summary) for route in ROUTES]
-    yield markdown_table(("Call", "What it does"), rows).rstrip()
+    yield markdown_table(("Call", "Summary"), rows).rstrip()
 
 
 def _sections(described: Mapping[str, Any]) -> Iterator[str]:

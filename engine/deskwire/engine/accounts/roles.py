@@ -33,7 +33,7 @@ def check_grant(actor: ActingMember | None, role: Role) -> None:
     if MANAGE not in PERMISSIONS[actor.role]:
         raise Forbidden(f"This needs the permission {MANAGE}.")
     if role == "owner" and actor.role != "owner":
-        raise Forbidden("Only an owner can make somebody an owner.", code="owner_protected")
+        raise Forbidden("Only an owner can appoint another owner.", code="owner_protected")
 
 
 def check_change(actor: ActingMember | None, target: Member, role: Role | None, owners: int) -> None:

@@ -68,7 +68,7 @@ _REMEMBERED_MAX: Final = 10_000  # typists that `RemoteTypists` keeps; the oldes
 
 
 class TypingAgent(Struct, frozen=True):
-    """An agent who types, as the events show the agent."""
+    """The view of a typing agent in the events."""
 
     id: str
     name: str

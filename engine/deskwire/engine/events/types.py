@@ -308,7 +308,7 @@ class NamedTypesSource(Struct, frozen=True):
 
 
 class Topic(NamedTuple):
-    """The events of one conversation, or of one contact and its conversations, as a channel follows them.
+    """The key of the events on one channel: those of a conversation, or of a contact and its conversations.
 
     Args:
         project: storage key.
@@ -467,7 +467,7 @@ def stored_event(
     """Return an event at its place in the log; one that is `directed` to an endpoint is in no feed and in no topic."""
     internal = REGISTRY[draft.type].audience != "all"
     assert not (internal and (directed or draft.sequence is not None)), (
-        "what consumers do not get has no number"
+        "an event that consumers do not receive has no sequence"
     )
     return StoredEvent(
         position,

@@ -111,9 +111,7 @@ class Erasures:
         with trio.move_on_after(RESPONSE_TIMEOUT_S):
             await erasure.done.wait()
             return erasure.contact
-        message = (
-            "The contact is no longer found; the rest of its erasure takes longer and goes on by itself."
-        )
+        message = "The contact is no longer found; the rest of its erasure takes longer and continues in the background."
         raise Unavailable(message, code="erasure_under_way", retry_after_s=10)
 
     async def keep_resuming(self) -> None:

@@ -47,8 +47,8 @@ class RemovedHidden(Shape):
 class ChangedConversationData(Shape):
     """The conversation in the agents' view after the change, the fields that changed, and the author.
 
-    For a conversation that the customer can't see, `changed` can be only `created` or `deleted`. It has `messages` for a redacted or
-    deleted message or note, whose id is also given.
+    For a conversation that the customer can't see, `changed` can be only `created` or `deleted`. After a redaction or deletion of a
+    message or note, `changed` has `messages`, and `redactedMessageIds` or `deletedMessageIds` has the id.
     """
 
     conversation: ToldConversation | RemovedHidden

@@ -38,8 +38,8 @@ class ConversationData(Shape):
 class ConversationUpdatedData(ConversationData):
     """The conversation after the event, and the names of the changed fields.
 
-    `changed` is only `messages` for a redacted or deleted message, whose id is also given. Fetch a redacted message
-    again, and remove a deleted one.
+    After a redaction or deletion of a message, `changed` is `["messages"]`, and `redactedMessageIds` or `deletedMessageIds` has the
+    message's id. Fetch a redacted message again, and remove a deleted one.
     """
 
     changed: list[Annotated[str, Field(examples=["title"])]]

@@ -220,7 +220,7 @@ def _digest(path: Path) -> str:
 
 
 def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[CheckProblem]:
-    """Yield the faults of the index of a data directory; none if it has none, or one that the next start makes anew."""
+    """Yield the faults of the index of a data directory; none if there is no index, or the next start rebuilds it."""
     path = directory / INDEX_FILE_NAME
     if not path.exists():
         return
@@ -256,5 +256,5 @@ def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator
 
 
 def _is_still_there(index: sqlite3.Connection, row: int) -> bool:
-    """Look again at what a server that runs may have forgotten meanwhile."""
+    """Check the findings again, because a running server may have deleted the rows since."""
     return index.execute("SELECT 1 FROM words WHERE conversation = ?", (row,)).fetchone() is not None

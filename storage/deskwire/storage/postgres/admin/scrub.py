@@ -112,8 +112,8 @@ def _require_no_readers(connection: psycopg.Connection[Any]) -> None:
     while found := connection.execute(_HOLDERS, (following,)).fetchall():
         if time.monotonic() >= until:
             raise DatabaseUnusableError(
-                f"The database keeps erased rows for {', '.join(holder for (holder,) in found)}, whose transaction began before. "
-                "Nothing was vacuumed: end it (`SELECT pg_terminate_backend(…)` ends a session), then try again."
+                f"The database still keeps erased rows for older transactions: {', '.join(holder for (holder,) in found)}. "
+                "Nothing was vacuumed: end them (`SELECT pg_terminate_backend(…)` ends a session), then try again."
             )
         time.sleep(_READERS_POLL_INTERVAL_S)
 
