@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from msgspec import Struct, field
 
 from deskwire.commands.shell.output import visible
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX
 
 
 class Note(Enum):
@@ -34,7 +35,7 @@ class Note(Enum):
     field_dropped = "fields that an import refuses; their records are kept without them"
 
     links = "messages whose attachments became links in their text"
-    split = "messages split into several, because they have more than 20,000 characters"
+    split = f"messages split into several, because they have more than {MESSAGE_TEXT_MAX:,} characters"
     impossible_time = "impossible times, such as a closing before the creation"
     unread_contact = (
         "e-mail addresses and telephone numbers that can't be read, which an import keeps as attributes"

@@ -21,11 +21,11 @@ from deskwire.commands.convert.tally import ConversionTally, Note
 from deskwire.commands.convert.text import trimmed
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.folding import address_key
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX
 from deskwire.engine.importing.records import DeletionRecord, RefusedLine
 from deskwire.http.api.input.ndjson import NdjsonLine
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
 
-TEXT_MAX: Final = 20_000  # characters of a message
 _NAME_MAX: Final = 200
 _TITLE_MAX: Final = 500
 _OPTIONAL: Final = ("title", "rating", "ratingComment", "ratedAt", "attributes", "closedAt", "updatedAt")
@@ -98,7 +98,7 @@ class ImportLineWriter:
         for record in records:
             yield from self._written(record, "message")
         if (
-            post.redactions and len(post.text) > TEXT_MAX // 2
+            post.redactions and len(post.text) > MESSAGE_TEXT_MAX // 2
         ):  # it may have had more pieces before the redaction
             yield from self._deletion(thread.id, f"{post.key}-{len(records) + 1}")
 
@@ -261,12 +261,14 @@ def _link(link: Link) -> str:
 def _pieces(text: str) -> Iterator[str]:
     """Yield a text in pieces that each fit a message, split at a line end or blank if possible."""
     begin = 0
-    while len(text) - begin > TEXT_MAX:
+    while len(text) - begin > MESSAGE_TEXT_MAX:
         line, word = (
-            text.rfind("\n", begin + 1, begin + TEXT_MAX),
-            text.rfind(" ", begin + 1, begin + TEXT_MAX),
+            text.rfind("\n", begin + 1, begin + MESSAGE_TEXT_MAX),
+            text.rfind(" ", begin + 1, begin + MESSAGE_TEXT_MAX),
         )
-        cut = next((each for each in (line, word) if each > begin + TEXT_MAX // 2), begin + TEXT_MAX)
+        cut = next(
+            (each for each in (line, word) if each > begin + MESSAGE_TEXT_MAX // 2), begin + MESSAGE_TEXT_MAX
+        )
         piece = trimmed(text[begin:cut])
         if piece:
             yield piece

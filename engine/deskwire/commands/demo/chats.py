@@ -11,10 +11,11 @@ import orjson
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX
+
 Speaker = Literal["customer", "agent", "system"]
 StepKind = Literal["create", "message", "patch", "close", "rate"]
 
-TEXT_MAX: Final = 20_000  # decisions 4: the longest message
 _AUTHORS: Final[dict[Speaker, dict[str, str]]] = {
     "customer": {"type": "contact"},
     "agent": {"type": "agent", "name": "Demo agent"},
@@ -41,7 +42,7 @@ class ChatTurn(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     speaker: Speaker
-    text: Annotated[str, Field(strict=True, min_length=1, max_length=TEXT_MAX)]
+    text: Annotated[str, Field(strict=True, min_length=1, max_length=MESSAGE_TEXT_MAX)]
 
 
 class ChatCustomer(BaseModel):

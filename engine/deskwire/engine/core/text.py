@@ -1,10 +1,13 @@
-"""Checks on text: language tags (BCP 47, RFC 5646) and null characters."""
+"""The maximum length of a message, and checks for language tags (BCP 47, RFC 5646) and null characters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from typing import Any, Final
+
+MESSAGE_TEXT_MAX: Final = 20_000
+"""Maximum characters of a message, and of any text that can become one (decisions 4.2)."""
 
 LANGUAGE_TAG_MAX: Final = 35
 """Maximum length of a tag. RFC 5646 section 4.4.1 requires support for 35 characters."""

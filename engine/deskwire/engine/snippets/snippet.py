@@ -16,9 +16,6 @@ from deskwire.engine.core.errors import Forbidden
 SNIPPETS_MAX: Final = 1_000
 """Snippets of one project. Clients keep all of them, to find one by the typed text."""
 
-TEXT_MAX: Final = 20_000
-"""Characters of a snippet's text, as many as a message may have."""
-
 ALL: Final = "projects.manage"
 """The permission to change snippets of others."""
 

@@ -19,6 +19,7 @@ from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import BadGateway, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.store import InlineQuery, Store
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX
 from deskwire.engine.llm.chat import ChatModel, ModelError
 from deskwire.engine.tickets.change import find_ticket
 from deskwire.engine.tickets.ports import TicketReader
@@ -35,9 +36,6 @@ log: Final = structlog.get_logger(__name__)
 AUDIO_FORMATS: Final[Mapping[str, str]] = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 AUDIO_FIELD: Final = "/audioUrl"
-
-# Characters; the limit of a message.
-REPLY_MAX: Final = 20_000
 
 _NEWEST: Final = (1 << 63) - 1
 
@@ -208,8 +206,8 @@ def _checked_reply(response: Mapping[str, Any], mode: Mode) -> VoiceReply:
                 raise ModelError("Its reply is empty.")
         case _:
             raise ModelError("Its answer lacks requested fields.")
-    if max(len(reply), len(transcript)) > REPLY_MAX:
-        raise ModelError(f"Its answer is longer than {REPLY_MAX:,} characters.")
+    if max(len(reply), len(transcript)) > MESSAGE_TEXT_MAX:
+        raise ModelError(f"Its answer is longer than {MESSAGE_TEXT_MAX:,} characters.")
     return VoiceReply(reply, transcript, mode)
 
 

@@ -21,9 +21,6 @@ FIELD_TYPES: Final[tuple[FieldType, ...]] = get_args(FieldType)
 END: Final = "end"
 """The target of a button or branch that ends the workflow."""
 
-TEXT_MAX: Final = 20_000
-"""Characters of a message (decisions 4), and therefore of an answer."""
-
 ActionPosition = tuple[int, int]
 """The index of a flow, and the index of an action in it."""
 

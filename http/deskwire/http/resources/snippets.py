@@ -13,14 +13,13 @@ from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import InlineQuery
-from deskwire.engine.core.text import canonical_language_tag
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX, canonical_language_tag
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import append_internal_event, settings_changed
 from deskwire.engine.ports import Transaction
 from deskwire.engine.snippets.snippet import (
     PLACEHOLDERS,
     SNIPPETS_MAX,
-    TEXT_MAX,
     Editor,
     Snippet,
     SnippetAuthor,
@@ -68,7 +67,9 @@ Shortcut = Annotated[
     Field(min_length=1, max_length=40),
     *matching("[a-z0-9._-]+", "A shortcut has lower-case letters a to z, digits, `.`, `_` and `-`."),
 ]
-Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), NOT_BLANK, AfterValidator(_placeholders)]
+Text = Annotated[
+    str, Field(min_length=1, max_length=MESSAGE_TEXT_MAX), NOT_BLANK, AfterValidator(_placeholders)
+]
 Language = Annotated[str, AfterValidator(_tag)]
 TeamId = Annotated[str, Field(min_length=1, max_length=40)]
 

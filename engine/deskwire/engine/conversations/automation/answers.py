@@ -8,8 +8,9 @@ from typing import Any, Final, assert_never
 
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.folding import fold_name
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX
 from deskwire.engine.definitions.checks import is_date, is_number
-from deskwire.engine.workflows.definition import TEXT_MAX, Buttons, FieldType, Form
+from deskwire.engine.workflows.definition import Buttons, FieldType, Form
 
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _EMAIL_MAX: Final = 320
@@ -24,9 +25,11 @@ def answer_problems(action: Buttons | Form, value: Any) -> list[Problem]:
             problems = list(_filled_in(action, value))
         case _:
             assert_never(action)
-    if not problems and len(answer_text(action, value)) > TEXT_MAX:
+    if not problems and len(answer_text(action, value)) > MESSAGE_TEXT_MAX:
         problems.append(
-            Problem("/value", "too_long", f"An answer has at most {TEXT_MAX:,} characters as a message.")
+            Problem(
+                "/value", "too_long", f"An answer has at most {MESSAGE_TEXT_MAX:,} characters as a message."
+            )
         )
     return problems
 
@@ -81,7 +84,7 @@ def _filled_in(action: Form, value: Any) -> Iterator[Problem]:
 
 
 _IN_WORDS: Final[Mapping[FieldType, str]] = {
-    "text": f"a text of 1 to {TEXT_MAX:,} characters",
+    "text": f"a text of 1 to {MESSAGE_TEXT_MAX:,} characters",
     "email": "an e-mail address",
     "number": "a number",
     "boolean": "true or false",
@@ -90,7 +93,7 @@ _IN_WORDS: Final[Mapping[FieldType, str]] = {
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and len(value) <= TEXT_MAX
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= MESSAGE_TEXT_MAX
 
 
 def _is_email(value: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import ASSIGNEE_TYPES
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX
 from deskwire.engine.definitions.attributes import ATTRIBUTES_BYTES, ATTRIBUTES_MAX, KEY_MAX, size_of
 from deskwire.engine.definitions.checks import (
     Errors,
@@ -18,7 +19,7 @@ from deskwire.engine.definitions.checks import (
     text,
     wrong_type,
 )
-from deskwire.engine.workflows.definition import ACTION_TYPES, END, FIELD_TYPES, TEXT_MAX, TRIGGERS
+from deskwire.engine.workflows.definition import ACTION_TYPES, END, FIELD_TYPES, TRIGGERS
 from deskwire.engine.workflows.validation.rules import broken
 
 NAME_MAX: Final = 200
@@ -136,7 +137,7 @@ def _message(value: Mapping[str, Any], path: str) -> Errors:
 
 def _text(value: Mapping[str, Any], path: str) -> Errors:
     if "text" in value:
-        yield from text(value["text"], f"{path}/text", TEXT_MAX)
+        yield from text(value["text"], f"{path}/text", MESSAGE_TEXT_MAX)
 
 
 def _buttons(value: Mapping[str, Any], path: str) -> Errors:

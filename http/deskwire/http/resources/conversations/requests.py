@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -11,10 +11,14 @@ from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
 from deskwire.engine.conversations.conversation import Status, Unclosed
 from deskwire.engine.conversations.tags import TAGS_MAX
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX
 from deskwire.engine.core.values import SortOrder
 from deskwire.http.api.input.validation import NOT_BLANK, Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
 from deskwire.http.resources.fields import Attributes, Name, Tag, Time, Title, WebUrl
+
+ATTACHMENTS_MAX: Final = 10
+"""Maximum attachments of a message (decisions 4.2)."""
 
 IfSequence = Annotated[int, Field(ge=0, lt=1 << 63)]
 
@@ -22,8 +26,8 @@ IfSequence = Annotated[int, Field(ge=0, lt=1 << 63)]
 class Content(Body):
     """The content of a message: a text, ids of uploads of the same project, or both."""
 
-    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
-    text: Annotated[str, Field(max_length=20_000, validate_default=True), NOT_BLANK] = ""
+    attachments: Annotated[list[str], Field(max_length=ATTACHMENTS_MAX, default_factory=list)]
+    text: Annotated[str, Field(max_length=MESSAGE_TEXT_MAX, validate_default=True), NOT_BLANK] = ""
 
     @field_validator("text")
     @classmethod
@@ -124,7 +128,7 @@ class RedactBody(Body):
 
     text: bool = False
     ranges: Annotated[list[Range], Field(max_length=100, default_factory=list)]
-    attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
+    attachments: Annotated[list[str], Field(max_length=ATTACHMENTS_MAX, default_factory=list)]
     all_attachments: bool = False
 
 

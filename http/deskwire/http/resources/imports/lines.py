@@ -11,7 +11,7 @@ from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email
 from deskwire.engine.conversations.conversation import AUTHOR_TYPES, UNCLOSED, AuthorType, Closer, Status
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
-from deskwire.engine.core.text import NUL
+from deskwire.engine.core.text import MESSAGE_TEXT_MAX, NUL
 from deskwire.engine.importing.records import (
     ContactRecord,
     ConversationRecord,
@@ -29,7 +29,6 @@ from deskwire.http.resources.fields import Attributes, Name, RatingComment, Titl
 
 LINE_BYTES: Final = 256 * 1024  # more than the longest text and the most attributes take with any escapes
 
-_TEXT_MAX: Final = 20_000
 _ID_MAX: Final = 255
 _NAME_MAX: Final = 200
 _ATTRIBUTES_MAX: Final = 100
@@ -215,7 +214,7 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
                 or (kind in _OTHERS and (name is None or (type(name) is str and 0 < len(name) <= _NAME_MAX)))
             )
             and type(text) is type(identifier) is type(conversation) is str
-            and 0 < len(text) <= _TEXT_MAX
+            and 0 < len(text) <= MESSAGE_TEXT_MAX
             and 0 < len(identifier) <= _ID_MAX
             and 0 < len(conversation) <= _ID_MAX
             and all(map(_plain, (text, identifier, conversation, name or "-")))

@@ -12,15 +12,13 @@ import { attach, detach, uploaded, uploads } from "../core/uploads.js";
 import { markUploaded, draft, edit, takeForSending, ready, moveDraft, draftLocation } from "./drafts.js";
 import { returnToDraft, heldIn, holdSeconds, restoredDraft, sendNowOrNotify, cancelHeld, useSecondsLeft } from "./held-messages.js";
 import { connection } from "../core/feed.js";
+import { ATTACHMENTS_MAX, MESSAGE_TEXT_MAX } from "../core/limits.js";
 import { EDITOR, handle, startTypeAhead } from "../core/keys.js";
 import { recordReply } from "./undo.js";
 import { fold } from "../core/folding.js";
 /** @import { AgentMessage, HeldMessage, Mode, Outgoing, OutgoingFile, Then } from "../core/types.js" */
 
 const Voice = lazy(() => import("./voice.js"), "Voice");
-
-const TEXT_MAX = 20_000;
-const FILES_MAX = 10;
 
 /** The countdown of a held reply, with its undo button. @param {{of: HeldMessage, newest: boolean}} props */
 function HeldReply({ of, newest }) {
@@ -173,12 +171,12 @@ function Editor({ id }) {
 
   const uploading = files.some((each) => !each.uploadId && (uploads.value.get(each.key)?.progress ?? each.progress) < 1 && !uploads.value.get(each.key)?.problem);
   const empty = !text.trim() && !files.length;
-  const tooLong = text.length > TEXT_MAX;
+  const tooLong = text.length > MESSAGE_TEXT_MAX;
   const submit = async (/** @type {Then | null} */ then = null) => {
     const to = latest.current;
     const { text, files } = draft(id, to) ?? { text: "", files: [] };
-    if ((!text.trim() && !files.length) || text.length > TEXT_MAX) return void focus();
-    if (files.length > FILES_MAX) return void notify(t.composer.tooMany, { bad: true });
+    if ((!text.trim() && !files.length) || text.length > MESSAGE_TEXT_MAX) return void focus();
+    if (files.length > ATTACHMENTS_MAX) return void notify(t.composer.tooMany, { bad: true });
     const note = to === "note";
     const lifted = takeForSending(id, to);
     setSnippet(null);
@@ -200,7 +198,7 @@ function Editor({ id }) {
     return [...more].reduce(async (before, file) => {
       await before;
       const there = draft(id, to)?.files ?? [];
-      if (there.length >= FILES_MAX) return void notify(t.composer.tooMany, { bad: true });
+      if (there.length >= ATTACHMENTS_MAX) return void notify(t.composer.tooMany, { bad: true });
       try {
         const kept = await attach(file, file.name || "pasted.png", scope ?? "");
         store({ files: [...(draft(id, to)?.files ?? []), kept] }, undefined, to);
@@ -246,7 +244,7 @@ function Editor({ id }) {
     { label: t.composer.sendSnooze, icon: "moon", pick: () => submit({ snoozedUntil: tomorrow().toISOString() }) },
     { label: t.composer.useAsNote, icon: "lock", pick: swap },
   ];
-  const left = TEXT_MAX - text.length;
+  const left = MESSAGE_TEXT_MAX - text.length;
   const about = tooLong ? html`<span class="bad">${t.composer.over(-left)}</span>` : left < 1000 ? t.composer.left(left) : offline && text ? html`<span class="warn">${t.composer.offline}</span>` : uploading ? t.composer.waitFiles : one?.status === "CLOSED" && !internal && text ? t.composer.reopens : "";
   const kept = where && html`<span class=${cx(where === "nowhere" && "bad")}>${t.composer.keptIn[where]}</span>`;
   const kind = internal ? "note" : "primary";

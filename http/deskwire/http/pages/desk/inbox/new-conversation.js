@@ -5,6 +5,7 @@ import { t } from "../core/texts-lazy.js";
 import { Avatar, Button, Icon, cx, dialog } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, get, newKey } from "../core/api.js";
+import { MESSAGE_TEXT_MAX } from "../core/limits.js";
 import { go } from "../core/session.js";
 import { put } from "../core/store.js";
 import { useFormDraft } from "../ui/form-draft.js";
@@ -68,7 +69,7 @@ export function NewConversation() {
   return html`<${Dialog} title=${t.dialogs.start} close=${close}><form ref=${box} class="body" onSubmit=${submit}>
     <${ContactPicker} contact=${contact} choose=${(/** @type {any} */ one) => (choose(one), setWrong(""))} />
     <label class="label">${t.dialogs.subject}<input class="field" name="title" type="text" maxlength="200" autocomplete="off" /></label>
-    <label class="label">${t.dialogs.message}<textarea class="field" name="message" rows="5" maxlength="20000" dir="auto"></textarea></label>
+    <label class="label">${t.dialogs.message}<textarea class="field" name="message" rows="5" maxlength=${MESSAGE_TEXT_MAX} dir="auto"></textarea></label>
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
     <div class="actions"><${Button} label=${t.cancel} kind="quiet" press=${close} /><button type="submit" class="button primary" aria-disabled=${busy ? "true" : undefined}>${t.dialogs.startIt}</button></div>
   </form><//>`;
