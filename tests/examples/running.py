@@ -86,6 +86,6 @@ async def listening(port: int) -> None:
             try:
                 await (await trio.open_tcp_stream("127.0.0.1", port)).aclose()
             except OSError:
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
             else:
                 return

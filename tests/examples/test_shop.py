@@ -80,7 +80,7 @@ async def shows(visitor: httpx.AsyncClient, *texts: str) -> str:
             shown = await page(visitor)
             if all(text in shown for text in texts):
                 return shown
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def answers(api: httpx.AsyncClient, path: str, status: int) -> dict[str, Any]:
@@ -91,7 +91,7 @@ async def answers(api: httpx.AsyncClient, path: str, status: int) -> dict[str, A
             if answer.status_code == status:
                 said: dict[str, Any] = answer.json()
                 return said
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 @dataclass(eq=False)
@@ -159,7 +159,7 @@ async def test_the_page_shows_everything_over_a_crash_and_missed_events(
         redacted = await api.delete(f"/s2s/conversations/{desk.conversation}/messages/{last}")
         assert redacted.status_code == 200, redacted.text
         with trio.fail_after(WITHIN_S):
-            while "Behind the gap." in await page(visitor):  # noqa: ASYNC110  # nothing announces it
+            while "Behind the gap." in await page(visitor):  # noqa: ASYNC110  # poll: there is no notification
                 await trio.sleep(LOOK_S)
         assert shop.rows("SELECT count(*) FROM mirror.messages") == [(4,)]
 
@@ -184,6 +184,6 @@ async def test_an_erasure_is_passed_on_though_the_service_and_the_shop_were_down
         await answers(api, f"/s2s/conversations/{desk.conversation}", 404)
         with trio.fail_after(WITHIN_S):
             while shop.rows("SELECT id FROM mirror.conversations UNION ALL SELECT path FROM tasks"):  # noqa: ASYNC110
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
     assert shop.rows("SELECT count(*) FROM mirror.messages") == [(0,)]
     assert shop.rows("SELECT * FROM customers UNION ALL SELECT * FROM orders") == []

@@ -98,7 +98,7 @@ async def kept(place: Path, event: str) -> None:
         while True:
             if await trio.Path(place).exists() and await trio.Path(place).read_text() == event:
                 return
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def confirmed(api: httpx.AsyncClient, event: str) -> None:
@@ -108,4 +108,4 @@ async def confirmed(api: httpx.AsyncClient, event: str) -> None:
             consumers = (await api.get("/s2s/stream/consumers")).json()["items"]
             if [each["confirmedEventId"] for each in consumers] == [event]:
                 return
-            await trio.sleep(LOOK_S)  # looks again: it tells only when asked
+            await trio.sleep(LOOK_S)  # poll: there is no notification of a confirmation

@@ -115,7 +115,7 @@ async def sent_twice(api: httpx.AsyncClient, stage: Stage) -> None:
     delivered = (await api.get(path)).json()["items"]
     with trio.fail_after(30):
         while {each["status"] for each in delivered} != {"delivered"}:
-            await trio.sleep(0.05)  # looks again: the log tells of an answer when it is asked
+            await trio.sleep(0.05)  # poll: the log has to be read to find a response
             delivered = (await api.get(path)).json()["items"]
     again = await api.post(f"/s2s/deliveries/{delivered[0]['id']}/redeliver")
     assert again.status_code == 200, again.text

@@ -124,7 +124,7 @@ class Stage:
         answer = await self.other.delete(path)
         assert answer.status_code == 200, answer.text
         answered_at = trio.current_time()
-        await trio.sleep(_TURN_S)  # what had come by then is read meanwhile
+        await trio.sleep(_TURN_S)  # in this time it reads the events that had arrived
         for word in words:
             self.witness.erased[word] = trio.current_time()
         return answered_at
@@ -257,7 +257,7 @@ async def erased_while_it_stands_still(
     async def delete_again() -> None:
         """Hear that it is gone, as a client that lost the answer: not before it is gone at every node."""
         while rows(nodes.url, f"SELECT 1 FROM conversations WHERE id = '{deleted}'"):  # noqa: ASYNC110
-            await trio.sleep(0.05)  # looks again: nothing announces it
+            await trio.sleep(0.05)  # poll: there is no notification
         again = await stage.other.delete(f"/s2s/conversations/{deleted}")
         assert again.status_code == 404, again.text
         assert goes_on.is_set() or "b" not in nodes.leased(), "it might still believe what it remembers"

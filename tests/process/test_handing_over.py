@@ -70,7 +70,7 @@ class Caller(threading.Thread):
         """Wait for one more answer, or failure."""
         before = len(self.statuses) + len(self.failures)
         while len(self.statuses) + len(self.failures) == before:
-            time.sleep(0.01)  # nothing announces it
+            time.sleep(0.01)  # poll: there is no notification
 
 
 def test_whoever_connects_during_a_restart_waits_and_is_answered(

@@ -52,7 +52,7 @@ class Piped:
             try:
                 return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S)
             except ConnectionRefusedError:
-                time.sleep(LOOK_S)  # looks again: nothing announces it
+                time.sleep(LOOK_S)  # poll: there is no notification
 
     def answer(self, count: int) -> list[str]:
         """Have so many requests answered; their ids."""

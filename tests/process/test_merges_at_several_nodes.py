@@ -176,7 +176,7 @@ async def test_a_merge_whose_node_is_killed_is_ended_by_another_one_beside_write
             nursery.start_soon(stage.redact, 2)
             nursery.start_soon(_asked, stage.clients[0])
             while not rows(stage.nodes.url, "SELECT 1 FROM contacts WHERE erasing = 2"):  # noqa: ASYNC110
-                await trio.sleep(0.005)  # looks again: nothing announces it
+                await trio.sleep(0.005)  # poll: there is no notification
             await stage.nodes.servers[0].kill()
         await stage.over(2)
         for node in (1, 2):

@@ -54,7 +54,7 @@ async def until_all(http: httpx.AsyncClient, endpoint: str, status: str) -> list
             found: list[dict[str, Any]] = answer.json()["items"]
             if {each["status"] for each in found} == {status}:
                 return found
-            await trio.sleep(0.05)  # looks again: nothing announces it
+            await trio.sleep(0.05)  # poll: there is no notification
 
 
 def has_more(receiver: Receiver, before: int) -> bool:
@@ -74,7 +74,7 @@ async def until_ended(http: httpx.AsyncClient, endpoint: str) -> list[dict[str, 
             ]
             if len({each["eventId"] for each in found}) == 2 and all(each["endedAt"] for each in found):
                 return found
-            await trio.sleep(0.05)  # looks again: nothing announces it
+            await trio.sleep(0.05)  # poll: there is no notification
 
 
 async def test_what_is_to_be_sent_again_is_sent_by_the_courier_whichever_node_is_asked(
@@ -95,7 +95,7 @@ async def test_what_is_to_be_sent_again_is_sent_by_the_courier_whichever_node_is
             assert made.status_code == 200, made.text
         with trio.fail_after(20):
             while sorted(Counter((where := couriers(nodes)).values()).values()) != [2, 3]:  # noqa: ASYNC110
-                await trio.sleep(0.05)  # looks again: nothing announces it; shared out they stay
+                await trio.sleep(0.05)  # poll: there is no notification; the shares stay
         conversation = (await first.post("/s2s/conversations", json={"contact": {"userId": "u"}})).json()[
             "id"
         ]

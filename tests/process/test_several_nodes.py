@@ -64,7 +64,7 @@ async def test_a_revoked_key_is_good_for_nothing_at_any_node_once_that_is_answer
             with trio.fail_after(20):
                 while (answer := await used(stopped)) != 401:
                     assert answer == 503
-                    await trio.sleep(0.05)  # looks again: nothing announces it
+                    await trio.sleep(0.05)  # poll: there is no notification
 
 
 async def test_a_revoked_machine_credential_is_good_for_nothing_at_any_node_once_that_is_answered(
@@ -210,7 +210,7 @@ async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a
                 await trio.sleep(0.05)  # a pace that the machine keeps up with
 
         nursery.start_soon(post)
-        await trio.sleep(SETTLE_S)  # see there
+        await trio.sleep(SETTLE_S)  # a node judges others once it has been there for as long as a lease
         for stopped in (1, 2, 1, 2):
             with nodes.stopped(stopped):
                 await trio.sleep(12)  # more than two leases
@@ -220,7 +220,7 @@ async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a
         over.set()
         with trio.fail_after(60):
             while len({each.delivery for each in endpoints.arrived}) < sent * _ENDPOINTS:  # noqa: ASYNC110
-                await trio.sleep(0.1)  # looks again: nothing announces it
+                await trio.sleep(0.1)  # poll: there is no notification
         print(
             f"{len(endpoints.arrived)} attempts at {sent * _ENDPOINTS} deliveries, by a superseded courier "
             f"{endpoints.superseded}, twice {endpoints.twice()}, order went back {endpoints.went_back()}, "

@@ -116,7 +116,7 @@ async def test_who_takes_the_channel_of_a_node_that_stands_still_is_its_only_con
             assert loser.code in (4009, 4100)
             with trio.fail_after(20):
                 while len(nodes.leased()) < 3:  # noqa: ASYNC110
-                    await trio.sleep(0.05)  # looks again: nothing announces it
+                    await trio.sleep(0.05)  # poll: there is no notification
         back = consumers.join(consumers.all[-2].consumer, 2)
         await back.until(lambda: bool(back.refused))
         assert "ConsumerSuperseded" in back.refused

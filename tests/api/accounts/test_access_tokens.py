@@ -192,7 +192,7 @@ async def beside_later(directory: Path) -> AsyncIterator[int]:
                 (left,) = connection.execute("SELECT count(*) FROM access_tokens").fetchone()
             if not left:
                 break
-            await trio.sleep(0.05)  # looks again: nothing announces the end of retention's first round
+            await trio.sleep(0.05)  # poll: there is no notification of the end of retention's first round
     yield left
 
 

@@ -239,7 +239,7 @@ async def test_what_is_over_is_removed_by_itself(tmp_path: Path) -> None:
         assert code(await page.get("/users/me")) == (401, "session_ended")
         with beside(tmp_path) as connection, trio.fail_after(10):
             while connection.execute("SELECT count(*) FROM sessions").fetchone() != (0,):  # noqa: ASYNC110
-                await trio.sleep(0.01)  # looks again: nothing announces it
+                await trio.sleep(0.01)  # poll: there is no notification
 
 
 async def test_of_too_many_sessions_the_one_that_was_used_longest_ago_ends(service: Service) -> None:

@@ -66,7 +66,7 @@ async def test_an_endpoint_that_fails_or_has_lost_something_is_no_good_health(se
     await service.create("u1", message={"text": "Hello?"})
     with trio.fail_after(20):
         while (found := await health_of(service))["endpoints"][0]["failingSince"] is None:  # noqa: ASYNC110
-            await trio.sleep(0.05)  # looks again: nothing announces that an outcome is stored
+            await trio.sleep(0.05)  # poll: there is no notification when the outcome is stored
     assert (found["healthy"], found["endpoints"][0]["healthy"]) == (False, False)
 
 
@@ -93,7 +93,7 @@ async def test_health_and_lists_of_endpoints_agree(service: Service, status: str
         await service.create("u1", message={"text": "Hello?"})
     with trio.fail_after(20):
         while (one := (await service.http.get(path)).json())["healthy"]:  # noqa: ASYNC110
-            await trio.sleep(0.05)  # looks again: nothing announces that an outcome is stored
+            await trio.sleep(0.05)  # poll: there is no notification when the outcome is stored
     (listed,) = (await service.http.get("/s2s/webhooks")).json()["items"]
     (summary,) = (await health_of(service))["endpoints"]
     fields = ("healthy", "healthCode", "healthReason", "dropped")

@@ -33,7 +33,7 @@ async def counted(look: Callable[[], Any], calls: int) -> list[Record]:
             found: list[Record] = await look()
             if sum(each["count"] for each in found) >= calls:
                 return found
-            await trio.sleep(0.05)  # they are written every few seconds, and nothing announces it
+            await trio.sleep(0.05)  # poll: they are written every few seconds, without a notification
 
 
 async def refused(service: Service, calls: int) -> list[Record]:

@@ -162,7 +162,7 @@ async def deleted(service: Service, conversation: dict[str, Any]) -> None:
     path = f"/s2s/conversations/{conversation['id']}"
     with trio.fail_after(20):
         while (await service.http.get(path)).status_code == 200:  # noqa: ASYNC110  # as a client would look
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def unreachable(service: Service, planted: Planted) -> None:

@@ -52,7 +52,7 @@ class Stage:
                 items = (await self.service.http.get(path)).json()["items"]
                 if sum(each["endedAt"] is not None for each in items) >= count:
                     return list(items)
-                await trio.sleep(0.02)  # what is recorded is not announced
+                await trio.sleep(0.02)  # poll: there is no notification of a record
 
 
 @pytest.fixture

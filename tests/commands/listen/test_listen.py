@@ -370,7 +370,7 @@ async def _pruned(service: Service, after: str) -> None:
     with trio.fail_after(20):
         answer = await service.http.get("/s2s/events", params={"after": after})
         while answer.status_code != 410:
-            await trio.sleep(0.02)  # nothing announces what retention has done
+            await trio.sleep(0.02)  # poll: there is no notification of retention
             answer = await service.http.get("/s2s/events", params={"after": after})
 
 

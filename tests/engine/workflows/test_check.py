@@ -122,7 +122,7 @@ def test_every_problem_is_found_at_once() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        workflow([wait(1), branch(2, "f0", paid="end")]),  # asks again until something has happened
+        workflow([wait(1), branch(2, "f0", paid="end")]),  # poll: until something has happened
         workflow([buttons(1, "f0", "end")]),
         workflow([buttons(1, "end", free=True), send(2)]),  # a text goes on to the next action
         workflow([{**MENU, "options": [{"id": "a", "label": "A", "goto": "end"}]}]),

@@ -154,8 +154,8 @@ async def test_a_machine_that_asks_without_end_leaves_half_of_the_turns_to_anoth
                 attackers.start_soon(attack)
             stream = await front.raw()
             with trio.fail_after(60):
-                while answered < 100:  # noqa: ASYNC110  # all of them are at it
-                    await trio.sleep(0.001)  # all of them are at it; nothing announces it
+                while answered < 100:  # noqa: ASYNC110  # poll: there is no notification of the count
+                    await trio.sleep(0.001)  # poll: there is no notification of the count
                 before = answered
                 for _ in range(50):
                     await stream.send_all(HELLO)
