@@ -1,4 +1,4 @@
-"""The shop's backend: what its page shows over crashes, missed events and an erasure, with no other source than its own files."""
+"""The shop's backend: its page after crashes, missed events and an erasure, from no other source than its own files."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def answers(api: httpx.AsyncClient, path: str, status: int) -> dict[str, A
 
 @dataclass(eq=False)
 class Desk:
-    """The other side: who writes to the customer, and the webhook between."""
+    """The support side: it writes to the customer, and switches the webhook between them."""
 
     api: httpx.AsyncClient
     endpoint: str
@@ -115,7 +115,7 @@ class Desk:
         return str(answer.json()["id"])
 
     async def hook(self, status: str) -> None:
-        """Switch the webhook on or off: what happens meanwhile is never delivered."""
+        """Switch the webhook on or off: events while it is off are never delivered."""
         answer = await self.api.patch(f"/s2s/webhooks/{self.endpoint}", json={"status": status})
         assert answer.status_code == 200, answer.text
 

@@ -32,7 +32,7 @@ class Talk:
         assert answer.status_code == 200, answer.text
 
     async def events(self, example: Example, after: int = 0) -> list[str]:
-        """Wait until an example has printed all events but so many, in their order; return the ids of all."""
+        """Wait until an example has printed all events after the first `after`, in order; return the ids of all."""
         feed = (await self._api.get("/s2s/events", params={"limit": 200})).json()["items"]
         wanted = [f"{each['type']} {each['sequence']} {each['id']}" for each in feed]
         await example.until(1, wanted[-1])

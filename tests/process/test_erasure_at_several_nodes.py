@@ -1,4 +1,4 @@
-"""What is erased at one node, no other one shows, streams or delivers, also if that one stood still meanwhile."""
+"""No node shows, streams or delivers data that another node has erased, even if it stood still in the meantime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.sockets.receivers import Request, read_request
 pytestmark = pytest.mark.long
 
 _HERE: Final = 1
-"""The node that stands still; whatever a client sees is asked of it."""
+"""The node that stands still, and gets the client's calls."""
 _OTHER: Final = 0
 _ENDPOINTS: Final = 5
 _BRIEF_S: Final = 2.0
@@ -29,7 +29,7 @@ _RETRY_AFTER_S: Final = "3,3,60"
 """So that a node that stands still has something to send again when it goes on."""
 _WORDS: Final = ("quokka", "numbat", "wombat", "bilby", "dunnart", "echidna", "cuscus", "dingo")
 _TURN_S: Final = 0.1
-"""Time that this process has to read what had come when it was told that something is erased."""
+"""Time that this process has to read the data that had arrived before the erasure's response."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Stage:
         return answer
 
     async def look(self, conversation: str, user: str, word: str) -> None:
-        """Look everywhere at the node; what it says is noted."""
+        """Read all places at the node, and note their contents."""
         paths = [
             f"/s2s/conversations/{conversation}",
             f"/s2s/conversations/{conversation}/messages",

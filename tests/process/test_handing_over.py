@@ -1,4 +1,4 @@
-"""The listening socket outlives the process: a restart refuses nobody (ADR 38)."""
+"""The listening socket outlives the process: a restart refuses no connection (ADR 38)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def answered(port: int, host: str = "127.0.0.1") -> int:
 
 
 class Caller(threading.Thread):
-    """Connects and calls, again and again, until it is told to stop."""
+    """Connects and calls, again and again, until it is stopped."""
 
     def __init__(self, port: int) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""What a server is loaded without (ADR 29)."""
+"""The modules that a server does not load at its start (ADR 29)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_THE_REFERENCE = {
 
 
 def loaded(directory: Path) -> set[str]:
-    """Return the modules that the server has loaded so far, as Python tells them."""
+    """Return the modules that the server has loaded so far, from Python's import log."""
     return set(re.findall(r"^import time:.*\| +(\S+)$", (directory / "serve.log").read_text(), re.MULTILINE))
 
 

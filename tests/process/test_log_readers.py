@@ -30,7 +30,7 @@ WAIT_S = 60.0
 
 
 class Piped:
-    """A server whose stdout and stderr are one pipe, which nobody reads unless asked to."""
+    """A server whose stdout and stderr are one pipe, which is read only on request."""
 
     def __init__(self, directory: Path, *wrapped: str) -> None:
         self.port = free_port()
@@ -55,7 +55,7 @@ class Piped:
                 time.sleep(LOOK_S)  # poll: there is no notification
 
     def answer(self, count: int) -> list[str]:
-        """Have so many requests answered; their ids."""
+        """Make that many requests; return their ids."""
         ids: list[str] = []
         with self.connected() as peer:
             for _ in range(count // AT_ONCE):
@@ -77,7 +77,7 @@ class Piped:
         return int(float(found[1]))
 
     def read_until(self, words: bytes) -> list[str]:
-        """What comes out of the pipe up to the end of the line with these words."""
+        """Return the lines from the pipe up to the one with these words."""
         got = b""
         while words not in got or not got.endswith(b"\n"):
             chunk = os.read(self.reader, 1 << 16)
@@ -108,7 +108,7 @@ def piped(tmp_path: Path) -> Iterator[Piped]:
 
 
 def entries(lines: list[str]) -> list[dict[str, Any]]:
-    """The log's lines; each is whole. What is said on stdout is not among them."""
+    """Return the log's entries; each line is whole. The lines of stdout are left out."""
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 

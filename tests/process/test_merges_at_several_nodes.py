@@ -84,7 +84,7 @@ class Stage:
             self.texts[""] += 1
 
     async def merge(self, node: int) -> None:
-        """Ask for the merge until it is over. A visitor that came anew meanwhile is another one, and may be merged, too."""
+        """Ask for the merge until it is over. A visitor who came back in the meantime is a new contact, and may be merged too."""
         await self.done(node, "POST", "/s2s/contacts/user/merge", **{"from": "visitor"})
 
     async def over(self, node: int) -> None:
@@ -184,6 +184,6 @@ async def test_a_merge_whose_node_is_killed_is_ended_by_another_one_beside_write
 
 
 async def _asked(http: httpx.AsyncClient) -> None:
-    """Ask for the merge at a node that dies meanwhile."""
+    """Ask for the merge at a node that is killed during it."""
     with pytest.raises(httpx.TransportError):
         await http.post("/s2s/contacts/user/merge", json={"from": "visitor"})

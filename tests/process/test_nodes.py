@@ -138,7 +138,7 @@ async def test_a_rolling_upgrade_under_load_loses_nothing_and_answers_all_the_ti
                 successor = node(tmp_path, f"new-{old.port}", url, sys.executable, NEWER)
                 await successor.start()
                 up.append(successor.url)
-                successors.push_async_callback(successor.stop)  # behind the last answer
+                successors.push_async_callback(successor.stop)  # after the last answer
             await trio.sleep(0.5)  # both new ones take part of the load
             stop.set()
         stored = await trio.to_thread.run_sync(_rows, url, "SELECT text FROM messages")

@@ -1,4 +1,4 @@
-"""What was delivered is sent again, and what was dropped recovered, whichever node is asked: its courier is told."""
+"""Any node accepts a replay or a recovery, and the node that delivers to the endpoint sends the deliveries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SETTINGS: Final = {
     "DESKWIRE_WEBHOOK_CIRCUIT_S": "0",
 }
 _SOON_S: Final = 8.0
-"""A probe that nobody asks for comes 10 s after the circuit was opened."""
+"""Without a request the next probe comes 10 s after the circuit was opened."""
 
 
 def couriers(nodes: Nodes) -> dict[str, int]:
@@ -40,7 +40,7 @@ def couriers(nodes: Nodes) -> dict[str, int]:
 
 
 async def until(receiver: Receiver, condition: Callable[[], object], within_s: float) -> None:
-    """Return when what the receiver has got is so."""
+    """Return when the condition holds for the receiver's requests."""
     with trio.fail_after(within_s):
         while not condition():
             await receiver.wait(len(receiver.requests) + 1)

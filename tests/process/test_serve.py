@@ -49,7 +49,7 @@ class Server:
             os.close(each)
 
     def wait_ready(self) -> str:
-        """What it says when it is ready."""
+        """Return its output up to the line that reports that it is ready."""
         assert self.process.stdout is not None
         lines: list[str] = []
         for line in self.process.stdout:

@@ -1,4 +1,4 @@
-"""Nodes as processes of their own on one PostgreSQL: what one is told every one knows, and deliveries go on when some stop."""
+"""Nodes as processes on one PostgreSQL: each node knows the changes of all, and deliveries go on when some nodes stop."""
 
 from __future__ import annotations
 

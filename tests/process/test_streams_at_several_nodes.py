@@ -1,4 +1,4 @@
-"""A channel has one consumer, whichever nodes its consumers come to: nobody is written to who has lost it, and nothing is missed."""
+"""A channel has one consumer over all nodes: a consumer that has lost it gets no event, and no event is missed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.postgres_nodes import rows
 pytestmark = pytest.mark.long
 
 _TURN_S: Final = 0.1
-"""What came before something else may be read so much later, as this process reads both by tasks of their own."""
+"""A frame that came first may be read this much later, because this process reads each connection in its own task."""
 _PACE_S: Final = 0.03
 _BRIEF_S: Final = 1.5
 _FIGHTS: Final = 12
@@ -33,7 +33,7 @@ class Talk:
         self._http = http
         self._path = f"/s2s/conversations/{conversation}/messages"
         self.turn = trio.Lock()
-        """Whoever holds it keeps the next message from being sent."""
+        """The task that holds it keeps the next message from being sent."""
 
     async def run(self) -> None:
         while True:
@@ -71,7 +71,7 @@ class Consumers:
         return consumer
 
     def judge(self, told: Sequence[str]) -> None:
-        """Hold what came to what was told: at most one was written to at any time, and together they miss nothing."""
+        """Check the received events: at most one consumer got events at any time, and together they miss none."""
         place, known = {each: number for number, each in enumerate(told)}, 0
         for number, each in enumerate(self.all):
             begin = 0 if each.resumed_after is None else place[each.resumed_after] + 1

@@ -1,4 +1,4 @@
-"""What a running service says of the build that it is."""
+"""The build that a running service reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it refuses, and what it hands to the program."""
+"""The command line: its output, its refusals, and the options that it passes to the program."""
 
 import gc
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""What one node does when it is due, and others make due: a hint has it look at once, and without one it is a few seconds late."""
+"""Work of one node that other nodes make due: it starts at once after a hint, and a few seconds late without one."""
 
 from __future__ import annotations
 

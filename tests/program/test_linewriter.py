@@ -1,4 +1,4 @@
-"""Lines behind a thread: whole, in order, bounded, and what is lost is told of."""
+"""Lines that a thread writes: whole, in order, bounded, and with a report of lost lines."""
 
 from __future__ import annotations
 

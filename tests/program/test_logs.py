@@ -1,4 +1,4 @@
-"""The log: two forms, one way for everybody's entries, and no credentials in it."""
+"""The log: two forms, one path for the entries of all libraries, and no credentials in it."""
 
 import errno
 import io

@@ -26,7 +26,7 @@ class Clock:
 
 
 def passed(limit: RepeatedEvents, event: str, count: int = 1) -> list[dict[str, object]]:
-    """Return the entries that pass of so many."""
+    """Return the entries that pass, of `count` repetitions."""
     entries: list[dict[str, object]] = []
     for number in range(count):
         with suppress(structlog.DropEvent):

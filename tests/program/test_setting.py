@@ -1,4 +1,4 @@
-"""Parsers of settings: what they take, what they refuse, and what they never repeat."""
+"""Parsers of settings: the values that they accept and refuse, and the secrets that they never repeat."""
 
 from ipaddress import ip_network
 from pathlib import Path

@@ -1,6 +1,6 @@
 """No access to an organisation through an account that another organisation has created (ADR 15).
 
-Acme has registered an address of somebody at Globex, and knows the password. Globex then adds that address.
+Acme has registered the address of a Globex employee, and knows the password. Globex then adds that address.
 """
 
 from __future__ import annotations

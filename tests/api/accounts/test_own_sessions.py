@@ -1,4 +1,4 @@
-"""Sessions of browsers: listed, ended from elsewhere, and over by themselves (ADR 15)."""
+"""Sessions of browsers: the list, the end from another session, and expiry (ADR 15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a project is, as everybody who reads its conversations sees it."""
+"""The health of a project, as all members who read its conversations see it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def tried(service: Service, memory: list[int], emails: list[str], wrong: s
 
 
 async def employ(service: Service, count: int) -> list[str]:
-    """Make so many accounts."""
+    """Make that many accounts."""
     emails = [f"staff{number}@example.com" for number in range(count)]
     for email in emails:
         await operate(service, "user.create", email=email, password=PASSWORD)

@@ -191,7 +191,7 @@ async def test_a_password_that_guessers_try_first_is_refused_wherever_one_is_cho
 
 
 async def test_a_one_time_password_does_not_replace_itself(service: Service) -> None:
-    """Refuse it, as whoever made it up knows it."""
+    """Refuse it, because the admin who set it knows it."""
     hired = await hire(service, "agent")
     refused = await sign_in(service, hired["email"], hired["password"], hired["password"])
     assert refused.json()["errors"][0]["code"] == "unchanged"

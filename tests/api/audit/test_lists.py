@@ -1,4 +1,4 @@
-"""The audit trail as owners read it: in pages, filtered, exported, and nobody else's (ADR 45)."""
+"""The audit trail as owners read it: in pages, filtered, exported, and for no other role (ADR 45)."""
 
 from __future__ import annotations
 
@@ -135,14 +135,14 @@ async def test_a_deleted_users_deeds_stay_without_address_and_name(tmp_path: Pat
         after = await trail(service)
         assert [(each["action"], each["object"]["id"], each["count"]) for each in after[1:]] == [
             (each["action"], each["object"]["id"], each["count"]) for each in before
-        ]  # behind the member's removal nothing has gone
+        ]  # the member's removal is the newest record, and no older one is missing
         said = str(await whole(service))
         assert hired["id"] in said
         for gone in (email, mark("name"), address):
             assert gone not in said
         await vanished(service.directory, "mail", "name")
         assert address.encode() not in stored(tmp_path)
-        assert b"2001:db8:77:88" not in stored(tmp_path)  # what repetitions were counted by
+        assert b"2001:db8:77:88" not in stored(tmp_path)  # the network by which repetitions were counted
         (role,) = [
             each
             for each in await whole(service)

@@ -45,7 +45,7 @@ def records(requests: Iterable[Request]) -> list[Record]:
 
 
 async def arrived(receiver: Receiver, done: Callable[[list[Record]], bool]) -> list[Record]:
-    """What has arrived, once that is enough."""
+    """Return the records that have arrived once the condition holds for them."""
     with trio.fail_after(WITHIN_S):
         for count in itertools.count(1):
             await receiver.wait(count)
@@ -125,7 +125,7 @@ async def test_what_a_receiver_refuses_is_pushed_until_it_arrives(
 async def test_a_changed_url_takes_effect_with_the_next_batch(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is pushed after the change is not for the former receiver."""
+    """Send no record to the former receiver after the change."""
     monkeypatch.setattr(pushing, "BATCH_SIZE", 1)
     released = trio.Event()
     async with receiving() as former, receiving() as current:

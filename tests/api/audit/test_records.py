@@ -207,7 +207,7 @@ async def test_the_first_start_says_that_the_program_itself_made_the_demo(servic
 
 
 async def test_a_disabled_endpoint_says_how_much_it_drops(service: Service) -> None:
-    endpoint = await register(service, "http://127.0.0.1:65535/")  # nobody is there
+    endpoint = await register(service, "http://127.0.0.1:65535/")  # no server listens there
     path = f"/s2s/webhooks/{endpoint['id']}"
     await service.create("u1", message={"text": "Hello"})
     for status in ("disabled", "enabled"):

@@ -27,7 +27,7 @@ WITHIN_S: Final = 15.0
 
 
 async def counted(look: Callable[[], Any], calls: int) -> list[Record]:
-    """The records of refused calls, once they count so many."""
+    """Return the records of refused calls once they count that many."""
     with trio.fail_after(WITHIN_S):
         while True:
             found: list[Record] = await look()

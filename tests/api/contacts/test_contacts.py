@@ -145,7 +145,7 @@ async def test_an_erasure_says_last_and_once_that_nothing_is_known_of_the_contac
         assert (refused.status_code, refused.json()["code"]) == (404, "contact_not_found")
         assert await service.events() == events
     async with consuming(service) as later:
-        await later.subscribe("c3", resume=events[-3]["id"])  # a channel of the contact's own is no more
+        await later.subscribe("c3", resume=events[-3]["id"])  # the contact's own channel no longer exists
         replayed = [json.loads((await later.receive())["data"]) for _ in range(2)]
         assert replayed == events[-2:]
 

@@ -248,7 +248,7 @@ async def test_events_of_before_the_merge_stay_on_the_visitors_channel(service: 
     start = (await service.events())[0]["id"]
     async with consuming(
         service
-    ) as consumer:  # authorized before the merge for both, and subscribed behind it
+    ) as consumer:  # authorized for both before the merge, and subscribed after it
         channels = {user: f"private-contact-{user}" for user in ("known", "visitor")}
         auth = {
             user: (await consumer.authorize(f"c-{user}", channel, resume=start)).json()["auth"]

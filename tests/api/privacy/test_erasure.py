@@ -1,6 +1,6 @@
-"""After an erasure no byte of what was erased is in the data directory, while the service runs and after (decisions 4).
+"""After an erasure no erased byte is in the data directory, while the service runs and after (decisions 4).
 
-Whatever keeps a customer's text in a place of its own belongs into `planting`.
+A feature that stores customers' texts in a place of its own belongs into `tests.support.api.planted_texts`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OF_THE_TICKET = ("oldticket", "ticket", "ticketdescription", "tickettype", "oldt
 USER = ("userid",)
 
 
-@pytest.mark.sqlite  # what was replaced is in its pages still: elsewhere no row shows it
+@pytest.mark.sqlite  # its pages still have replaced values, which no row of another store shows
 async def test_the_markers_are_there_before_anything_is_erased(service: Service) -> None:
     async with listening(service) as log:
         await plant(service, log)
@@ -158,7 +158,7 @@ async def test_what_is_forgotten_of_a_contacts_memory_leaves_no_byte(service: Se
 
 
 async def deleted(service: Service, conversation: dict[str, Any]) -> None:
-    """Return once the conversation is not found any more."""
+    """Return once the conversation is no longer found."""
     path = f"/s2s/conversations/{conversation['id']}"
     with trio.fail_after(20):
         while (await service.http.get(path)).status_code == 200:  # noqa: ASYNC110  # as a client would look

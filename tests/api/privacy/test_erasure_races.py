@@ -70,7 +70,7 @@ class Race:
         self.answers: dict[str, list[int]] = {name: [] for name in attempts}
 
     async def against(self, erase: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
-        """The answer to `erase`, which begins when everybody runs; returns when all have been told 404."""
+        """Return the response of `erase`, called when all attempts run; wait until each has got a 404."""
         with trio.fail_after(60):
             async with trio.open_nursery() as nursery:
                 for name, attempt in self._attempts.items():
@@ -129,7 +129,7 @@ async def test_nothing_that_was_written_during_an_erasure_is_left(service: Servi
     assert answer.json() == {"id": contact, "deleted": True}
     for name, answers in race.answers.items():
         assert set(answers[:-1]) <= {200, 204}, (name, answers)
-    # A file that came too late to be attached belongs to nobody: it goes after a day like any other.
+    # A file that came too late belongs to no message: it is deleted after a day like any other unattached file.
     late = tuple(place for place in PLACES if place not in ("racefile", "filebytes"))
     await vanished(service.directory, *late)
 

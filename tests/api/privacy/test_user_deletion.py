@@ -1,4 +1,4 @@
-"""Accounts of staff that are deleted: what goes, what stays, and who can't go (ADR 21)."""
+"""Deletion of staff accounts: the deleted data, the data that stay, and the accounts that can't be deleted (ADR 21)."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def older(deskwire: Deskwire, tmp_path: Path) -> Path:
 
 @contextmanager
 def unchanged(directory: Path) -> Iterator[None]:
-    """Make sure that what is in a directory stays as it is, names and bytes."""
+    """Make sure that the files of a directory keep their names and bytes."""
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
     yield
     assert {path.name: path.read_bytes() for path in directory.iterdir()} == before

@@ -1,4 +1,4 @@
-"""Deleting an organisation: what goes, what stays, and what ends at once beside a running server."""
+"""Deletion of an organisation: the deleted data, the data that stay, and the access that ends at once at a running server."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 
 def names(directory: Path) -> list[str]:
-    """Return the names of what is in a directory."""
+    """Return the names of the files in a directory."""
     return sorted(path.name for path in directory.iterdir())
 
 
@@ -70,7 +70,7 @@ async def test_a_contact_is_erased_only_if_that_is_meant_and_is_gone_then(servic
 
 
 class Busy:
-    """A service whose erasures take long; a call for the path of one is answered with what is left of `answers`."""
+    """A service whose erasures take long; a call for the path of one gets the rest of `answers`."""
 
     def __init__(self, *answers: ServiceError) -> None:
         self.answers = list(answers)

@@ -152,7 +152,7 @@ async def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
 
 
 def many(count: int) -> Iterator[str]:
-    """The lines of an export with so many tickets, their comments, and users behind them."""
+    """Yield the lines of an export with that many tickets, their comments, and the users at the end."""
     for number in range(count):
         comments = [
             zendesk_comment(
@@ -166,7 +166,7 @@ def many(count: int) -> Iterator[str]:
 
 
 async def _peak_kib(tmp_path: Path, count: int) -> tuple[int, int]:
-    """Return the most memory that a conversion of so many tickets takes, and how many bytes they are."""
+    """Return the peak memory of a conversion of that many tickets, and the size of the export in bytes."""
     export, output = tmp_path / f"{count}.json", tmp_path / f"{count}.ndjson"
     with export.open("w") as file:
         file.writelines(many(count))

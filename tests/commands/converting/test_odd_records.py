@@ -1,4 +1,4 @@
-"""Whatever stands in a record, its conversion goes on, and everything that it writes is taken by an import."""
+"""A conversion goes on after any record, and an import accepts all lines that it writes."""
 
 from __future__ import annotations
 

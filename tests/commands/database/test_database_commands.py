@@ -1,4 +1,4 @@
-"""The commands for a database that nodes share: what they do, and what they refuse with a sentence (ADR 61)."""
+"""The commands for a database that nodes share: their effects, and their refusals in a sentence (ADR 61)."""
 
 from __future__ import annotations
 

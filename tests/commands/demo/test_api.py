@@ -1,4 +1,4 @@
-"""The client: what it sends again, what it does not, and what it says of it."""
+"""The client: the calls that it repeats, those that it does not, and its messages about both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats in, requests out: what is read, what is refused, and what each chat turns into."""
+"""Chats in, requests out: the fields that are read, the refusals, and the requests for each chat."""
 
 from __future__ import annotations
 

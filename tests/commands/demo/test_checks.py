@@ -26,7 +26,7 @@ def found(history: History) -> list[str]:
 
 
 def changed(arrival: Arrival, **fields: Any) -> Arrival:
-    """Return the arrival with other fields in its envelope; what stands beside the body stays."""
+    """Return the arrival with other fields in its envelope; all but the body stays."""
     return replace(arrival, body=orjson.dumps({**orjson.loads(arrival.body), **fields}))
 
 

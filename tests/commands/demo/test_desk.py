@@ -23,7 +23,7 @@ STOP = "Stop it with Ctrl-C."
 
 @asynccontextmanager
 async def desk(*options: str) -> AsyncIterator[Sequence[str]]:
-    """Run the command; what it has printed once the inbox is there. In the end it is interrupted."""
+    """Run the command; yield the lines that it has printed once the inbox is there, and interrupt it at the end."""
     process = await trio.lowlevel.open_process(
         [sys.executable, "-u", "-m", "deskwire", "demo", "--desk", *options],
         stdout=subprocess.PIPE,

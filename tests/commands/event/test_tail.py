@@ -81,7 +81,7 @@ async def test_what_happens_from_now_on_is_printed_until_it_is_stopped(service: 
 
 
 async def _create_again_and_again(service: Service) -> None:
-    """Make conversations until cancelled: when the command has begun to follow is known to nobody but itself."""
+    """Make conversations until cancelled, because the command does not announce when it has begun to follow."""
     while True:
         await service.create("new")
         await trio.sleep(0.05)

@@ -242,7 +242,7 @@ async def test_without_a_receiver_events_are_printed_with_a_place_of_its_own(
     await service.do(conversation, "close")
     _, shown = await once(service, None, state, secret=None)
     assert [each.type for each in shown.printed] == ["conversation.closed"]
-    async with receiving(OK) as receiver:  # what was printed is still to be forwarded
+    async with receiving(OK) as receiver:  # the printed event is still to be forwarded
         await once(service, receiver.url, state, start="beginning")
         _, shown = await once(service, None, state, secret=None)
     assert (len(receiver.requests), shown.printed) == (3, [])
@@ -366,7 +366,7 @@ async def test_a_cursor_older_than_what_is_stored_is_said_and_the_oldest_comes_n
 
 
 async def _pruned(service: Service, after: str) -> None:
-    """Return when events behind that one are gone."""
+    """Return when retention has deleted the events after that one."""
     with trio.fail_after(20):
         answer = await service.http.get("/s2s/events", params={"after": after})
         while answer.status_code != 410:

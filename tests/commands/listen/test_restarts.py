@@ -98,7 +98,7 @@ class Project:
         self._headers = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
 
     async def _post(self, paths_and_bodies: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Return the responses; each call has a connection of its own, as the service may have been started anew."""
+        """Return the responses; each call has a connection of its own, because the service may have restarted."""
         made = []
         async with httpx.AsyncClient(headers=self._headers, trust_env=False, timeout=20) as http:
             for path, body in paths_and_bodies:

@@ -13,7 +13,7 @@ DAY_MS = 86_400_000
 
 @given(st.integers(-30 * DAY_MS, 30 * DAY_MS))
 def test_the_end_is_found_however_far_the_clocks_or_the_last_event_are(distance: int) -> None:
-    """Find the end although a time up to the newest event has stored events behind it, and a later one is not reached."""
+    """Find the newest event's time: times up to it have stored events after them, and the feed has not reached later ones."""
     newest, search, tries = NOW + distance, EndSearch(NOW), 0
     while (at := search.next()) is not None:
         tries += 1

@@ -76,7 +76,7 @@ def test_the_examples_of_a_command_are_command_lines_that_it_takes(name: str) ->
         try:
             command.make_context(name, given)
         except click.BadParameter as error:
-            if "does not exist" not in str(error):  # a file of whoever reads it
+            if "does not exist" not in str(error):  # a file of the page's reader
                 raise
 
 

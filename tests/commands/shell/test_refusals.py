@@ -1,4 +1,4 @@
-"""Refusals in the words of whoever typed the command."""
+"""Refusals in terms of the typed command."""
 
 from __future__ import annotations
 

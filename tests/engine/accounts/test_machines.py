@@ -1,4 +1,4 @@
-"""Machine credentials by the clock: until when each of their secrets is good, and what nobody can pass on."""
+"""Machine credentials: the time until which each secret is valid, and the permissions that no caller can pass on."""
 
 from __future__ import annotations
 

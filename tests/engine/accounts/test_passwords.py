@@ -1,4 +1,4 @@
-"""Checking a password takes the same work whoever is meant (decisions 2)."""
+"""Checking a password takes the same work for each address (decisions 2)."""
 
 from __future__ import annotations
 

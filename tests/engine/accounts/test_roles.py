@@ -1,4 +1,4 @@
-"""The protection of owners: an organisation keeps one, and nobody takes an owner's role."""
+"""The protection of owners: an organisation keeps one, and no other role can take an owner's role away."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Guessing:
         return sum(self._fails(email, network) for email in emails)
 
     def succeeds(self, email: str = "a@b.example", network: str | None = HERE) -> bool:
-        """Tell whether an attempt with the right password is let in."""
+        """Return whether an attempt with the right password succeeds."""
         try:
             with self.throttle.attempt(email, network):
                 return True
@@ -49,7 +49,7 @@ class Guessing:
 
 
 def users(count: int) -> list[str]:
-    """Addresses of so many accounts."""
+    """Return the addresses of that many accounts."""
     return [f"user{number}@b.example" for number in range(count)]
 
 
@@ -121,7 +121,7 @@ def test_an_attempt_that_was_not_carried_out_counts_for_nothing() -> None:
 
 @pytest.mark.thorough
 def test_failures_are_not_forgotten_however_many_other_accounts_are_made_up() -> None:
-    """Counters that make room for others would be flushed by whoever makes up enough keys."""
+    """Keep the counters: an attacker who makes up enough keys could flush counters that make room for others."""
     guessing, strangers = Guessing(), 30_000
     guessing.fails(PER_PAIR)
     guessing.fails(PER_PAIR, network=None)

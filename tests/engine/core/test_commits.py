@@ -1,4 +1,4 @@
-"""Who follows the commits, and in which order they are told."""
+"""Subscribers to commits, and the order in which they are notified."""
 
 from __future__ import annotations
 

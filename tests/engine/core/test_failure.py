@@ -1,4 +1,4 @@
-"""What failed ends here, and what ends a task on purpose goes on."""
+"""Failures are contained, and exceptions that end a task on purpose pass."""
 
 from __future__ import annotations
 

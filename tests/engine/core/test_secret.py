@@ -1,4 +1,4 @@
-"""The installation's secret over rotations: what is made with the new one, and how long what the old one made is good."""
+"""Rotations of the installation's secret: the new one seals and signs, and the old one stays valid for a time."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_what_is_sealed_opens_over_any_number_of_rotations_and_is_renewed_once(
     sealed = sealing.seal("whsec_x")
     for new in (NEW, NEWEST):
         rotate(secrets, clock, new)
-        clock.now += 2 * OVERLAP_MS  # what is stored does not depend on the overlap
+        clock.now += 2 * OVERLAP_MS  # stored texts do not depend on the overlap
         assert sealing.open(sealed) == "whsec_x"
     renewed = sealing.renewed(sealed)
     assert Encryption(Secrets(NEWEST)).open(renewed) == "whsec_x"

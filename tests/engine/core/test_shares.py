@@ -1,4 +1,4 @@
-"""Few places for many: nobody gets all, and nobody waits for ever."""
+"""Few places for many tasks: no key gets all places, and no task waits forever."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_c
         for _ in range(100):
             nursery.start_soon(work, "greedy")
         await wait_all_tasks_blocked()
-        assert order == ["greedy"]  # one of two places, though nobody has the other one
+        assert order == ["greedy"]  # one of two places, though the other one is free
         began = trio.current_time()
         for who in ("b", "c", "b", "c"):
             nursery.start_soon(work, who)

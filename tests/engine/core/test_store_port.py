@@ -72,7 +72,7 @@ def test_each_domain_is_served_by_the_real_store_and_refused_what_is_another_s(t
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", str(planted)]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     errors = [line for line in answer.stdout.splitlines() if ": error: " in line]
-    # By its name alone: what mypy has in its cache of the same text names the folder of an earlier run.
+    # By its name alone: mypy's cache of the same text names the folder of an earlier run.
     refused = {int(line.split(":")[1]) for line in errors if Path(line.split(":")[0]).name == planted.name}
     marked = {number for number, line in enumerate(PLANTED.splitlines(), 1) if "# refused" in line}
     assert refused == marked, answer.stdout + answer.stderr

@@ -23,7 +23,7 @@ from tests.support.seeing import seen
 
 
 class Unruly:
-    """A directory whose actors fail as often as it is told."""
+    """A directory whose actors raise the failures in `failures`."""
 
     def __init__(self, directory: ActorRegistry) -> None:
         self._directory = directory
@@ -86,7 +86,7 @@ async def test_a_caller_is_told_when_it_takes_long_and_may_ask_again(
 
 
 async def test_an_erasure_is_carried_out_whose_caller_leaves_while_it_is_marked(tmp_path: Path) -> None:
-    """Its mark is committed all the same, so nobody could find the contact to ask again."""
+    """Finish it: its mark is committed, so a repeated call would not find the contact."""
     async with running(tmp_path) as service, trio.open_nursery() as nursery:
         await service.directory.create(PROJECT, create())
         erasures = Erasures(nursery, service.store, HandClock(), service.directory)

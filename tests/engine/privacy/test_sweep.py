@@ -38,7 +38,7 @@ LONG_MS = 33 * DAY_MS
 
 @asynccontextmanager
 async def aged(directory: Path, days: int, *commands: Create) -> AsyncIterator[tuple[Running, HandClock]]:
-    """The engine with these conversations, so many days after they were made."""
+    """Yield the engine with these conversations, that many days after they were made."""
     clock = HandClock()
     async with running(directory, clock=clock) as engine:
         for command in commands:

@@ -25,7 +25,7 @@ _START: Final = IndexPosition(0, None, 0, 0)
 
 @dataclass
 class Transaction:
-    """What the index is told."""
+    """A transaction of the fake index."""
 
     index: FakeIndex
 
@@ -65,7 +65,7 @@ class FakeIndex:
     words: dict[int, set[str]] = field(default_factory=dict)
 
     async def bound(self) -> IndexPosition:
-        """Nobody else commits."""
+        """Return no bound: no other node commits."""
         return EVERYTHING
 
     async def write(self, job: Callable[[IndexTransaction], T]) -> T:
@@ -86,7 +86,7 @@ class FakeIndex:
 
 
 class Commit:
-    """A commit with so many events."""
+    """A commit with that many events."""
 
     def __init__(self, events: int = 1, erased: frozenset[int] = frozenset()) -> None:
         self.events: Final = range(events)
@@ -105,7 +105,7 @@ class Kept:
     actors: ActorRegistry
 
     async def say(self, text: str) -> str:
-        """Begin a conversation with a message, and tell of the commit; its id."""
+        """Begin a conversation with a message, and publish the commit; return the conversation's id."""
         command = create(message=post(text=text))
         await self.actors.create(PROJECT, command)
         self.commits.tell(Commit())

@@ -1,4 +1,4 @@
-"""The search beside an index that goes on meanwhile."""
+"""The search while the index advances."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.builders import PROJECT
 
 
 class TakenInMeanwhile:
-    """A reader whose index takes in its last message right behind the first look at it."""
+    """A reader whose index takes in its last message right after the first read."""
 
     def __init__(self) -> None:
         self._left = 1

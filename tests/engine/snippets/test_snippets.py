@@ -1,4 +1,4 @@
-"""What a snippet may say, and who may change it."""
+"""The texts that a snippet may have, and the members who may change it."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def test_jumps_that_cover_every_answer_between_them_leave_the_next_question_unre
     ]
     errors = definition_errors(with_parts(questions=questions, logic=logic))
     assert [(error.path, error.code) for error in errors] == [("/questions/1", "unreachable_question")]
-    questions[0].pop("required")  # who does not answer goes on with the next
+    questions[0].pop("required")  # without an answer the next question follows
     assert codes(with_parts(questions=questions, logic=logic)) == set()
 
 

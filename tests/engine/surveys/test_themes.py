@@ -97,7 +97,7 @@ def test_the_summary_without_a_model_says_what_was_computed() -> None:
 
 
 class Told:
-    """A model that answers what it was told to, and remembers what it was asked."""
+    """A model that returns prepared answers, and records the prompts."""
 
     def __init__(self, *answers: Mapping[str, Any]) -> None:
         self.answers = list(answers)

@@ -27,7 +27,7 @@ from tests.support.seeing import seen
 
 @dataclass
 class Office:
-    """A desk with what it works on."""
+    """A ticket service with its store and its actors."""
 
     store: InlineStore
     directory: ActorRegistry

@@ -1,4 +1,4 @@
-"""Snoozed tickets wake up at their time, whatever happens meanwhile (decisions 7)."""
+"""Snoozed tickets wake up at their time, also after restarts, crashes and changes (decisions 7)."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_a_loop_that_waits_and_can_end_is_sound(value: Any) -> None:
 
 
 def resolves(value: Any, pointer: str) -> bool:
-    """Tell whether a pointer names something in the document, or something missing in an object of it."""
+    """Return whether a pointer names a value in the document, or a missing member of an object in it."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     for index, part in enumerate(parts):
         if isinstance(value, dict):
@@ -165,7 +165,7 @@ JSON: Final[tuple[Any, ...]] = (
     {"a/b~": ["x"]},
     "x" * 99,
 )
-"""What a place in a workflow may be replaced by."""
+"""Values that replace a place in a workflow."""
 
 
 def spots(value: Any) -> list[tuple[Any, Any]]:

@@ -1,4 +1,4 @@
-"""The interpreter: what a workflow does, and where it rests (decisions 7)."""
+"""The interpreter: the effects of a workflow, and the steps at which it waits (decisions 7)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ START = WorkflowRun(WORKFLOW, 1)
 def play(
     document: Mapping[str, Any], *inputs: WorkflowInput, around: RunContext = AROUND
 ) -> tuple[tuple[Effect, ...], WorkflowRun | None]:
-    """The effects of the last input, and the rest behind it."""
+    """Return the effects of the last input, and the run after it."""
     definition = definition_of(document["flows"])
     effects, run = advance(definition, START, WorkflowStarted(), around)
     for each in inputs:

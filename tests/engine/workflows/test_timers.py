@@ -47,7 +47,7 @@ class Life:
         self.timers = WorkflowTimer(store, now, self.directory)
 
     async def ask(self, conversation_id: str, command: Command | WorkflowCommand) -> Conversation | None:
-        """Have a command carried out; what commits tell of reaches the task."""
+        """Run a command, and wake the timer task if the commit has set a due time."""
         receipt = await self.directory.ask(PROJECT, conversation_id, command)
         if (
             receipt.state is not None
