@@ -127,7 +127,7 @@ async def test_writers_are_back_soon_after_a_promotion(tmp_path: Path, death: De
 
 
 @pytest.mark.parametrize("death", DEATHS)
-async def test_node_ends_in_its_time_whatever_the_database_does(tmp_path: Path, death: Death) -> None:
+async def test_node_stops_in_time_after_any_failure_of_the_database(tmp_path: Path, death: Death) -> None:
     with database_pair() as pair:
         async with written_to(pair, tmp_path) as (nodes, _):
             await trio.to_thread.run_sync(pair.let_die, death)

@@ -283,7 +283,7 @@ async def erased_while_it_stands_still(
             await stage.look(*each)
 
 
-async def test_a_node_that_stood_still_during_an_erasure_shows_and_sends_nothing_of_it(
+async def test_node_stopped_during_an_erasure_shows_and_sends_no_erased_data(
     tmp_path: Path,
 ) -> None:
     async with staged(tmp_path) as stage:

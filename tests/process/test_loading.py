@@ -21,7 +21,7 @@ def loaded(directory: Path) -> set[str]:
     return set(re.findall(r"^import time:.*\| +(\S+)$", (directory / "serve.log").read_text(), re.MULTILINE))
 
 
-async def test_what_makes_the_reference_is_loaded_when_that_is_asked_for(tmp_path: Path) -> None:
+async def test_generators_of_the_reference_are_loaded_on_the_first_request(tmp_path: Path) -> None:
     server = Server(tmp_path, environ={"PYTHONPROFILEIMPORTTIME": "1"})
     await server.start()
     try:

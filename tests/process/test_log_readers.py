@@ -112,7 +112,7 @@ def entries(lines: list[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
-def test_a_reader_that_hangs_stops_no_answer_and_is_told_what_it_lost(piped: Piped) -> None:
+def test_hanging_reader_stops_no_answer_and_gets_the_count_of_lost_lines(piped: Piped) -> None:
     ids = piped.answer(MANY)
     lost = piped.lost()
     assert lost > MANY // 4
@@ -154,7 +154,7 @@ def test_a_pipe_that_is_full_before_the_start_holds_no_start(tmp_path: Path) -> 
         assert server.end() == 0
 
 
-def test_a_start_with_closed_streams_serves_and_writes_into_nothing_of_its_own(tmp_path: Path) -> None:
+def test_start_with_closed_streams_serves_and_keeps_its_database_intact(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh") as server:
         server.answer(AT_ONCE)
         assert server.end() == 0

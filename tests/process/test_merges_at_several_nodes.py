@@ -154,7 +154,7 @@ async def staged(directory: Path, conversations: int) -> AsyncIterator[Stage]:
         yield stage
 
 
-async def test_a_merge_beside_writers_and_redactions_at_other_nodes_is_whole_at_each_of_them(
+async def test_merge_beside_writers_and_redactions_at_other_nodes_is_complete_on_each(
     tmp_path: Path,
 ) -> None:
     async with staged(tmp_path, 30) as stage:
@@ -168,7 +168,7 @@ async def test_a_merge_beside_writers_and_redactions_at_other_nodes_is_whole_at_
             await stage.check(node)
 
 
-async def test_a_merge_whose_node_is_killed_is_ended_by_another_one_beside_writers(tmp_path: Path) -> None:
+async def test_another_node_finishes_the_merge_of_a_killed_node_beside_writers(tmp_path: Path) -> None:
     async with staged(tmp_path, 80) as stage:
         await trio.sleep(SETTLE_S)  # nodes judge others once they have been there for as long as a lease
         async with trio.open_nursery() as nursery:

@@ -72,7 +72,7 @@ def demo_of(*servers: Server) -> dict[str, Any]:
     return made.demo()
 
 
-async def test_nodes_that_start_together_make_one_demo_and_know_of_each_others_changes_at_once(
+async def test_nodes_that_start_together_make_one_demo_and_see_each_others_changes(
     tmp_path: Path, url: str
 ) -> None:
     async with two_nodes(tmp_path, url) as (first, second), httpx.AsyncClient(trust_env=False) as http:
@@ -92,9 +92,7 @@ def _rows(url: str, query: str) -> list[tuple[Any, ...]]:
         return connection.execute(query.encode()).fetchall()
 
 
-async def test_a_key_that_the_operator_revokes_is_refused_by_all_nodes_as_the_command_ends(
-    tmp_path: Path, url: str
-) -> None:
+async def test_revoked_key_is_refused_by_all_nodes_when_the_command_ends(tmp_path: Path, url: str) -> None:
     async with two_nodes(tmp_path, url) as (first, second), httpx.AsyncClient(trust_env=False) as http:
         made = await trio.to_thread.run_sync(deskwire, settings(url), "key", "create", "--label", "x")
         assert made.returncode == 0, made.stderr
@@ -160,7 +158,7 @@ async def _took(
     return answer.status_code == 200
 
 
-def test_another_secret_is_refused_with_what_to_do(tmp_path: Path, url: str) -> None:
+def test_another_secret_is_refused_with_a_remedy(tmp_path: Path, url: str) -> None:
     assert deskwire(settings(url), "org", "create", "Acme").returncode == 0
     other = settings(url, DESKWIRE_SECRET="another secret, which is as long as it must")
     for arguments in (("org", "list"), ("serve", "--port", "0", "--data", str(tmp_path))):
@@ -171,7 +169,7 @@ def test_another_secret_is_refused_with_what_to_do(tmp_path: Path, url: str) -> 
         assert "postgresql://" not in refused.stderr
 
 
-def test_a_server_that_is_not_there_ends_the_start_with_a_sentence_and_no_traceback(tmp_path: Path) -> None:
+def test_missing_server_ends_the_start_with_a_sentence_and_no_traceback(tmp_path: Path) -> None:
     environ = settings("postgresql://somebody:hidden@127.0.0.1:9/deskwire")
     refused = deskwire(environ, "serve", "--port", "0", "--data", str(tmp_path))
     assert refused.returncode == 1

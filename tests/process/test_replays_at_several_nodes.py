@@ -77,7 +77,7 @@ async def until_ended(http: httpx.AsyncClient, endpoint: str) -> list[dict[str, 
             await trio.sleep(0.05)  # poll: there is no notification
 
 
-async def test_what_is_to_be_sent_again_is_sent_by_the_courier_whichever_node_is_asked(
+async def test_replays_requested_at_any_node_are_sent_by_the_endpoints_courier(
     tmp_path: Path,
 ) -> None:
     async with (

@@ -199,7 +199,7 @@ def test_a_directory_that_can_not_be_there_is_named(tmp_path: Path, servers: lis
     assert "Traceback" not in log
 
 
-def test_a_start_that_failed_leaves_a_directory_that_the_next_one_can_use(
+def test_failed_start_leaves_a_directory_that_the_next_one_can_use(
     tmp_path: Path, servers: list[Server]
 ) -> None:
     test_a_port_that_is_taken_is_named(tmp_path, servers)

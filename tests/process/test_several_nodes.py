@@ -40,7 +40,7 @@ async def used(http: httpx.AsyncClient) -> int:
     return (await http.get("/s2s/webhooks")).status_code
 
 
-async def test_a_revoked_key_is_good_for_nothing_at_any_node_once_that_is_answered(tmp_path: Path) -> None:
+async def test_revoked_key_is_invalid_at_every_node_after_the_response(tmp_path: Path) -> None:
     async with running_nodes(tmp_path) as nodes, nodes.client(0, nodes.token) as owner:
         times = []
         for _ in range(20):
@@ -67,7 +67,7 @@ async def test_a_revoked_key_is_good_for_nothing_at_any_node_once_that_is_answer
                     await trio.sleep(0.05)  # poll: there is no notification
 
 
-async def test_a_revoked_machine_credential_is_good_for_nothing_at_any_node_once_that_is_answered(
+async def test_revoked_machine_credential_is_invalid_at_every_node_after_the_response(
     tmp_path: Path,
 ) -> None:
     async with running_nodes(tmp_path) as nodes, nodes.client(0, nodes.token) as owner:
@@ -182,7 +182,7 @@ class Endpoints:
 
 
 @pytest.mark.long
-async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a_superseded_courier(
+async def test_deliveries_continue_when_nodes_stop_and_die_and_superseded_couriers_send_nothing(
     tmp_path: Path,
 ) -> None:
     """Figures of the faults are printed: pytest's `-s` shows them."""

@@ -86,7 +86,7 @@ class Consumers:
         assert known == len(told)
 
 
-async def test_who_takes_the_channel_of_a_node_that_stands_still_is_its_only_consumer(tmp_path: Path) -> None:
+async def test_successor_on_the_channel_of_a_stopped_node_is_its_only_consumer(tmp_path: Path) -> None:
     async with (
         running_nodes(tmp_path) as nodes,
         nodes.client(0, nodes.key) as http,
@@ -127,7 +127,7 @@ async def test_who_takes_the_channel_of_a_node_that_stands_still_is_its_only_con
         nursery.cancel_scope.cancel()
 
 
-async def test_one_consumer_that_comes_to_two_nodes_in_turn_is_written_to_by_the_last_alone(
+async def test_consumer_that_alternates_between_two_nodes_gets_events_from_the_last_alone(
     tmp_path: Path,
 ) -> None:
     async with (

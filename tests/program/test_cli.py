@@ -158,7 +158,7 @@ def test_config_never_shows_a_secret(form: tuple[str, ...]) -> None:
     assert SECRET not in answer.output
 
 
-def test_the_reference_page_is_what_the_program_writes_whatever_is_set() -> None:
+def test_reference_page_equals_the_programs_output_with_any_settings() -> None:
     answer = invoke("config", "--markdown", DESKWIRE_PORT="81")
     assert answer.stdout == reference.markdown() == PAGE.read_text(), "out of date: run `make docs`"
 

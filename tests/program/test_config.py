@@ -58,7 +58,7 @@ def test_variables_of_other_programs_are_left_alone() -> None:
     assert Config.load({"PATH": "x", "PORT": "y", "deskwire_port": "z"}, {}) == Config()
 
 
-def test_the_variables_of_the_other_commands_do_not_upset_the_server_but_are_known_to_it() -> None:
+def test_server_ignores_the_variables_of_other_commands_and_knows_their_names() -> None:
     environ = {"DESKWIRE_URL": "nonsense", "DESKWIRE_KEY": "sk_1", "DESKWIRE_CACERT": "x"}
     assert CLIENT_VARIABLES.keys() == environ.keys()
     assert Config.load(environ, {}) == Config()
@@ -196,7 +196,7 @@ def test_every_duration_and_size_says_its_unit_at_its_end() -> None:
         },
     )
 )
-def test_what_is_shown_of_a_value_reads_back_as_that_value(values: dict[str, object]) -> None:
+def test_shown_value_reads_back_as_the_same_value(values: dict[str, object]) -> None:
     environ = {SETTINGS[name].variable: as_text(value) for name, value in values.items()}
     config = Config.load(environ, {})
     assert {name: getattr(config, name) for name in values} == values
@@ -210,7 +210,7 @@ def test_any_text_gives_a_configuration_or_one_error(environ: dict[str, str], po
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:hidden@db/x", "postgresql://u@db/x?password=hidden"])
-def test_a_database_url_with_a_password_is_refused_on_the_command_line_alone(url: str) -> None:
+def test_database_url_with_a_password_is_refused_only_on_the_command_line(url: str) -> None:
     secret = {"DESKWIRE_SECRET": "correct horse battery staple, and more"}
     with pytest.raises(ConfigError) as refused:
         Config.load(secret, {"database_url": url})

@@ -63,7 +63,7 @@ class Pair:
 
 
 @pytest.mark.parametrize("part", ["due", "runs_due", "snoozes_due"])
-async def test_what_another_node_makes_due_is_done_in_time(
+async def test_work_made_due_by_another_node_is_done_in_time(
     autojump_clock: MockClock, inline_store: InlineStore, nursery: trio.Nursery, part: str
 ) -> None:
     pair = Pair(inline_store)

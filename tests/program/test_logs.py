@@ -159,7 +159,7 @@ def test_a_traceback_is_written_without_the_credentials_in_it(form: LogFormat) -
     assert "hunter2" not in stream.getvalue()
 
 
-def test_values_that_json_does_not_know_are_written_all_the_same(stream: io.StringIO) -> None:
+def test_values_that_json_does_not_know_are_written_too(stream: io.StringIO) -> None:
     structlog.get_logger().info("odd", number=2**80, lone="\udc80", path=io, keys={(1, 2): {3}})
     (entry,) = entries(stream)
     assert entry["number"] == 2**80
@@ -167,7 +167,7 @@ def test_values_that_json_does_not_know_are_written_all_the_same(stream: io.Stri
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_what_a_stranger_has_written_begins_no_line_and_moves_no_cursor(form: LogFormat) -> None:
+def test_text_of_a_client_begins_no_line_and_moves_no_cursor(form: LogFormat) -> None:
     made = io.StringIO()
     logs.configure(form, "info", made)
     structlog.get_logger().info("said", text="a\n[error] forged\r\x1b[2K\u2028b")
@@ -214,7 +214,7 @@ def file(tmp_path: Path) -> Iterator[TextIO]:
         yield made
 
 
-def test_everybodys_lines_take_their_turn_behind_one_thread(file: TextIO) -> None:
+def test_lines_of_all_loggers_are_written_in_order_by_one_thread(file: TextIO) -> None:
     with logs.written_behind("json", "info", file, file.fileno()):
         for number in range(0, 300, 3):
             _tell(number)
@@ -228,9 +228,7 @@ def test_everybodys_lines_take_their_turn_behind_one_thread(file: TextIO) -> Non
     assert (warned["logger"], "RuntimeWarning: odd" in warned["event"]) == ("py.warnings", True)
 
 
-def test_what_is_said_to_a_person_stands_in_the_logs_order(
-    file: TextIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_to_the_operator_keep_the_logs_order(file: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", file)
     with logs.written_behind("json", "info", file, file.fileno()):
         structlog.get_logger().info("before")

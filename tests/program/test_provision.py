@@ -13,7 +13,7 @@ from deskwire.program.secret_file import installation_secrets, write_private
 from tests.support.sockets.server_process import environment
 
 
-def test_a_private_file_follows_no_link_and_takes_over_no_file_of_others(tmp_path: Path) -> None:
+def test_private_file_follows_no_link_and_takes_over_no_others_file(tmp_path: Path) -> None:
     elsewhere, scratch = tmp_path / "elsewhere", tmp_path / ".secret.1"
     elsewhere.write_text("theirs")
     scratch.symlink_to(elsewhere)

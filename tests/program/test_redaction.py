@@ -35,7 +35,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c3JfMSJ9.c2lnbmF0dXJl"
 
 
 @given(TEXT, st.text(BASE62, min_size=43, max_size=43), TEXT)
-def test_a_server_key_is_replaced_wherever_it_stands(before: str, key: str, after: str) -> None:
+def test_server_key_is_replaced_at_every_place(before: str, key: str, after: str) -> None:
     assert key not in redacted_text(f"{before}sk_{key}{after}")
 
 

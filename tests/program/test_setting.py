@@ -31,7 +31,7 @@ def test_a_number_in_its_range_is_read_back_exactly(value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "", "0", "5s", "1e9", "0,5"])
-def test_what_is_no_number_of_the_range_is_refused(text: str) -> None:
+def test_number_out_of_range_or_no_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"from 0\.1 to 3600"):
         TENTHS(text)
 
@@ -93,7 +93,7 @@ def test_a_url_loses_the_slash_at_its_end_only(text: str, url: str) -> None:
         "https://help.example\\@evil.example",
     ],
 )
-def test_what_is_no_plain_url_is_refused_without_being_repeated(text: str) -> None:
+def test_url_that_is_not_plain_is_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(ValueError, match="must be an http or https URL") as refusal:
         setting.http_url(text)
     assert "hunter2" not in str(refusal.value)
@@ -130,7 +130,7 @@ def test_a_proxys_url_is_taken_as_it_is(text: str) -> None:
         "http://me:hunter2\r\n@proxy.example",
     ],
 )
-def test_what_is_no_proxys_url_is_refused_without_its_password(text: str) -> None:
+def test_invalid_proxy_url_is_refused_without_its_password(text: str) -> None:
     with pytest.raises(ValueError, match="must be an http or https URL") as refusal:
         setting.proxy_url(text)
     assert "hunter2" not in str(refusal.value)
@@ -201,6 +201,6 @@ def test_an_origin_is_taken_as_a_browser_writes_it(text: str) -> None:
         "https://[::1",
     ],
 )
-def test_what_no_browser_sends_or_anybody_could_alter_is_no_origin(text: str) -> None:
+def test_text_that_is_no_exact_secure_origin_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="exact origins"):
         setting.web_origin(text)

@@ -41,7 +41,7 @@ async def sessions(http: httpx.AsyncClient, **params: Any) -> list[dict[str, Any
     return items
 
 
-async def test_the_ways_to_sign_in_are_told_to_everybody(tmp_path: Path) -> None:
+async def test_sign_in_methods_are_public(tmp_path: Path) -> None:
     async with running(tmp_path) as service, browser(service) as page:
         assert (await page.get("/auth/methods")).json() == {"password": True, "oidc": None}
     keys = "https://identity.example/keys"
@@ -71,7 +71,7 @@ async def test_the_sessions_of_a_user_are_listed_newest_first_with_their_browser
         assert code(await second.get("/users/me/sessions?user=x")) == (400, "bad_query")
 
 
-async def test_a_session_that_is_ended_from_elsewhere_is_refused_from_the_next_call_on(
+async def test_session_ended_from_another_session_is_refused_from_the_next_call_on(
     service: Service,
 ) -> None:
     hired = await staff(service, "viewer")
@@ -104,7 +104,7 @@ async def test_signing_in_again_ends_the_session_that_the_browser_had(service: S
     )
 
 
-async def test_a_session_of_somebody_else_is_not_found(service: Service) -> None:
+async def test_session_of_another_user_is_not_found(service: Service) -> None:
     async with browser(service) as page, person(service, "admin") as admin:
         await enter(page, (await staff(service, "agent"))["email"])
         (theirs,) = await sessions(page)
@@ -149,7 +149,7 @@ async def test_a_token_ends_all_sessions_as_none_of_them_asks(service: Service) 
         ("owner", "owner", None),
     ],
 )
-async def test_who_manages_members_ends_their_sessions_but_only_owners_those_of_owners(
+async def test_manager_ends_members_sessions_and_only_owners_end_those_of_owners(
     service: Service, role: str, target: str, refused: str | None
 ) -> None:
     hired = await staff(service, target, "target@example.com")
@@ -166,7 +166,7 @@ async def test_who_manages_members_ends_their_sessions_but_only_owners_those_of_
         assert (code(answer), still) == ((403, refused), 200)
 
 
-async def test_nobody_of_another_organisation_ends_sessions_here(service: Service) -> None:
+async def test_members_of_another_organisation_can_not_end_sessions_here(service: Service) -> None:
     foreign = await operate(service, "org.create", name="Foreign")
     outsider = await operate(service, "user.create", email="out@example.com")
     await operate(service, "user.add", user=outsider["id"], organisation="Foreign", role="owner")
@@ -229,7 +229,7 @@ async def test_the_last_use_is_noted_once_a_minute(tmp_path: Path, monkeypatch: 
         assert noted() >= began + 60_000
 
 
-async def test_what_is_over_is_removed_by_itself(tmp_path: Path) -> None:
+async def test_expired_sessions_are_removed_automatically(tmp_path: Path) -> None:
     async with running(tmp_path) as service, browser(service) as page:
         await enter(page, "owner@demo.example", service.demo["user"]["password"])
         secret = page.cookies[NAME]

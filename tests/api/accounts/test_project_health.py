@@ -36,7 +36,7 @@ async def test_a_project_without_anything_is_well(service: Service) -> None:
     assert found["uploads"] == {"usedBytes": 0, "quotaBytes": 10 << 30}
 
 
-async def test_the_longest_wait_is_that_of_the_contact_whom_nobody_has_answered(service: Service) -> None:
+async def test_longest_wait_is_that_of_the_unanswered_contact(service: Service) -> None:
     first = await service.create("u1", message={"text": "Hello?"})
     second = await service.create("u2", message={"text": "Hello?"})
     assert (await health_of(service))["oldestWaiting"]["conversationId"] == first["id"]
@@ -46,7 +46,7 @@ async def test_the_longest_wait_is_that_of_the_contact_whom_nobody_has_answered(
     assert waiting["waitingSince"] >= second["createdAt"]
 
 
-async def test_an_endpoint_is_named_without_its_url_and_a_disabled_one_is_no_good_health(
+async def test_endpoint_is_named_without_its_url_and_a_disabled_one_is_unhealthy(
     service: Service,
 ) -> None:
     made = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:8123/hook?t=s"})

@@ -195,7 +195,7 @@ def told(answer: httpx.Response) -> tuple[int, dict[str, Any]]:
     return answer.status_code, {**answer.json(), "requestId": ""}
 
 
-async def test_no_route_tells_a_stranger_that_an_object_is_there(tmp_path: Path) -> None:
+async def test_no_route_shows_another_tenant_that_an_object_exists(tmp_path: Path) -> None:
     routes = [
         route
         for route in ROUTES

@@ -27,7 +27,7 @@ RECORDED: Final = {route.operation_id: route for route in ROUTES if route.record
 LOCAL: Final = networks("127.0.0.0/8")
 
 
-def test_every_route_that_changes_something_says_what_it_records_or_why_nothing() -> None:
+def test_every_changing_route_declares_its_record_or_a_reason_for_none() -> None:
     silent = [
         route.operation_id
         for route in ROUTES
@@ -37,7 +37,7 @@ def test_every_route_that_changes_something_says_what_it_records_or_why_nothing(
     assert {action for route in RECORDED.values() for action in route.records} <= ACTIONS.keys()
 
 
-def test_what_changes_the_recorded_things_has_no_reason_to_be_silent() -> None:
+def test_changes_of_recorded_objects_have_no_reason_to_be_unrecorded() -> None:
     """Check every route below the paths of recorded objects."""
     about = ("/organisations", "/projects/", "/users/me", "/auth/", "/s2s/webhooks", "/s2s/deliveries")
     silent = {

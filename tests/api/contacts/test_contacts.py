@@ -107,7 +107,7 @@ async def test_a_contact_that_is_made_is_announced_by_nothing_of_its_own(service
     assert await service.types() == ["conversation.created", "message.created"]
 
 
-async def test_an_erasure_says_last_and_once_that_nothing_is_known_of_the_contact(service: Service) -> None:
+async def test_erasure_ends_with_one_event_of_a_contact_without_data(service: Service) -> None:
     """Compare webhook, stream and feed, which have the same bytes; in the log the event follows all deletions."""
     name = "mkname"
     put = await service.http.put("/s2s/contacts/u1", json={"name": "before", "email": "a@x.example"})
@@ -165,7 +165,7 @@ async def test_of_erasures_at_once_one_is_announced(service: Service) -> None:
     assert await service.types() == ["conversation.deleted", "contact.updated"]
 
 
-async def test_an_erased_contact_and_a_new_one_of_its_user_id_are_told_apart_by_id(service: Service) -> None:
+async def test_contacts_before_and_after_an_erasure_have_different_ids(service: Service) -> None:
     first = (await service.http.put("/s2s/contacts/u1", json={"name": "Ada"})).json()
     await service.http.delete("/s2s/contacts/u1")
     second = (await service.http.put("/s2s/contacts/u1", json={"name": "Bea"})).json()

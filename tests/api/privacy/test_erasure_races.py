@@ -134,7 +134,7 @@ async def test_nothing_that_was_written_during_an_erasure_is_left(service: Servi
     await vanished(service.directory, *late)
 
 
-async def test_whoever_comes_after_an_erasure_is_a_new_contact_with_nothing_of_the_old_one(
+async def test_contact_created_after_an_erasure_has_nothing_of_the_old_one(
     service: Service,
 ) -> None:
     """Send a survey response, a conversation and an identity during the erasure; they make a new contact."""
@@ -168,7 +168,7 @@ async def test_whoever_comes_after_an_erasure_is_a_new_contact_with_nothing_of_t
     assert left(service.directory, ("racetitle",)) == []
 
 
-async def test_two_erasures_of_one_contact_end_alike_or_find_nobody(service: Service) -> None:
+async def test_simultaneous_erasures_of_a_contact_give_the_same_response_or_404(service: Service) -> None:
     contact = (await service.create("racer"))["contact"]["id"]
     for _ in range(20):
         await service.create("racer")

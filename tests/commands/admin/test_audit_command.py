@@ -80,7 +80,9 @@ def test_filters_choose_and_take_addresses_for_users(busy: Deskwire) -> None:
         (("--org", "Nobody"), "There is no organisation"),
     ],
 )
-def test_what_can_not_be_meant_is_said(busy: Deskwire, options: tuple[str, ...], words: str) -> None:
+def test_contradictory_options_are_refused_with_a_reason(
+    busy: Deskwire, options: tuple[str, ...], words: str
+) -> None:
     refused = busy("audit", "list", *options)
     assert refused.exit_code != 0
     assert words in refused.stderr

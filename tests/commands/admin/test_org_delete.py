@@ -60,7 +60,7 @@ def test_an_organisation_goes_with_its_empty_projects_and_memberships_and_accoun
     assert shop("check").exit_code == 0
 
 
-def test_an_account_that_is_left_gets_a_new_password_in_its_next_organisation(shop: Deskwire) -> None:
+def test_account_without_an_organisation_gets_a_new_password_in_the_next_one(shop: Deskwire) -> None:
     good(shop("org", "delete", "Acme", "--yes"))
     adding = ("user", "add", "bob@example.com", "--org", "Other", "--role", "agent")
     refused = shop(*adding)
@@ -78,7 +78,7 @@ def test_accounts_of_nothing_else_go_too_if_that_is_wanted(shop: Deskwire) -> No
     assert organisations_of(shop) == {"ada@example.com": ["Other"]}
 
 
-def test_without_a_terminal_nothing_is_deleted_unasked_and_it_is_said_what_would_be(shop: Deskwire) -> None:
+def test_without_a_terminal_it_refuses_to_delete_and_lists_the_effects(shop: Deskwire) -> None:
     unasked = shop("org", "delete", "Acme")
     assert unasked.exit_code == 2
     for words in ("1 empty project", "2 memberships", "1 account will be members of nothing", "--yes"):
@@ -118,7 +118,7 @@ async def test_beside_a_server_keys_and_members_rights_end_at_once(service: Serv
     assert (await operate(service, "org.list"))["items"] == []
 
 
-async def test_an_organisation_whose_project_holds_something_stays_as_it_is(service: Service) -> None:
+async def test_organisation_with_data_in_a_project_stays_unchanged(service: Service) -> None:
     await service.create("u1")
     with trio.fail_after(30):
         refused = await refusal_of(service, "org.delete", organisation="Demo organisation")

@@ -24,7 +24,7 @@ def secret(deskwire: Deskwire, tmp_path: Path) -> Path:
     return tmp_path / "data" / "secret"
 
 
-def test_it_takes_a_new_secret_and_accepts_the_old_one_for_a_day(deskwire: Deskwire, secret: Path) -> None:
+def test_rotation_sets_a_new_secret_and_accepts_the_old_for_a_day(deskwire: Deskwire, secret: Path) -> None:
     before = secret.read_text().strip()
     token = good(deskwire("token", "create", "--user", "ada@example.com"))
     answer = listed(deskwire("secret", "rotate", "--json"))
@@ -54,7 +54,7 @@ def test_two_rotations_in_one_overlap_keep_both_old_ones(deskwire: Deskwire, sec
     assert installation_secrets(secret.parent, None).known[1:] == (second, first)
 
 
-def test_a_secret_of_the_settings_is_refused_with_what_to_do(
+def test_secret_from_the_settings_is_refused_with_a_remedy(
     deskwire: Deskwire, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = secret.read_text()
@@ -65,7 +65,7 @@ def test_a_secret_of_the_settings_is_refused_with_what_to_do(
     assert secret.read_text() == before
 
 
-def test_a_database_that_can_not_be_opened_leaves_the_secret_as_it_is(
+def test_database_that_can_not_be_opened_leaves_the_secret_unchanged(
     deskwire: Deskwire, secret: Path
 ) -> None:
     before = secret.read_text()

@@ -47,7 +47,7 @@ async def talk(service: Service, *parts: bytes, end: bool = False) -> bytes:
         return said
 
 
-async def test_a_key_that_the_command_makes_works_and_one_it_revokes_fails_at_once(service: Service) -> None:
+async def test_created_key_works_at_once_and_a_revoked_one_fails_at_once(service: Service) -> None:
     made = await operate(service, "key.create", label="live")
     headers = {"Authorization": f"Bearer {made['key']}"}
     assert (await service.http.get("/s2s/project", headers=headers)).status_code == 200
@@ -90,7 +90,7 @@ async def test_the_socket_is_its_owners_alone_and_gone_after_the_stop(tmp_path: 
 
 
 @pytest.mark.skipif(not CAN_BE_ANOTHER, reason="needs root on Linux, to be another user")
-async def test_another_user_is_not_answered_even_if_the_file_lets_it_in(service: Service) -> None:
+async def test_another_system_user_gets_no_answer_even_with_access_to_the_file(service: Service) -> None:
     path = service.directory / SOCKET_FILE
     path.chmod(0o666)
     program = """if True:
@@ -176,7 +176,7 @@ async def test_an_order_without_an_answer_is_said_to_be_open(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="a long path needs /proc")
-async def test_a_path_that_is_too_long_for_a_socket_works_all_the_same(tmp_path: Path) -> None:
+async def test_path_that_is_too_long_for_a_socket_works_too(tmp_path: Path) -> None:
     directory = tmp_path / ("d" * 100) / ("e" * 100)
     directory.mkdir(parents=True)
     async with running(directory) as service:

@@ -30,7 +30,7 @@ def test_without_options_the_demo_of_the_data_directory_is_taken(data: Path) -> 
     assert find_access(None, None, data) == DEMO
 
 
-def test_url_and_key_need_no_data_directory_and_the_url_may_end_in_the_version(tmp_path: Path) -> None:
+def test_url_and_key_need_no_data_directory_and_accept_a_version_suffix(tmp_path: Path) -> None:
     for url in ("https://a.test", "https://a.test/", "https://a.test/v3", "https://a.test/v3/"):
         assert find_access(url, "sk_1", tmp_path / "none") == ServiceAccess("https://a.test", "sk_1")
 
@@ -43,7 +43,7 @@ def test_the_demos_key_goes_to_the_demos_address_only(data: Path) -> None:
     assert f"is for {DEMO.url}, not for http://a.test" in message
 
 
-def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_missing_option_is_named_with_a_remedy(tmp_path: Path) -> None:
     for url, key in ((None, None), ("http://a.test", None), (None, "sk_secret")):
         message = refusal(url, key, tmp_path)
         assert all(name in message for name in ("--url", "--key", "DESKWIRE_KEY", "--data", "demo.json"))

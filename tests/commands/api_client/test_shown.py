@@ -31,5 +31,5 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
         ("\x7f\b", "\\x7f\\x08"),
     ],
 )
-def test_what_could_is_shown_as_an_escape(text: str, shown: str) -> None:
+def test_control_characters_are_shown_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown

@@ -34,9 +34,7 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-async def test_an_export_is_the_document_of_the_api_on_stdout_or_in_a_file_of_ones_own(
-    service: Service, tmp_path: Path
-) -> None:
+async def test_export_goes_to_stdout_or_a_file_as_the_apis_document(service: Service, tmp_path: Path) -> None:
     printed = (await deskwire(service, "contact", "export", ODD)).document
     assert printed["contact"]["userId"] == ODD
     assert printed["complete"] is True
@@ -52,13 +50,13 @@ async def test_an_export_is_the_document_of_the_api_on_stdout_or_in_a_file_of_on
     assert names(tmp_path) == ["data", "export.json"]
 
 
-async def test_an_export_of_nobody_leaves_no_file(service: Service, tmp_path: Path) -> None:
+async def test_export_of_an_unknown_contact_leaves_no_file(service: Service, tmp_path: Path) -> None:
     refused = await deskwire(service, "contact", "export", "nobody", "-o", str(tmp_path / "export.json"))
     assert (refused.status, "contact_not_found" in refused.said) == (1, True)
     assert names(tmp_path) == ["data"]
 
 
-async def test_a_contact_is_erased_only_if_that_is_meant_and_is_gone_then(service: Service) -> None:
+async def test_contact_is_erased_only_after_a_confirmation(service: Service) -> None:
     unasked = await deskwire(service, "contact", "erase", ODD)
     assert (unasked.status, "--yes" in unasked.said) == (2, True)
     assert (await service.http.get("/s2s/conversations")).json()["items"] != []

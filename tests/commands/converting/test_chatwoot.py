@@ -56,7 +56,7 @@ def test_pages_of_the_api_become_a_conversation_with_its_messages() -> None:
     assert done.notes == {"step": 1}
 
 
-def test_rows_of_the_database_become_the_same_conversation_whatever_its_number_there() -> None:
+def test_database_rows_become_the_same_conversation_with_any_row_number() -> None:
     done = converted("chatwoot", *reversed(chatwoot_rows()))
     [conversation] = done.conversations
     assert conversation["externalId"] == "chatwoot-7"

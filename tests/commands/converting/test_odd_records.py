@@ -71,7 +71,7 @@ def places(value: Any, way: tuple[str | int, ...] = ()) -> list[tuple[str | int,
 @pytest.mark.parametrize("source", SHAPES)
 @budget(300)
 @given(data=st.data())
-def test_an_odd_value_anywhere_stops_nothing_and_what_is_written_is_taken(
+def test_odd_value_anywhere_stops_no_conversion_and_its_output_is_importable(
     source: str, data: st.DataObject
 ) -> None:
     records = json.loads(json.dumps(SHAPES[source]))

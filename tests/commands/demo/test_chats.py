@@ -38,7 +38,7 @@ def kinds(number: int) -> list[str]:
     return [step.kind for step in steps(spoken("customer", "agent"), number)]
 
 
-def test_a_chat_is_read_with_what_is_known_of_the_customer_and_without_other_fields() -> None:
+def test_chat_is_read_with_its_customers_data_and_without_other_fields() -> None:
     known = {"name": "Ada", "email": "ada@example.com", "memberLevel": "gold"}
     (chat,) = parse({**CHAT, "customer": known, "source": "somewhere"}, "", "  ")
     assert (chat.id, chat.topic, chat.turns) == (
@@ -115,7 +115,7 @@ def test_a_chat_that_the_agent_begins_is_created_empty() -> None:
     ]
 
 
-def test_the_chats_number_decides_what_happens_behind_its_last_turn() -> None:
+def test_number_of_the_chat_decides_the_requests_after_its_last_turn() -> None:
     start = ["create", "message"]
     assert kinds(1) == start
     assert kinds(2) == [*start, "close"]

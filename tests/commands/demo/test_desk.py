@@ -102,7 +102,7 @@ async def test_the_demo_passes_and_then_leaves_an_inbox_to_look_at() -> None:
             await check_inbox(owner)
 
 
-async def test_the_inbox_of_a_running_service_is_filled_once_and_its_endpoints_are_switched_off(
+async def test_inbox_of_a_running_service_is_filled_once_and_its_endpoints_disabled(
     tmp_path: Path,
 ) -> None:
     server = Server(tmp_path, "--allow-private-webhooks")

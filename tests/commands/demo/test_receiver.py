@@ -87,7 +87,7 @@ async def test_many_deliveries_over_few_connections_all_arrive(
     assert len({each.body for each in journal.arrivals}) == 400
 
 
-async def test_what_is_no_delivery_is_not_noted(
+async def test_invalid_delivery_is_not_recorded(
     receiver: Receiver, journal: Journal, client: httpx.AsyncClient
 ) -> None:
     assert (await client.get(receiver.url)).status_code == 404

@@ -35,7 +35,7 @@ def test_a_part_is_bounded_in_lines_and_in_bytes() -> None:
     assert max(len(part.content) for part in long) <= PART_BYTES + LINE_BYTES_MAX
 
 
-def test_a_line_that_is_too_long_is_cut_off_and_the_lines_behind_it_keep_their_numbers() -> None:
+def test_overlong_line_is_cut_off_and_later_lines_keep_their_numbers() -> None:
     content = b"one\n" + b"x" * (3 * LINE_BYTES_MAX) + b"\nthree"
     (part,) = parts(io.BytesIO(content))
     one, long, three, rest = part.content.split(b"\n")

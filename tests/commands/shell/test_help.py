@@ -24,7 +24,7 @@ def help_of(name: str = "") -> str:
     return answer.stdout
 
 
-def test_the_programs_own_help_shows_every_command_under_its_heading_with_its_whole_summary() -> None:
+def test_programs_help_shows_every_command_under_its_heading_with_the_whole_summary() -> None:
     shown = " ".join(help_of().split())
     assert "..." not in shown.replace("COMMAND [ARGS]...", "")
     for heading, section in SECTIONS.items():
@@ -117,7 +117,7 @@ def test_every_command_that_lists_something_has_json() -> None:
             assert any("--json" in each.opts for each in command.params), name
 
 
-def test_every_command_that_deletes_for_good_can_be_told_that_it_is_meant() -> None:
+def test_every_command_that_deletes_for_good_has_a_confirming_option() -> None:
     for name, command in LEAVES.items():
         if name.split()[-1] in ("delete", "erase"):
             assert any("--yes" in each.opts for each in command.params), name

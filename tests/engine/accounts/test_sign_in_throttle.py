@@ -53,7 +53,7 @@ def users(count: int) -> list[str]:
     return [f"user{number}@b.example" for number in range(count)]
 
 
-def test_one_network_may_fail_at_one_account_so_often_and_elsewhere_still_try() -> None:
+def test_failures_of_a_network_at_one_account_are_limited_separately() -> None:
     guessing = Guessing()
     assert guessing.fails(50) == PER_PAIR
     assert guessing.fails(1, "A@B.example") == 0
@@ -88,7 +88,7 @@ def test_a_proxy_on_this_machine_is_not_counted_as_one_caller() -> None:
     assert Guessing().fail_all(users(500), network=None) == 500
 
 
-def test_who_signs_in_again_and_again_is_never_held_up() -> None:
+def test_repeated_successful_sign_ins_are_never_throttled() -> None:
     guessing = Guessing()
     assert all(guessing.succeeds() for _ in range(500))
     assert guessing.fails(50) == PER_PAIR
@@ -143,7 +143,7 @@ def test_a_throttle_takes_the_same_memory_however_many_are_counted() -> None:
     assert not guessing.throttle._under_way
 
 
-def test_going_on_after_a_refusal_uses_up_the_networks_own_attempts_and_nobody_elses() -> None:
+def test_attempts_after_a_refusal_use_up_only_the_networks_own_limit() -> None:
     guessing = Guessing()
     guessing.fails(PER_NETWORK)  # ten are tried, the others are refused
     assert guessing.fails(1, "other@b.example") == 0
@@ -153,7 +153,7 @@ def test_going_on_after_a_refusal_uses_up_the_networks_own_attempts_and_nobody_e
     assert guessing.succeeds(network="192.0.2.3")
 
 
-def test_who_has_signed_in_from_a_network_is_not_locked_out_by_others() -> None:
+def test_user_who_has_signed_in_from_a_network_is_not_locked_out() -> None:
     guessing = Guessing()
     assert guessing.succeeds()
     for number in range(50):  # from everywhere, at this account
@@ -168,7 +168,7 @@ def test_who_has_signed_in_from_a_network_is_not_locked_out_by_others() -> None:
     assert guessing.succeeds()
 
 
-def test_of_those_who_signed_in_so_many_are_remembered_and_the_others_count_as_everybody(
+def test_known_sign_ins_are_bounded_and_evicted_ones_count_as_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "KNOWN_MAX", 2)

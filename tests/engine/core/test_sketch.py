@@ -18,7 +18,7 @@ takes = st.lists(st.tuples(names, st.integers(0, 5)), max_size=60)
 
 
 @given(takes)
-def test_nobody_is_let_in_more_often_than_by_a_bucket_of_their_own(said: list[tuple[str, int]]) -> None:
+def test_sketch_allows_no_key_more_calls_than_a_bucket_of_its_own(said: list[tuple[str, int]]) -> None:
     """Cells that are shared may refuse one too many, never one too few; with so few keys none is."""
     rate, now = RateLimit(6, 3), 1.0
     sketch, own = Sketch(rate), {who: Sketch(rate) for who, _ in said}
@@ -67,7 +67,7 @@ def test_cells_can_not_be_foretold() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in this way how much memory is in use")
-def test_cells_take_no_memory_before_somebody_is_counted_in_them() -> None:
+def test_cells_take_no_memory_before_the_first_count() -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 

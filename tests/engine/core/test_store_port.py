@@ -66,7 +66,7 @@ def followed(commits: Commits[LogCommit]) -> None:
 """
 
 
-def test_each_domain_is_served_by_the_real_store_and_refused_what_is_another_s(tmp_path: Path) -> None:
+def test_real_store_satisfies_each_domains_port_and_mypy_refuses_foreign_parts(tmp_path: Path) -> None:
     planted = tmp_path / "planted.py"
     planted.write_text(PLANTED)
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", str(planted)]

@@ -131,7 +131,7 @@ async def kept(tmp_path: Path, nursery: trio.Nursery, autojump_clock: MockClock)
     store.close()
 
 
-async def test_what_is_committed_is_taken_in_soon_and_the_delay_says_how_soon(kept: Kept) -> None:
+async def test_committed_words_are_indexed_soon_and_the_delay_is_measured(kept: Kept) -> None:
     assert kept.index.complete
     assert kept.indexer.progress.delay_s == 0
     await kept.say("first words")
@@ -167,7 +167,7 @@ async def test_something_is_to_be_overwritten_until_all_parts_of_that_are_done(k
     assert kept.store.at_once(lambda tx: tx.search_changes(0, 10)) == []
 
 
-async def test_it_pauses_for_what_others_write_down_to_its_share_and_takes_more_when_it_is_late(
+async def test_pause_leaves_time_to_other_writers_and_shrinks_when_indexing_is_late(
     kept: Kept,
 ) -> None:
     pause_s = kept.indexer._pause_s
@@ -177,9 +177,7 @@ async def test_it_pauses_for_what_others_write_down_to_its_share_and_takes_more_
     assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / LATE_MIN_SHARE - 1))
 
 
-async def test_it_takes_in_more_at_a_time_while_nobody_writes(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_batches_grow_while_no_other_task_writes(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deskwire.engine.search.indexer.BATCH_SIZE", 1)
     monkeypatch.setattr("deskwire.engine.search.indexer.IDLE_BATCH_SIZE", 3)
     for _ in range(9):

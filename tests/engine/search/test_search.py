@@ -33,7 +33,7 @@ class TakenInMeanwhile:
         return []
 
 
-def test_an_answer_without_what_was_taken_in_while_it_was_made_is_not_told_as_complete() -> None:
+def test_result_is_incomplete_if_the_index_advanced_during_the_search() -> None:
     found = search(cast(SearchReader, TakenInMeanwhile()), PROJECT.rowid, "refund", ["conversations"], 10)
     assert found.conversations == []
     assert found.behind == IndexLag(1, 0, building=False)

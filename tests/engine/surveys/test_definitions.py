@@ -52,7 +52,7 @@ def test_the_example_of_a_rule_breaks_that_rule_and_no_other(rule: SurveyRule) -
     assert all(error.message for error in errors)
 
 
-def test_what_need_not_be_there_may_be_left_out() -> None:
+def test_optional_parts_may_be_left_out() -> None:
     value = {name: part for name, part in VALID.items() if name not in ("logic", "thankYou")}
     assert definition_errors(value) == []
 

@@ -38,12 +38,12 @@ LINKS = Links(lambda: (b"key",), "https://files.test/v3/uploads", lifetime_s=30 
         ("x" * 300 + ".jpeg", "x" * 195 + ".jpeg"),
     ],
 )
-def test_a_name_becomes_one_that_harms_nobody(given_name: str, name: str) -> None:
+def test_any_name_becomes_a_harmless_one(given_name: str, name: str) -> None:
     assert clean_name(given_name) == name
 
 
 @given(st.text())
-def test_every_name_becomes_a_short_last_part_of_a_path_and_stays_as_it_is_then(given_name: str) -> None:
+def test_any_name_becomes_a_short_stable_last_part_of_a_path(given_name: str) -> None:
     name = clean_name(given_name)
     assert 1 <= len(name) <= NAME_MAX
     assert not set(name) & set('/\\"\r\n\0')

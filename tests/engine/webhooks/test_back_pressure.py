@@ -233,7 +233,7 @@ async def test_a_rate_limit_counting_refusals_gets_all_deliveries(
     assert len(receiver.requests) <= 200
 
 
-async def test_after_the_pause_of_a_rate_limit_one_attempt_begins_of_stored_and_one_of_typing_events(
+async def test_one_stored_and_one_typing_attempt_begin_after_a_rate_limits_pause(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """The next attempts start after the responses to these."""

@@ -89,7 +89,7 @@ BROKEN: list[tuple[Any, list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("value", "problems"), BROKEN)
-def test_what_breaks_a_rule_is_named_with_its_place(value: Any, problems: list[tuple[str, str]]) -> None:
+def test_violated_rule_is_named_with_its_place(value: Any, problems: list[tuple[str, str]]) -> None:
     assert found(value) == problems
 
 
@@ -190,7 +190,7 @@ def spoiled(luck: Random) -> Any:
 
 @settings(max_examples=500)
 @given(LUCK)
-def test_whatever_is_wrong_is_named_with_a_pointer_that_leads_there(luck: Random) -> None:
+def test_every_problem_has_a_pointer_that_leads_to_it(luck: Random) -> None:
     value = spoiled(luck)
     for error in workflow_errors(value):
         assert error.code in RULES

@@ -84,7 +84,7 @@ async def test_plain_http_is_refused_with_a_hint_to_use_tls(front: Front) -> Non
     assert problem["requestId"].encode() in head  # whichever way the header is spelled
 
 
-async def test_the_next_connection_gets_the_certificate_of_its_time_and_the_old_ones_go_on(
+async def test_next_connection_gets_the_new_certificate_and_the_old_ones_continue(
     front: Front,
 ) -> None:
     """A renewal disturbs no open connection."""

@@ -86,7 +86,7 @@ def test_a_consumer_may_say_where_it_begins(choice: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"a":1}{', b"\xff\xfe", b"&".join([b"a=1"] * 60)])
-def test_a_body_that_is_neither_json_nor_a_form_is_a_bad_request(body: bytes) -> None:
+def test_body_that_is_neither_json_nor_a_form_is_a_bad_request(body: bytes) -> None:
     with pytest.raises(BadRequest):
         parse_authorization(body, {})
 

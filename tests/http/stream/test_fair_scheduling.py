@@ -132,7 +132,7 @@ async def answer(stream: trio.SocketStream) -> None:
         got += data
 
 
-async def test_a_machine_that_asks_without_end_leaves_half_of_the_turns_to_another(tmp_path: Path) -> None:
+async def test_client_with_endless_requests_leaves_half_of_the_turns_to_another(tmp_path: Path) -> None:
     answered = 0
 
     async with real_stage(tmp_path, lambda: NOON) as stage, real_front(stage, small_app) as front:
