@@ -154,7 +154,7 @@ def test_sockets_that_can_not_be_served_are_all_named_with_the_reason(
 
 
 @pytest.mark.parametrize("count", ["", "-1", "many", "101"])
-def test_a_count_that_is_none_ends_the_start(count: str) -> None:
+def test_invalid_socket_count_ends_the_start(count: str) -> None:
     code = (
         'import os; os.environ["LISTEN_PID"] = str(os.getpid()); from deskwire.cli import cli; cli(["serve"])'
     )

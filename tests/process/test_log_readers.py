@@ -136,7 +136,7 @@ def test_a_reader_that_hangs_does_not_hold_the_stop(piped: Piped) -> None:
     assert piped.end() == 0
 
 
-def test_a_reader_that_is_gone_stops_nothing(piped: Piped) -> None:
+def test_lost_reader_stops_no_work(piped: Piped) -> None:
     kept = os.open(os.devnull, os.O_RDONLY)
     os.dup2(kept, piped.reader)
     os.close(kept)

@@ -76,7 +76,7 @@ def cut(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"), [(deleted, "file_gone"), (replaced, "file_replaced"), (cut, "file_truncated")]
 )
-async def test_service_stores_nothing_in_a_lost_database_and_says_so_everywhere(
+async def test_service_stores_nothing_in_a_lost_database_and_reports_it_everywhere(
     tmp_path: Path, change: Callable[[Path], None], reason: str
 ) -> None:
     async with desk(tmp_path) as here:

@@ -106,9 +106,7 @@ async def test_revoked_key_is_refused_by_all_nodes_when_the_command_ends(tmp_pat
             assert (await http.get(f"{each.url}/v3/s2s/events", headers=key)).status_code == 401
 
 
-async def test_a_rolling_upgrade_under_load_loses_nothing_and_answers_all_the_time(
-    tmp_path: Path, url: str
-) -> None:
+async def test_rolling_upgrade_under_load_loses_nothing_and_always_answers(tmp_path: Path, url: str) -> None:
     """The old program is one that knows one migration less; the newer one applies it beside the old."""
     async with two_nodes(tmp_path, url) as (first, second), httpx.AsyncClient(trust_env=False) as http:
         key = {"Authorization": f"Bearer {demo_of(first, second)['serverKey']}"}

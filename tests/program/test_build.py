@@ -38,7 +38,7 @@ def test_a_branch_that_git_has_packed_is_found(tmp_path: Path) -> None:
     assert commit(NOTHING, tmp_path) == SHA
 
 
-def test_a_worktree_asks_the_repository_that_it_belongs_to(tmp_path: Path) -> None:
+def test_worktree_reads_the_commit_from_its_repository(tmp_path: Path) -> None:
     own = tmp_path / "main/.git/worktrees/w"
     written(own / "HEAD", "ref: refs/heads/w\n")
     written(own / "commondir", "../..\n")

@@ -25,7 +25,7 @@ def refusal(environ: dict[str, str], **options: object) -> ConfigError:
     return caught.value
 
 
-def test_without_any_input_everything_has_its_default() -> None:
+def test_every_setting_has_its_default_without_input() -> None:
     config = Config.load({}, {})
     assert config == Config()
     assert set(config.origin.values()) == {"default"}
@@ -111,7 +111,7 @@ def test_values_that_contradict_each_other_are_refused_by_name(
     assert all(name in problem for name in named)
 
 
-def test_values_at_the_edge_of_a_contradiction_are_taken() -> None:
+def test_values_at_the_edge_of_a_contradiction_are_accepted() -> None:
     environ = {
         "DESKWIRE_WEBHOOK_HORIZON_S": "44",  # 4 times 5 s, and 2 + 6 + 12 s and a fifth of it
         "DESKWIRE_WEBHOOK_MEMORY_DELIVERIES": "16",
@@ -160,7 +160,7 @@ def test_the_defaults_are_those_of_the_contract_and_the_decisions() -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_every_default_is_a_value_that_its_own_parser_takes(name: str) -> None:
+def test_parser_of_each_setting_accepts_its_default(name: str) -> None:
     each = SETTINGS[name]
     if each.default not in (None, ()):
         assert each.parse(as_text(each.default)) == each.default
@@ -175,7 +175,7 @@ def test_every_setting_has_a_variable_and_one_sentence(name: str) -> None:
     assert "|" not in each.meaning + each.shown(each.default)
 
 
-def test_every_duration_and_size_says_its_unit_at_its_end() -> None:
+def test_names_of_durations_and_sizes_end_in_their_unit() -> None:
     for each in fields(Config):
         if each.type is float and each.name != "webhook_retry_jitter":
             assert each.name.endswith(ENDINGS)

@@ -87,7 +87,7 @@ async def test_a_lost_hint_costs_a_few_seconds(
     assert 1.5 < done <= 5.01, "it is looked for every five seconds"
 
 
-async def test_commits_that_make_nothing_due_say_nothing(inline_store: InlineStore) -> None:
+async def test_commits_without_due_work_send_no_hint(inline_store: InlineStore) -> None:
     pair = Pair(inline_store)
     heard: list[bytes] = []
     listener: WiredBus = pair.wires.bus()

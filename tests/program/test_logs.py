@@ -54,7 +54,7 @@ def test_an_entry_is_one_line_of_json_with_time_level_and_fields(stream: io.Stri
     assert entry == {"event": "started", "port": 8080, "level": "info", "logger": "deskwire.test"}
 
 
-def test_the_standard_librarys_entries_take_the_same_way(stream: io.StringIO) -> None:
+def test_standard_librarys_entries_use_the_same_path(stream: io.StringIO) -> None:
     logging.getLogger("hypercorn.error").warning("lost %s", "client", extra={"peer": "::1"})
     (entry,) = entries(stream)
     assert (entry["event"], entry["logger"], entry["level"]) == ("lost client", "hypercorn.error", "warning")
@@ -197,7 +197,7 @@ def _tell(number: int) -> None:
     access.log_request("GET", "/healthz", 200, 0.001, f"req_{number}")
 
 
-def test_a_log_that_can_not_be_written_ends_nothing() -> None:
+def test_unwritable_log_stops_no_work() -> None:
     stream = Full()
     logs.configure("json", "info", stream)
     stream.full = True

@@ -45,7 +45,7 @@ def test_a_whole_number_is_plain_digits_only(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value"), [("TRUE", True), ("on", True), ("1", True), ("No", False), ("0", False)]
 )
-def test_a_flag_takes_the_usual_words(text: str, value: bool) -> None:
+def test_flag_accepts_the_usual_words(text: str, value: bool) -> None:
     assert setting.flag(text) is value
 
 
@@ -108,7 +108,7 @@ def test_url_that_is_not_plain_is_refused_without_being_repeated(text: str) -> N
         "http://me:hunter2%40@[fd00::1]:3128",
     ],
 )
-def test_a_proxys_url_is_taken_as_it_is(text: str) -> None:
+def test_proxy_url_is_accepted_unchanged(text: str) -> None:
     assert setting.proxy_url(text) == text
 
 
@@ -177,7 +177,7 @@ ORIGINS = [
 
 
 @pytest.mark.parametrize("text", ORIGINS)
-def test_an_origin_is_taken_as_a_browser_writes_it(text: str) -> None:
+def test_origin_is_accepted_in_a_browsers_spelling(text: str) -> None:
     assert setting.web_origin(text) == text
 
 

@@ -261,7 +261,7 @@ async def test_a_refused_body_is_not_read_and_ends_the_connection(service: Servi
         assert await connection.closed()
 
 
-async def test_a_client_that_wants_to_close_is_closed(service: Service) -> None:
+async def test_connection_close_request_is_honoured(service: Service) -> None:
     async with peer(service) as connection:
         await connection.stream.send_all(request(service, "/healthz", b"", "Connection: close", method="GET"))
         head, _ = await connection.answer()

@@ -102,7 +102,7 @@ async def test_an_admin_of_the_other_organisation_can_not_take_it_either(case: C
     assert (await case.signed_in(KNOWN)).status_code == 200
 
 
-async def test_without_a_decision_nothing_happens(case: Case) -> None:
+async def test_account_is_not_added_without_a_decision(case: Case) -> None:
     with pytest.raises(AssertionError, match="other_home"):
         await case.add(None)
     assert not await case.sees_globex(case.token)

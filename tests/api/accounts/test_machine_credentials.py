@@ -291,7 +291,7 @@ async def test_a_project_has_a_hundred_credentials_in_force_at_most(service: Ser
     assert len(listed) == len(set(listed)) == 101
 
 
-async def test_a_removed_project_takes_its_credentials_along(service: Service) -> None:
+async def test_removed_project_revokes_its_credentials(service: Service) -> None:
     path = f"/organisations/{await organisation_of(service)}/projects"
     project = (await service.dashboard.post(path, json={"name": "Bank"})).json()["id"]
     made = await make(service, project=project)

@@ -59,7 +59,7 @@ async def test_new_one_time_password_has_its_own_lifetime(service: Service) -> N
     assert answer.status_code == 200
 
 
-async def test_a_password_of_ones_own_has_no_end(service: Service) -> None:
+async def test_chosen_password_has_no_end(service: Service) -> None:
     hired = await hire(service, "agent")
     assert (await sign_in(service, hired["email"], hired["password"], PASSWORD)).status_code == 200
     age(service, hired["id"], 100 * HOURS_72)

@@ -114,7 +114,7 @@ async def test_session_of_another_user_is_not_found(service: Service) -> None:
         assert (await page.get("/users/me")).status_code == 200
 
 
-async def test_all_others_are_ended_at_once_or_all(service: Service) -> None:
+async def test_all_other_sessions_or_all_can_be_ended_together(service: Service) -> None:
     hired = await staff(service, "agent")
     pages = [browser(service) for _ in range(3)]
     for page in pages:
@@ -131,7 +131,7 @@ async def test_all_others_are_ended_at_once_or_all(service: Service) -> None:
         await page.aclose()
 
 
-async def test_a_token_ends_all_sessions_as_none_of_them_asks(service: Service) -> None:
+async def test_token_can_end_all_sessions(service: Service) -> None:
     async with person(service, "agent") as someone, browser(service) as page:
         await enter(page, someone.email)
         assert [each["current"] for each in await sessions(someone.http)] == [False]

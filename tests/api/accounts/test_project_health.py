@@ -101,7 +101,7 @@ async def test_health_and_lists_of_endpoints_agree(service: Service, status: str
     assert one["healthCode"] == ("disabled" if status == "disabled" else "failing")
 
 
-async def test_an_upload_takes_up_room(service: Service) -> None:
+async def test_storage_figures_include_uploads(service: Service) -> None:
     file = {"file": ("a.txt", b"x" * 1000, "text/plain")}
     (await service.dashboard.post("/uploads", files=file)).raise_for_status()
     assert (await health_of(service))["uploads"]["usedBytes"] == 1000

@@ -143,7 +143,7 @@ async def test_a_good_sign_in_forgets_the_bad_ones_before(service: Service) -> N
         assert (await sign_in(service, user["email"], user["password"])).status_code == 200
 
 
-async def test_an_installation_without_passwords_says_so_and_makes_accounts_without_one(
+async def test_installation_without_passwords_reports_it_and_makes_accounts_without_one(
     tmp_path: Path,
 ) -> None:
     keys = await public_keys(tmp_path)

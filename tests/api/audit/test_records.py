@@ -218,7 +218,7 @@ async def test_a_disabled_endpoint_says_how_much_it_drops(service: Service) -> N
     assert disabled["changes"] == {"status": {"before": "enabled", "after": "disabled"}}
 
 
-async def test_a_project_that_goes_takes_its_keys_along_and_both_are_recorded(service: Service) -> None:
+async def test_removed_project_revokes_its_keys_and_both_are_recorded(service: Service) -> None:
     path = await Stage(service, "").project()
     made = (await service.dashboard.post(f"{path}/keys", json={"label": "L"})).json()
     plant(made["key"])

@@ -96,7 +96,7 @@ async def test_user_ids_may_hold_any_characters(service: Service) -> None:
     assert (await service.http.put(f"/s2s/contacts/{'x' * 256}", json={})).status_code == 422
 
 
-async def test_a_contact_that_is_made_is_announced_by_nothing_of_its_own(service: Service) -> None:
+async def test_new_contact_has_no_event_of_its_own(service: Service) -> None:
     """Contract 6.1: `contact.updated` says that identity fields changed; before, there were none."""
     assert (await service.http.put("/s2s/contacts/u1", json={"name": "Ada", "phone": "+1"})).is_success
     await service.create(user="u2", message={"text": "Hi"})

@@ -107,7 +107,7 @@ async def test_all_members_read_contacts_and_agents_change_them(service: Service
             assert changed.json()["name"] == "Bea"
 
 
-async def test_a_contact_of_another_project_is_not_there(service: Service) -> None:
+async def test_contact_of_another_project_is_not_found(service: Service) -> None:
     contact = await put(service, "u1", name="Ada")
     path = f"/organisations/{await organisation_of(service)}/projects"
     other = (await service.dashboard.post(path, json={"name": "Other"})).json()

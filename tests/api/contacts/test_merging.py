@@ -140,7 +140,7 @@ async def test_calls_for_the_merged_visitor_name_the_known_contact(service: Serv
     assert (await service.http.get("/s2s/contacts/visitor/conversations")).json()["items"] == []
 
 
-async def test_a_merge_that_is_asked_for_again_has_happened(service: Service) -> None:
+async def test_repeated_merge_returns_the_first_result(service: Service) -> None:
     await put(service, "known")
     await put(service, "visitor")
     first = await merged(service)

@@ -86,7 +86,7 @@ async def test_all_that_is_wrong_with_a_patch_is_named(
     )
 
 
-async def test_a_contact_that_is_not_there_is_not_made_by_a_patch(service: Service) -> None:
+async def test_patch_creates_no_contact(service: Service) -> None:
     answer = await service.http.patch("/s2s/contacts/u1", json={"name": "Ada"})
     assert (answer.status_code, answer.json()["code"]) == (404, "contact_not_found")
 

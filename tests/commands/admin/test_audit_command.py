@@ -46,7 +46,7 @@ def test_json_is_a_line_for_each_record_as_the_api_shows_it(busy: Deskwire) -> N
     assert (key["address"], key["requestId"]) == (None, None)
 
 
-def test_an_export_has_all_of_it_in_order(busy: Deskwire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_has_all_records_in_order(busy: Deskwire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "PAGE", 2)
     records = lines(busy("audit", "export"))
     assert [each["action"] for each in records] == [

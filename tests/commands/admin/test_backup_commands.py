@@ -52,7 +52,7 @@ def test_backup_reports_that_it_lacks_the_secret_and_restore_requires_it(
     assert (tmp_path / "other" / "secret").read_text().strip() == SECRET
 
 
-def test_without_the_secret_a_restore_says_that_nothing_proves_it_unaltered(
+def test_restore_without_the_secret_warns_that_the_backup_is_unverified(
     shop: Deskwire, tmp_path: Path
 ) -> None:
     good(shop("backup", str(tmp_path / "b.tar")))

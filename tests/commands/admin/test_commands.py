@@ -168,9 +168,7 @@ def test_ending_an_invalid_token_is_refused(shop: Deskwire) -> None:
     assert shop("token", "list", "--user", "nobody@example.com").exit_code == 1
 
 
-def test_an_installation_that_takes_no_tokens_of_its_own_issues_none(
-    shop: Deskwire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_installation_without_own_tokens_issues_none(shop: Deskwire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESKWIRE_OWN_TOKENS", "false")
     monkeypatch.setenv("DESKWIRE_JWT_JWKS_URL", "https://provider.test/jwks.json")
     refused = shop("token", "create", "--user", "ada@example.com")
@@ -310,7 +308,7 @@ def test_operator_can_leave_the_password_unchanged(two: Deskwire) -> None:
 
 
 @pytest.mark.parametrize(("typed", "organisations"), [("y\n", ["Acme", "Other"]), ("n\n", ["Acme"])])
-def test_on_a_terminal_it_asks(
+def test_command_asks_on_a_terminal(
     two: Deskwire, monkeypatch: pytest.MonkeyPatch, typed: str, organisations: list[str]
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)

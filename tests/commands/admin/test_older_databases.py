@@ -82,7 +82,7 @@ def test_reading_command_reports_an_older_database_and_leaves_it_unchanged(
 
 
 @pytest.mark.parametrize("command", LOOKING, ids=" ".join)
-def test_a_command_that_only_looks_makes_nothing_where_nothing_is(
+def test_reading_command_creates_no_files(
     deskwire: Deskwire, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     refused = deskwire(*command)
@@ -143,7 +143,7 @@ def test_a_directory_that_can_not_be_written_can_be_looked_at(deskwire: Deskwire
         (tmp_path / "data").chmod(0o700)
 
 
-def test_check_and_backup_take_it_as_it_is(deskwire: Deskwire, older: Path, tmp_path: Path) -> None:
+def test_check_and_backup_accept_an_older_database(deskwire: Deskwire, older: Path, tmp_path: Path) -> None:
     with unchanged(older.parent):
         checked = deskwire("check")
         assert checked.exit_code == 0

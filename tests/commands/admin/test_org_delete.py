@@ -40,7 +40,7 @@ def organisations_of(deskwire: Deskwire) -> dict[str, list[str]]:
     }
 
 
-def test_an_organisation_goes_with_its_empty_projects_and_memberships_and_accounts_stay(
+def test_deleting_an_organisation_removes_its_empty_projects_and_memberships_and_keeps_accounts(
     shop: Deskwire,
 ) -> None:
     gone = shop("org", "delete", "Acme", "--yes")
@@ -72,7 +72,7 @@ def listed_lines(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in good(result).splitlines()]
 
 
-def test_accounts_of_nothing_else_go_too_if_that_is_wanted(shop: Deskwire) -> None:
+def test_accounts_without_other_memberships_are_deleted_on_request(shop: Deskwire) -> None:
     gone = shop("org", "delete", "Acme", "--with-accounts", "--yes")
     assert "with 1 account." in gone.stderr
     assert organisations_of(shop) == {"ada@example.com": ["Other"]}
@@ -87,7 +87,7 @@ def test_without_a_terminal_it_refuses_to_delete_and_lists_the_effects(shop: Des
 
 
 @pytest.mark.parametrize(("typed", "left"), [("y\n", ["Other"]), ("n\n", ["Acme", "Other"])])
-def test_on_a_terminal_it_asks(
+def test_command_asks_on_a_terminal(
     shop: Deskwire, monkeypatch: pytest.MonkeyPatch, typed: str, left: list[str]
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
@@ -138,7 +138,7 @@ async def refusal_of(service: Service, operation: str, **arguments: object) -> d
     return refusal
 
 
-async def test_no_byte_of_an_account_that_goes_with_it_is_left(service: Service) -> None:
+async def test_deleted_accounts_leave_no_byte(service: Service) -> None:
     await hire(service, "agent", f"{mark('address')}@example.com")
     await operate(service, "org.delete", organisation="Demo organisation", withAccounts=True)
     await vanished(service.directory, "address")

@@ -38,7 +38,7 @@ def test_rotation_sets_a_new_secret_and_accepts_the_old_for_a_day(deskwire: Desk
     assert secret.stat().st_mode & 0o777 == 0o600
 
 
-def test_it_says_in_words_until_when_the_old_one_is_accepted(deskwire: Deskwire, secret: Path) -> None:
+def test_command_shows_the_end_of_the_old_secret_in_words(deskwire: Deskwire, secret: Path) -> None:
     said = deskwire("secret", "rotate", "--overlap", "0")
     assert good(said) == ""
     assert installation_secrets(secret.parent, None).current not in said.output
@@ -79,7 +79,7 @@ def test_database_that_can_not_be_opened_leaves_the_secret_unchanged(
     assert secret.read_text() == before
 
 
-def test_without_a_data_directory_there_is_nothing_to_rotate(deskwire: Deskwire, tmp_path: Path) -> None:
+def test_rotation_needs_a_data_directory(deskwire: Deskwire, tmp_path: Path) -> None:
     refused = deskwire("secret", "rotate")
     assert refused.exit_code == 1
     assert "There is no Deskwire" in refused.stderr

@@ -82,7 +82,7 @@ async def test_orders_and_commands_of_the_api_go_side_by_side(service: Service) 
     assert len(await service.events()) == 20
 
 
-async def test_the_socket_is_its_owners_alone_and_gone_after_the_stop(tmp_path: Path) -> None:
+async def test_socket_belongs_to_its_owner_and_is_removed_at_the_stop(tmp_path: Path) -> None:
     async with running(tmp_path):
         mode = (tmp_path / SOCKET_FILE).stat().st_mode
         assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o600)
@@ -143,7 +143,7 @@ async def test_an_order_that_is_too_long_is_not_read_to_its_end(service: Service
     assert said == b""
 
 
-async def test_peers_that_say_nothing_do_not_lock_the_operator_out(
+async def test_silent_peers_do_not_lock_the_operator_out(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin, "COMMAND_TIMEOUT_S", 0.3)
@@ -158,7 +158,7 @@ async def test_peers_that_say_nothing_do_not_lock_the_operator_out(
         await stream.aclose()
 
 
-async def test_an_order_without_an_answer_is_said_to_be_open(tmp_path: Path) -> None:
+async def test_command_without_an_answer_is_reported_as_undecided(tmp_path: Path) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(tmp_path / SOCKET_FILE))
     listener.listen(1)

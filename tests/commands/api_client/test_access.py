@@ -26,7 +26,7 @@ def refusal(url: str | None, key: str | None, data: Path) -> str:
     return caught.value.message
 
 
-def test_without_options_the_demo_of_the_data_directory_is_taken(data: Path) -> None:
+def test_default_service_is_the_demo_of_the_data_directory(data: Path) -> None:
     assert find_access(None, None, data) == DEMO
 
 
@@ -51,7 +51,7 @@ def test_missing_option_is_named_with_a_remedy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"baseUrl": 1, "serverKey": 2}', '"x"'])
-def test_a_demo_file_that_is_none_is_refused_by_name(tmp_path: Path, content: str) -> None:
+def test_invalid_demo_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
     (tmp_path / "demo.json").write_text(content)
     assert str(tmp_path / "demo.json") in refusal(None, None, tmp_path)
 
@@ -59,7 +59,7 @@ def test_a_demo_file_that_is_none_is_refused_by_name(tmp_path: Path, content: st
 @pytest.mark.parametrize(
     "url", ["a.test", "ftp://a.test", "http://", "http://user:secret@a.test", "http://a/?x"]
 )
-def test_a_url_that_is_none_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
+def test_invalid_url_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
     message = refusal(url, "sk_1", tmp_path)
     assert message.startswith("--url must be an http or https URL")
     assert "secret" not in message

@@ -27,7 +27,7 @@ def service(receiver: Receiver) -> Service:
     return Service(ServiceAccess(f"http://127.0.0.1:{receiver.port}", KEY))
 
 
-async def test_a_call_goes_below_v3_with_the_key_and_its_parameters() -> None:
+async def test_call_has_the_v3_path_the_key_and_its_parameters() -> None:
     async with receiving(OK) as receiver, service(receiver) as called:
         assert await called.fetch("/s2s/project", {"after": "a b"}) == {"id": "prj_1"}
         assert await called.post("/s2s/x", {"since": "ü"}) == {"id": "prj_1"}
@@ -73,7 +73,7 @@ async def test_temporary_refusal_is_unavailability_with_its_retry_after(status: 
 
 
 @pytest.mark.parametrize("header", ["", "Retry-After: soon\r\n", "Retry-After: inf\r\n"])
-async def test_a_wait_that_is_no_number_of_seconds_is_none(header: str) -> None:
+async def test_retry_after_without_a_number_of_seconds_is_ignored(header: str) -> None:
     async with (
         receiving(answering("503 Busy", b"<html>", header.encode())) as receiver,
         service(receiver) as called,

@@ -78,7 +78,7 @@ class Busy:
         raise self.answers.pop(0)
 
 
-async def test_an_erasure_that_takes_long_is_followed_until_it_has_ended(
+async def test_long_erasure_is_followed_to_its_end(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     under_way = ("The erasure goes on by itself.", 10.0, "erasure_under_way")
@@ -92,7 +92,7 @@ async def test_an_erasure_that_takes_long_is_followed_until_it_has_ended(
     assert (gone["deleted"], busy.answers, trio.current_time() - began) == (True, [], 20)
 
 
-async def test_a_contact_that_never_was_is_not_said_to_be_erased() -> None:
+async def test_unknown_contact_is_not_reported_as_erased() -> None:
     busy = Busy(CallRefused(404, "contact_not_found", "There is no such contact."))
     with pytest.raises(CallRefused):
         await erase_contact(busy, "/s2s/contacts/u1", no_progress)  # type: ignore[arg-type]

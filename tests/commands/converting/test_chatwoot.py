@@ -98,7 +98,7 @@ def test_attachments_bots_and_markup_of_mails_are_carried_over() -> None:
 MAIL = "Hello,\n\nmy order A-1 is late.\nSee <https://example.org/o/1>.\n\n    if a<b and c>d:\n\nAda <ada@example.org>"
 
 
-def test_text_of_a_mail_is_taken_as_it_is() -> None:
+def test_text_of_a_mail_is_converted_unchanged() -> None:
     for kind in ("incoming_email", 8, "text", 0, None):
         done = converted(
             "chatwoot", chatwoot_conversation(), chatwoot_message(1, 0, MAIL, T, content_type=kind)

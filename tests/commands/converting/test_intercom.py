@@ -135,7 +135,7 @@ TEXT = "Hello,\n\nif a<b and c>d:\n    go()\n\nSee <https://example.org/o/1>.\nA
 
 
 @pytest.mark.parametrize("place", ["conversation", "source and part", "page", "option"])
-def test_plain_text_is_taken_as_it_is_where_the_export_says_so(place: str) -> None:
+def test_declared_plain_text_is_converted_unchanged(place: str) -> None:
     shown = {"display_as": "plaintext"}
     near, far = (shown if place == each else {} for each in ("source and part", "conversation"))
     source = {"type": "email", "subject": "a<b", "body": TEXT, "author": ADA, **near}

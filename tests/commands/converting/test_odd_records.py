@@ -88,7 +88,7 @@ def test_odd_value_anywhere_stops_no_conversion_and_its_output_is_importable(
 
 @pytest.mark.parametrize("source", SHAPES)
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_number_of_any_length_anywhere_stops_nothing(source: str, number: str) -> None:
+def test_number_of_any_length_anywhere_stops_no_conversion(source: str, number: str) -> None:
     expected = converted(source, *SHAPES[source])
     for way in places(SHAPES[source]):
         records = json.loads(json.dumps(SHAPES[source]))

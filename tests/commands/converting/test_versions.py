@@ -247,7 +247,7 @@ def test_redacted_attachment_has_no_link() -> None:
         assert done.messages[1]["text"] == "See\n[attachment: 8.png] https://z.example/8"
 
 
-def test_a_ticket_that_was_restored_is_there() -> None:
+def test_restored_ticket_is_converted() -> None:
     records = [ticket(10, FIRST), ticket(11, status="deleted"), ticket(12, FIRST, status="open")]
     for order in permutations(records):
         done = converted("zendesk", *order)

@@ -191,13 +191,13 @@ async def test_refusal_of_the_service_ends_with_status_1_and_its_text(stage: Sta
         ("redeliver", "--since", "1h"),
     ],
 )
-def test_a_mistake_in_the_call_ends_with_2_before_anything_is_asked(arguments: tuple[str, ...]) -> None:
+def test_usage_error_ends_with_2_before_any_request(arguments: tuple[str, ...]) -> None:
     access = ("--url", f"http://127.0.0.1:{free_port()}", "--key", "sk_1")
     done = CliRunner().invoke(cli, [*arguments, *access])
     assert done.exit_code == 2, done.output
 
 
-def test_a_service_that_cannot_be_reached_ends_with_1_and_says_so() -> None:
+def test_unreachable_service_ends_with_1_and_a_message() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     done = CliRunner().invoke(cli, ["deliveries", "--url", url, "--key", "sk_1"])
     assert done.exit_code == 1

@@ -29,7 +29,7 @@ DELIVERY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("width", [80, 100, 160, 220, 240])
-def test_ids_are_whole_and_nothing_drives_the_terminal_on_any_width(width: int) -> None:
+def test_ids_are_whole_at_any_width_and_no_text_controls_the_terminal(width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
     console.print(delivery_table([DELIVERY, DELIVERY], width))
     assert isinstance(console.file, io.StringIO)

@@ -57,7 +57,7 @@ async def call(
     return reply, api, server
 
 
-async def test_an_answer_is_handed_over_with_its_bytes(nursery: trio.Nursery) -> None:
+async def test_answer_is_returned_with_its_bytes(nursery: trio.Nursery) -> None:
     reply, api, server = await call(nursery, [OK])
     assert (reply.outcome, reply.status, reply.body, reply.raw) == (
         "acknowledged",
@@ -91,7 +91,7 @@ async def test_lost_answer_is_not_requested_again_automatically(nursery: trio.Nu
     assert reply.detail
 
 
-async def test_a_lost_answer_is_asked_for_again_where_that_does_no_harm(nursery: trio.Nursery) -> None:
+async def test_lost_answer_of_a_safe_request_is_requested_again(nursery: trio.Nursery) -> None:
     reply, _, server = await call(nursery, [LOST, OK], repeatable=True)
     assert (reply.outcome, len(server.requests)) == ("acknowledged", 2)
 

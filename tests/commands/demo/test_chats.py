@@ -60,7 +60,7 @@ def test_the_bundled_chats_are_varied() -> None:
     assert any(ord(letter) > 0xFFFF for letter in everything)  # emoji
 
 
-def test_every_bad_line_is_named_with_everything_that_is_wrong_with_it() -> None:
+def test_every_bad_line_is_named_with_all_its_problems() -> None:
     with pytest.raises(BadChats) as refusal:
         parse(
             CHAT,
@@ -135,6 +135,6 @@ def test_a_message_of_the_contact_in_a_closed_conversation_must_reopen_it() -> N
     assert effects_of(last, answer, closed=False) == (Effect("message.created", {"message": answer}),)
 
 
-def test_a_message_of_an_agent_reopens_nothing() -> None:
+def test_agents_message_reopens_no_conversation() -> None:
     _, last = steps(spoken("customer", "agent"))
     assert [effect.type for effect in effects_of(last, {}, closed=True)] == ["message.created"]

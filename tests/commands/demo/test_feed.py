@@ -15,5 +15,5 @@ def test_reading_begins_before_the_first_own_event_and_after_all_earlier_ones() 
     assert earlier < start < mint.new("evt", now)
 
 
-def test_without_any_conversation_there_is_nothing_to_begin_with() -> None:
+def test_feed_without_conversations_has_no_start() -> None:
     assert just_before([]) is None

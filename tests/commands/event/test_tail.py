@@ -87,7 +87,7 @@ async def _create_again_and_again(service: Service) -> None:
         await trio.sleep(0.05)
 
 
-async def test_types_and_places_that_there_are_not_are_a_wrong_command_line(service: Service) -> None:
+async def test_unknown_types_and_cursors_are_usage_errors(service: Service) -> None:
     for option, value, words in (("--types", "nonsense", "'nonsense'"), ("--from", "evt_1", "an event id")):
         refused = await deskwire(service, "event", "tail", option, value)
         assert (refused.status, refused.printed, words in refused.said) == (2, "", True)

@@ -40,7 +40,7 @@ async def deskwire(service: Service, *arguments: str, given: bytes = b"", key: s
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-async def test_a_file_comes_in_whole_and_again_without_effect(service: Service, tmp_path: Path) -> None:
+async def test_file_is_imported_whole_and_again_without_effect(service: Service, tmp_path: Path) -> None:
     file = tmp_path / "history.ndjson"
     file.write_bytes(ndjson(threads(3, 400)))
     first = await deskwire(service, str(file))

@@ -15,7 +15,9 @@ from deskwire.commands.import_.run import LINE_BYTES_MAX, PART_BYTES, PART_LINES
     st.booleans(),
 )
 @settings(deadline=None, derandomize=True, max_examples=20)
-def test_the_parts_together_are_the_file_and_say_where_they_begin(lines: list[bytes], ended: bool) -> None:
+def test_parts_together_are_the_file_and_have_their_first_line_number(
+    lines: list[bytes], ended: bool
+) -> None:
     content = b"\n".join(lines) + (b"\n" if ended and lines else b"")
     found = list(parts(io.BytesIO(content)))
     together = b"".join(part.content for part in found)

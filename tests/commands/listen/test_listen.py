@@ -96,7 +96,7 @@ async def test_start_at_now_is_the_end_of_a_feed_of_several_pages(service: Servi
         assert any(each.startswith(f"Starting after {last['id']};") for each in shown.notes)
 
 
-async def test_now_is_found_although_nothing_was_ever_stored(service: Service, tmp_path: Path) -> None:
+async def test_start_at_now_works_before_the_first_event(service: Service, tmp_path: Path) -> None:
     async with (
         receiving(OK) as receiver,
         listening(service, receiver.url, tmp_path / "state"),
@@ -205,7 +205,7 @@ async def test_a_contact_that_is_stuck_holds_up_no_other(service: Service, tmp_p
         await receiver.wait(4)
 
 
-async def test_headers_of_ones_own_come_beside_those_of_the_service(service: Service, tmp_path: Path) -> None:
+async def test_custom_headers_are_added_to_those_of_the_service(service: Service, tmp_path: Path) -> None:
     await service.create()
     headers = parse_headers(["X-Tunnel: let me in", "authorization:Bearer a:b", "X-Empty:"])
     async with receiving(OK) as receiver:
@@ -331,7 +331,7 @@ async def test_only_listed_types_are_forwarded_with_the_sequence_before_each(
     assert shown.notes[-1].endswith(f"The next run continues after {last['id']}.")
 
 
-async def test_a_given_place_beats_the_kept_one(service: Service, tmp_path: Path) -> None:
+async def test_given_cursor_takes_precedence_over_the_saved_one(service: Service, tmp_path: Path) -> None:
     conversation = await service.create()
     await service.say(conversation, "one")
     first = (await service.events())[0]

@@ -33,7 +33,7 @@ def test_programs_help_shows_every_command_under_its_heading_with_the_whole_summ
             assert f"{name} {each.summary}" in below
 
 
-def test_the_names_and_summaries_that_help_knows_are_those_of_the_commands() -> None:
+def test_help_has_the_names_and_summaries_of_all_commands() -> None:
     listed = {name: each for section in SECTIONS.values() for name, each in section.items()}
     for name, each in listed.items():
         command = each.load()
@@ -64,7 +64,7 @@ def test_every_commands_help_fits_a_terminal_and_ends_with_examples() -> None:
 
 
 @pytest.mark.parametrize("name", LEAVES)
-def test_the_examples_of_a_command_are_command_lines_that_it_takes(name: str) -> None:
+def test_examples_of_a_command_are_valid_command_lines(name: str) -> None:
     command = LEAVES[name]
     assert isinstance(command, HelpCommand)
     for example in command.examples:

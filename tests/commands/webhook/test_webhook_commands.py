@@ -130,7 +130,7 @@ async def test_malformed_id_is_a_usage_error_and_an_unknown_one_a_refusal(
     assert (unknown.status, "webhook_not_found" in unknown.said) == (1, True)
 
 
-async def test_a_key_that_is_not_accepted_is_said_to_be_so(service: Service) -> None:
+async def test_rejected_key_is_reported_as_rejected(service: Service) -> None:
     refused = await deskwire(service, "webhook", "list", key="sk_" + "x" * 43)
     assert (refused.status, refused.printed) == (1, "")
     assert "The server key is not accepted" in refused.said

@@ -55,7 +55,7 @@ def test_credential_without_an_end_stays_valid() -> None:
     assert until(NEVER, "mcr_1.0", 10**15) == inf
 
 
-def test_a_credential_is_good_up_to_its_end_and_not_at_it() -> None:
+def test_credential_is_valid_before_its_end_and_not_at_it() -> None:
     ending = replace(NEVER, expires_at=100)
     assert check_secret(ending, OLD, 99) == "mcr_1.0"
     assert refusal(ending, OLD, 100) == "expired_machine_credential"

@@ -80,7 +80,7 @@ def test_many_networks_together_may_fail_at_an_account_only_so_often() -> None:
     assert let_in == PER_ACCOUNT
 
 
-def test_one_network_may_fail_at_all_accounts_together_only_so_often() -> None:
+def test_failures_of_a_network_at_all_accounts_are_limited() -> None:
     assert Guessing().fail_all(users(500)) == PER_NETWORK
 
 
@@ -94,7 +94,7 @@ def test_repeated_successful_sign_ins_are_never_throttled() -> None:
     assert guessing.fails(50) == PER_PAIR
 
 
-def test_a_success_makes_good_for_the_failures_before_it() -> None:
+def test_success_resets_the_failures_before_it() -> None:
     guessing = Guessing()
     for _ in range(30):
         assert guessing.fails(PER_PAIR - 1) == PER_PAIR - 1
@@ -111,7 +111,7 @@ def test_attempts_side_by_side_do_not_slip_through() -> None:
     assert guessing.fails(50) == PER_PAIR  # none of those has failed
 
 
-def test_an_attempt_that_was_not_carried_out_counts_for_nothing() -> None:
+def test_attempt_that_was_not_made_does_not_count() -> None:
     guessing = Guessing()
     for _ in range(50):
         with pytest.raises(Unavailable), guessing.throttle.attempt("a@b.example", HERE):
@@ -133,7 +133,7 @@ def test_failures_are_not_forgotten_however_many_other_accounts_are_made_up() ->
     assert guessing.fails(1, network=None) == 0
 
 
-def test_a_throttle_takes_the_same_memory_however_many_are_counted() -> None:
+def test_throttle_takes_constant_memory() -> None:
     guessing = Guessing()
     sketches = (guessing.throttle._pairs, guessing.throttle._accounts, guessing.throttle._networks)
     before = sum(each.size for each in sketches)

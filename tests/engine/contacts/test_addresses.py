@@ -35,7 +35,7 @@ def test_address_is_extracted_from_its_surroundings(text: str) -> None:
         '"ada l"@example.org', "अदा@उदाहरण.भारत", "ada@xn--mller-kva.example", "a_b@my_host.example",
     ],
 )  # fmt: skip
-def test_an_address_stays_as_it_is_written(text: str) -> None:
+def test_address_keeps_its_spelling(text: str) -> None:
     assert clean_email(text) == text
 
 

@@ -117,7 +117,7 @@ def test_messages_and_the_end_of_a_conversation_are_its_turns(fact: Fact, last_t
     assert evolve(STATE, fact).last_turn == last_turn
 
 
-def test_a_hidden_conversation_has_turns_from_when_it_is_shown() -> None:
+def test_hidden_conversation_has_turns_after_it_is_shown() -> None:
     hidden = replace(STATE, visible=False, sequence=0, last_turn=0)
     for fact in (said("agent"), Closed("agent", NOON)):
         assert evolve(hidden, fact).last_turn == 0

@@ -55,7 +55,7 @@ def test_an_invalid_tag_is_refused_with_a_reason(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_a_normal_tag_stays_as_it_is(text: str) -> None:
+def test_normal_tag_is_unchanged(text: str) -> None:
     try:
         tag = normal_tag(text)
     except ValueError:

@@ -232,7 +232,7 @@ async def test_typing_in_a_hidden_conversation_is_not_public(
         assert office.told == [(1, "started", "Ada")]
 
 
-async def test_typing_in_an_unknown_or_foreign_conversation_finds_nothing(
+async def test_typing_in_an_unknown_or_foreign_conversation_is_not_found(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:

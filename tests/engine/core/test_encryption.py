@@ -24,7 +24,7 @@ def test_sealed_text_hides_its_content_and_differs_each_time() -> None:
     assert first != second
 
 
-def test_another_installations_secret_opens_nothing_and_says_why() -> None:
+def test_secret_of_another_installation_opens_nothing_and_reports_the_reason() -> None:
     with pytest.raises(DecryptionFailed, match="DESKWIRE_SECRET"):
         Encryption(Secrets("another")).open(Encryption(Secrets("secret")).seal("whsec_abc"))
 

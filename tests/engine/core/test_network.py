@@ -30,7 +30,7 @@ def test_an_address_counts_for_its_network(address: str | None, network: str) ->
 
 
 @given(st.ip_addresses(v=4))
-def test_an_ipv4_address_is_the_same_however_it_is_written(address: object) -> None:
+def test_ipv4_address_has_one_network_in_any_spelling(address: object) -> None:
     assert network_of(str(address)) == network_of(f"::ffff:{address}") == str(address)
 
 

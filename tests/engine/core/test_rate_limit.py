@@ -98,7 +98,7 @@ def test_remaining_wait_is_given_in_whole_seconds_rounded_up(missing_ns: int, le
     assert quota(RateLimit(60, 3), 10**18 + missing_ns, 10**18) == left
 
 
-def test_a_rate_of_nothing_is_no_limit_and_says_nothing() -> None:
+def test_rate_of_zero_is_no_limit_and_shows_no_figures() -> None:
     free = Buckets(None)
     assert [free.take("a", 0.0), free.look("a", 0.0), len(free)] == [None, None, 0]
 
@@ -186,7 +186,7 @@ def test_two_nodes_show_the_quota_of_both() -> None:
     assert node.look("who", 0.0) == Quota(10, 8, 2, 0)
 
 
-def test_one_that_is_given_back_can_be_taken_again() -> None:
+def test_returned_call_can_be_taken_again() -> None:
     shared = Buckets(RateLimit(60, 1))
     assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
     shared.give_back("a")
@@ -194,7 +194,7 @@ def test_one_that_is_given_back_can_be_taken_again() -> None:
     assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
 
 
-def test_giving_back_by_a_stranger_or_without_a_limit_changes_nothing() -> None:
+def test_return_for_an_unknown_key_or_without_a_limit_changes_nothing() -> None:
     shared, free = Buckets(RateLimit(60, 1)), Buckets(None)
     shared.give_back("a")
     free.give_back("a")

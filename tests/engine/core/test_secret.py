@@ -126,7 +126,7 @@ def test_sealed_text_opens_after_any_number_of_rotations_and_is_renewed_once(
     assert sealing.renewed(b"something else") == b"something else"
 
 
-def test_a_former_secret_is_kept_for_as_long_as_anything_needs_it() -> None:
+def test_former_secret_is_kept_while_tokens_or_stored_responses_need_it() -> None:
     secrets = Secrets(NEW, (FormerSecret(OLD, 100, 300),))
     assert secrets.without_expired(299, 50).former == secrets.former, "it is accepted"
     assert secrets.without_expired(300, 50).former == ()

@@ -27,7 +27,7 @@ def test_sketch_allows_no_key_more_calls_than_a_bucket_of_its_own(said: list[tup
         assert sketch.take(who, now) == own[who].take(who, now)
 
 
-def test_looking_takes_nothing_and_a_refusal_is_counted() -> None:
+def test_reading_takes_no_call_and_a_refusal_is_counted() -> None:
     sketch = Sketch(RateLimit(60, 1))
     assert [sketch.look("a", 1.0), sketch.look("a", 1.0)] == [Quota(1, 1, 0, 0)] * 2
     assert sketch.take("a", 1.0) == Quota(1, 0, 1, 0)
@@ -42,7 +42,7 @@ def test_without_a_rate_there_is_no_limit() -> None:
 
 
 @pytest.mark.thorough
-def test_nothing_that_strangers_do_frees_a_bucket_before_its_time() -> None:
+def test_other_keys_can_not_free_a_bucket_before_its_time() -> None:
     sketch = Sketch(RateLimit(1, 2, 60))
     for _ in range(2):
         sketch.take("guesser", 1.0)

@@ -28,7 +28,7 @@ def test_copy_has_the_changed_fields_and_the_earlier_others() -> None:
     assert _BEFORE.status == "OPEN"  # it is not changed itself
 
 
-def test_nothing_changes_a_value_and_the_type_checker_says_so_too() -> None:
+def test_values_are_immutable_also_for_the_type_checker() -> None:
     with pytest.raises(AttributeError):
         _BEFORE.status = "CLOSED"  # type: ignore[misc]  # an ignore that is not needed is an error
 

@@ -195,7 +195,7 @@ async def test_the_window_still_drops_the_right_events_after_an_erasure() -> Non
         assert await read_all(log, project, 0, 2) == expected
 
 
-async def test_a_tail_that_is_cut_now_and_then_loses_nothing() -> None:
+async def test_repeatedly_trimmed_tail_loses_no_event() -> None:
     table = Table()
     log = opened(table, ring_events=10)
     for position in range(1, 2_500):

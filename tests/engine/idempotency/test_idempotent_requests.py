@@ -213,7 +213,7 @@ def test_an_answer_is_kept_for_the_window_to_the_millisecond(
     assert orjson.loads(found.value.body) == {"id": "x"}
 
 
-def test_names_are_made_as_those_are_that_are_stored_already() -> None:
+def test_names_have_the_format_of_stored_ones() -> None:
     """Pin the format: another one would execute requests of the previous version again."""
     with StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S).in_flight("key 1", "POST") as once:
         (name,) = once.names

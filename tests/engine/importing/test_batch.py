@@ -104,7 +104,7 @@ async def test_newest_message_dates_a_conversation_in_any_order(inline_store: In
     assert conversation.unread
 
 
-async def test_a_removed_project_takes_nothing_in(inline_store: InlineStore) -> None:
+async def test_removed_project_refuses_imports(inline_store: InlineStore) -> None:
     with pytest.raises(NotFound):
         await bring(inline_store, thread("a"), project=Project(99, "prj_none", 1, "x", "x"))
     assert events(inline_store) == []

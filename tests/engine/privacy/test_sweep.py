@@ -97,7 +97,7 @@ async def test_audit_trail_counts_the_deletions_of_retention(tmp_path: Path) -> 
         assert record.details == {"conversations": 2}
 
 
-async def test_it_is_not_early(tmp_path: Path) -> None:
+async def test_conversation_is_not_deleted_early(tmp_path: Path) -> None:
     alone = create()
     async with aged(tmp_path, 32, alone) as (engine, clock):
         await sweep_of(engine, clock).run()
@@ -128,7 +128,7 @@ def with_window(days: int | None) -> Project:
     return replace(PROJECT, settings=replace(PROJECT.settings, archived_retention_days=days))
 
 
-async def test_more_than_one_look_and_batch_are_gone_through(tmp_path: Path) -> None:
+async def test_sweep_takes_several_reads_and_batches(tmp_path: Path) -> None:
     many = [create(f"user-{number}") for number in range(210)]
     async with aged(tmp_path, 34, *many) as (engine, clock):
         sweep = sweep_of(engine, clock)

@@ -152,7 +152,7 @@ async def test_a_disk_that_refuses_is_tried_again(kept: Kept) -> None:
     assert kept.index.words == {1: {"words"}}
 
 
-async def test_something_is_to_be_overwritten_until_all_parts_of_that_are_done(kept: Kept) -> None:
+async def test_overwriting_stays_due_until_all_parts_are_done(kept: Kept) -> None:
     name = await kept.say("doomed")
     await trio.sleep(0.2)
     assert not kept.indexer.scrubbing

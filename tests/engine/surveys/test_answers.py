@@ -65,7 +65,7 @@ def each(cases: list[tuple[dict[str, Any], list[Any]]]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("question", "answer"), each(GOOD))
-def test_an_answer_that_fits_its_question_is_taken(question: dict[str, Any], answer: Any) -> None:
+def test_answer_that_fits_its_question_is_accepted(question: dict[str, Any], answer: Any) -> None:
     assert answer_problems(one(**question), {"q": answer}) == []
 
 

@@ -54,7 +54,7 @@ def test_an_nps_stays_between_its_ends(answers: list[int]) -> None:
 SCALES: list[tuple[QuestionType, int, int]] = [("nps", 0, 10), ("csat", 1, 5), ("ces", 1, 7)]
 
 
-def test_an_answer_is_felt_as_its_scale_says() -> None:
+def test_sentiment_of_an_answer_follows_its_scale() -> None:
     felt = {
         kind: [feeling(Question("q", kind, {}), answer) for answer in range(low, high + 1)]
         for kind, low, high in SCALES

@@ -162,7 +162,7 @@ async def test_an_answer_of_another_shape_is_a_failure_of_the_model(answer: dict
 
 
 @pytest.mark.parametrize("answer", [{}, {"summary": ""}, {"summary": 7}])
-async def test_a_summary_that_is_none_is_a_failure_of_the_model(answer: dict[str, Any]) -> None:
+async def test_invalid_summary_is_a_failure_of_the_model(answer: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
         await model_summary(Told(answer), "en", {})
 
@@ -222,7 +222,7 @@ def test_a_phrase_that_an_erased_contact_wrote_like_others_stays_a_theme() -> No
     assert without_texts(parts, ["late delivery"])["themes"] == [{**parts["themes"][0], "quotes": []}]
 
 
-def test_a_quote_that_was_cut_off_a_long_text_goes_with_it() -> None:
+def test_quote_from_a_removed_long_text_is_removed() -> None:
     parts = {
         **PARTS,
         "themes": [{"id": "a", "title": "T", "quotes": ["The beginning of", "middle of all that I said"]}],

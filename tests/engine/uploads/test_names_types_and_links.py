@@ -91,7 +91,7 @@ def test_a_url_is_valid_for_thirty_days_and_not_a_moment_longer() -> None:
     assert LINKS.upload_id(url, expires) is None
 
 
-def test_the_url_in_a_payload_is_another_one_each_second() -> None:
+def test_url_in_a_payload_changes_each_second() -> None:
     attachment = Attachment(UPLOAD, "a.png", "image/png", 3)
     (first,) = LINKS.shown([attachment], NOW)
     (second,) = LINKS.shown([attachment], NOW + 1_000)
@@ -109,7 +109,7 @@ def test_a_url_with_a_changed_letter_is_refused(name: str, at: int, letter: str)
 
 
 @given(st.text(), st.text(), st.text())
-def test_nothing_that_was_not_signed_gets_through(name: str, expires: str, signature: str) -> None:
+def test_unsigned_link_is_refused(name: str, expires: str, signature: str) -> None:
     with pytest.raises(Forbidden):
         LINKS.check(UPLOAD, name, expires, signature, NOW)
 

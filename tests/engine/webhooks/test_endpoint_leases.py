@@ -490,7 +490,7 @@ async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_cou
     assert len(receiver.requests) == 12
 
 
-def test_most_endpoints_stay_where_they_are_when_a_node_goes() -> None:
+def test_most_endpoints_keep_their_node_when_another_leaves() -> None:
     nodes = [Node(name, number) for number, name in enumerate("abcd")]
     before = {endpoint: preferred_node(endpoint, nodes) for endpoint in range(400)}
     after = {endpoint: preferred_node(endpoint, nodes[:3]) for endpoint in range(400)}

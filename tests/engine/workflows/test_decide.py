@@ -70,7 +70,7 @@ def test_a_hidden_conversation_starts_it_when_it_becomes_visible() -> None:
 
 
 @pytest.mark.parametrize("before", [post("agent"), Assign(TEAM), Close("system")])
-def test_where_an_agent_was_first_or_it_is_closed_nothing_starts(before: Any) -> None:
+def test_no_workflow_starts_after_an_agent_or_in_a_closed_conversation(before: Any) -> None:
     play = Play(workflow=published())
     play(create(visible=False))
     play(before)
@@ -105,7 +105,7 @@ def test_its_close_is_the_bots_and_it_is_completed() -> None:
     assert (play.now_is.closed_by, play.now_is.run) == ("bot", None)
 
 
-def test_time_goes_on_with_it_and_not_before() -> None:
+def test_wait_ends_at_its_time_and_not_before() -> None:
     play = started(workflow([wait(1, 10), send(2)]))
     run = play.now_is.run
     assert run is not None
@@ -119,7 +119,7 @@ def test_time_goes_on_with_it_and_not_before() -> None:
     assert play(WakeWorkflow()) == []
 
 
-def test_a_step_that_is_not_pending_takes_no_answer() -> None:
+def test_step_that_is_not_pending_refuses_answers() -> None:
     play = started()
     play(AnswerStep(2, "order"))
     for action_id in (2, 77):
@@ -236,7 +236,7 @@ def test_a_form_that_is_left_empty_is_answered_without_a_message() -> None:
     assert types(started(document)(AnswerStep(1, {"f": None}))) == ["message.created", "workflow.completed"]
 
 
-def test_an_option_that_is_none_is_refused_by_naming_those_there_are() -> None:
+def test_unknown_option_is_refused_with_the_known_ones() -> None:
     with pytest.raises(Invalid) as refused:
         started()(AnswerStep(2, "red"))
     (problem,) = refused.value.problems

@@ -132,7 +132,7 @@ def test_branch_reads_values_set_in_the_same_stretch() -> None:
     )
 
 
-def test_a_text_that_is_no_option_goes_on_with_the_next_action() -> None:
+def test_text_that_is_no_option_continues_with_the_next_action() -> None:
     document = workflow(
         [buttons(1, "end", free=True), branch(2, "end", on="answers.1", hello="f1")], [send(3)]
     )
@@ -145,7 +145,7 @@ def test_missing_assignee_hands_over() -> None:
     assert play(document) == ((WorkflowEnded("handed_off", "assignee_gone"),), None)
 
 
-def test_attributes_that_would_be_too_many_hand_over() -> None:
+def test_too_many_attributes_hand_over() -> None:
     full = replace(AROUND, attributes={str(number): 1 for number in range(100)})
     document = workflow([{"id": 1, "type": "set_attributes", "attributes": {"one more": 1}}])
     assert play(document, around=full) == ((WorkflowEnded("handed_off", "attributes_full"),), None)

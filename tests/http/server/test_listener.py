@@ -183,7 +183,7 @@ async def narrow(tmp_path: Path) -> AsyncIterator[Front]:
         yield front
 
 
-async def test_a_connection_that_does_nothing_makes_room_for_a_new_one(narrow: Front) -> None:
+async def test_idle_connection_makes_room_for_a_new_one(narrow: Front) -> None:
     first, second = await narrow.connect(), await narrow.connect()
     third = await narrow.raw()
     await third.send_all(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -192,7 +192,7 @@ async def test_a_connection_that_does_nothing_makes_room_for_a_new_one(narrow: F
     await second.subscribe("c1")
 
 
-async def test_a_connection_that_says_nothing_is_closed_and_gives_its_place_back(narrow: Front) -> None:
+async def test_silent_connection_is_closed_and_releases_its_slot(narrow: Front) -> None:
     """Slow first bytes are bounded by `peek_s`."""
     silent = [await narrow.raw() for _ in range(4)]
     for stream in silent:

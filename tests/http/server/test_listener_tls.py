@@ -118,7 +118,7 @@ async def test_a_client_that_leaves_before_its_handshake_leaves_nothing(front: F
         await front.stopped.wait()
 
 
-async def test_a_client_that_speaks_something_else_or_nothing_is_dropped(front: Front) -> None:
+async def test_client_without_a_tls_handshake_is_dropped(front: Front) -> None:
     odd, silent = await front.raw(), await front.raw()
     await odd.send_all(b"\x05\x01\x00")
     with trio.fail_after(10):

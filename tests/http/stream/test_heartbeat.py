@@ -104,7 +104,7 @@ async def test_a_pong_confirms_nothing_that_was_not_pinged_for(
     assert await confirmed(stage) is None
 
 
-async def test_confirmations_are_asked_for_once_a_second_at_most(
+async def test_confirmations_are_requested_at_most_once_a_second(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
     await subscribe(peer, stage)
@@ -155,7 +155,7 @@ async def test_a_close_frame_that_crosses_ours_confirms_nothing(
     assert await confirmed(stage) != event.id
 
 
-async def test_a_close_frame_confirms_no_gap_that_was_never_said(
+async def test_close_frame_confirms_no_unannounced_gap(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream
 ) -> None:
     """The connection ends during the takeover, so its answer is not written: the next one must hear of the gap."""

@@ -104,7 +104,7 @@ def test_the_next_probe_is_counted_from_the_begin_of_the_one_before() -> None:
     assert probe_at(probed(OPENED, OPENED_AT + 10_000, took=5_000)) == OPENED_AT + 20_000
 
 
-def test_a_failed_probe_says_so_and_a_success_closes_it() -> None:
+def test_failed_probe_is_the_new_reason_and_a_success_closes_it() -> None:
     again = probed(OPENED, OPENED_AT + 10_000, error="connection refused")
     assert (again.probes, again.reason) == (1, "the probe failed: connection refused")
     assert (again.failed_attempts, again.failing_since) == (20, NOW)

@@ -130,7 +130,7 @@ def test_a_breaker_that_reopens_before_the_release_releases_nothing() -> None:
     assert (breaker.release_due, breaker.unsaved) == (True, CLOSED)
 
 
-def test_a_circuit_that_was_never_open_has_held_nothing() -> None:
+def test_circuit_that_was_never_open_holds_no_delivery() -> None:
     breaker = CircuitBreaker(CLOSED)
     fail(breaker)
     breaker.succeeded(began=NOW, ended=NOW)

@@ -181,7 +181,7 @@ def test_a_probe_that_failed_says_nothing_of_an_outage_that_comes_later() -> Non
 
 
 @given(st.integers(1, 3), st.floats(0, 1), st.integers(0, 30_000), st.integers(0, 10**9))
-def test_no_attempt_is_planned_further_ahead_than_is_said(
+def test_attempt_is_planned_within_the_documented_maximum(
     number: int, fraction: float, took: int, wait_ms: int
 ) -> None:
     attempt, plan = failed(number, took=took, wait_ms=wait_ms), Planned(START, START, START)

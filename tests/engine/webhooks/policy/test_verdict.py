@@ -132,7 +132,7 @@ def test_a_success_concurrent_with_the_pausing_refusal_ends_the_pause() -> None:
     assert (breaker.circuit.paused_until, breaker.gate(NOW + 200)) == (None, "go")
 
 
-def test_the_end_of_a_pause_gives_all_places_back() -> None:
+def test_end_of_a_pause_releases_all_places() -> None:
     breaker = limited()
     breaker.end_pause()
     assert (breaker.circuit.paused_until, breaker.room) == (None, CircuitBreaker(CLOSED).room)

@@ -30,7 +30,7 @@ def test_conversation_continues_after_its_attempt_before_the_outcome_is_recorded
     assert (take(outbox), outbox.held) == ([], 3)
 
 
-def test_nothing_is_to_be_started_when_all_is_under_way() -> None:
+def test_no_delivery_starts_when_all_are_under_way() -> None:
     outbox = caught_up()
     offered(outbox, delivery(1), delivery(2))
     assert outbox.next_due() == 0

@@ -40,7 +40,7 @@ def read(retries: Retries, rows: Sequence[Delivery], *, more: bool = False, now:
     return room
 
 
-def test_each_starts_when_it_is_due_the_one_due_first_in_front() -> None:
+def test_retries_start_when_due_in_the_order_of_their_times() -> None:
     retries = waiting(10, 3_000, 1_000, 2_000)
     assert retries.next_due() == 1_000
     assert started(retries, 999) == []
@@ -130,7 +130,7 @@ def test_rows_that_could_not_be_read_are_read_soon() -> None:
     assert (retries.next_due(), retries.wants_rows(3_000)) == (3_000, True)
 
 
-def test_those_that_come_during_a_reading_are_not_lost() -> None:
+def test_retries_added_during_a_read_are_not_lost() -> None:
     retries = waiting(2, 9_000, 9_000, 9_000)
     retries.begin_reading()
     retries.add(retry(7, 1_000), 0)
