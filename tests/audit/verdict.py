@@ -20,7 +20,7 @@ _UNREACHED: Final = re.compile(
 
 
 class BadExceptions(Exception):
-    """The file of exceptions says something that can't be; the text says what."""
+    """The file of exceptions is invalid; the text names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Finding:
     fixed_in: tuple[str, ...]
 
     def __str__(self) -> str:
-        """One line that says what to do."""
+        """Return one line with the remedy."""
         fixed = f"fixed in {', '.join(self.fixed_in)}" if self.fixed_in else "no fix is known"
         return f"{self.package} {self.version}: {', '.join(sorted(self.ids))}; {fixed}"
 

@@ -124,7 +124,7 @@ async def sent_twice(api: httpx.AsyncClient, stage: Stage) -> None:
 
 
 async def refuses(stage: Stage) -> None:
-    """Post what is not signed, which leaves nothing behind, and then the same with a signature."""
+    """Post unsigned bodies, which leave no trace, and then the same with a signature."""
     body = next(stage.inbox.glob("evt_*.json")).read_bytes().replace(b'"evt_', b'"evt_X')
     now, secret = int(time.time()), stage.endpoint["secret"]
     good, outside = sign(secret, now, body), b'{"id": "../evt_1"}'

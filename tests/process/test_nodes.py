@@ -84,7 +84,7 @@ async def test_nodes_that_start_together_make_one_demo_and_see_each_others_chang
         assert [event["type"] for event in feed] == ["conversation.created", "message.created"]
         rows = await trio.to_thread.run_sync(_rows, url, "SELECT node FROM nodes ORDER BY node")
         assert rows == [("a",), ("b",)]
-    assert await trio.to_thread.run_sync(_rows, url, "SELECT node FROM nodes") == []  # given back at the stop
+    assert await trio.to_thread.run_sync(_rows, url, "SELECT node FROM nodes") == []  # released at the stop
 
 
 def _rows(url: str, query: str) -> list[tuple[Any, ...]]:

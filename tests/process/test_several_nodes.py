@@ -158,7 +158,7 @@ class Endpoints:
         return "gone"
 
     def went_back(self) -> int:
-        """Count the events that an endpoint got for the first time behind a later one of their conversation."""
+        """Count the events that an endpoint first got after a later one of their conversation."""
         count, newest, seen = 0, Counter[int](), set[str]()
         for each in self.arrived:
             if each.delivery not in seen:

@@ -151,7 +151,7 @@ async def test_silent_peers_do_not_lock_the_operator_out(
         await trio.open_unix_socket(service.directory / SOCKET_FILE)
         for _ in range(CONCURRENT_COMMANDS_MAX + 2)
     ]
-    await trio.testing.wait_all_tasks_blocked(0.05)  # they have been let in, with that little time
+    await trio.testing.wait_all_tasks_blocked(0.05)  # the server has accepted them, with the short timeout
     monkeypatch.setattr(admin, "COMMAND_TIMEOUT_S", 30.0)
     assert (await operate(service, "org.rename", name="Acme"))["name"] == "Acme"
     for stream in silent:

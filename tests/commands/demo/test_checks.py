@@ -105,7 +105,7 @@ def test_altered_bytes_are_found_on_every_channel(
     arrivals = list(history.channels[channel])
     index = data.draw(st.integers(0, len(arrivals) - 1))
     body = arrivals[index].body
-    # A space behind a comma means the same to every JSON reader; the bytes are others all the same.
+    # A space after a comma changes nothing for a JSON reader, but the bytes differ.
     arrivals[index] = replace(arrivals[index], body=body.replace(b",", b", ", 1))
     spoilt = found(with_arrivals(history, channel, arrivals))
     assert any("has other bytes than on" in each for each in spoilt)

@@ -81,7 +81,7 @@ def test_examples_of_a_command_are_valid_command_lines(name: str) -> None:
 
 
 def words_of(example: str) -> list[str]:
-    """Return the words behind `deskwire` of a line for a shell, up to a pipe or a redirection."""
+    """Return the words after `deskwire` in a line for a shell, up to a pipe or a redirection."""
     inner = re.search(r"\$\((.*)\)", example)
     words = shlex.split(inner[1] if inner else example)
     begin = words.index("deskwire") + 1

@@ -23,11 +23,11 @@ class Guessing:
         self.throttle = SignInThrottle(lambda: self.now)
 
     def fails(self, count: int = 1, email: str = "a@b.example", network: str | None = HERE) -> int:
-        """Count those of so many attempts that are let in; all of them fail."""
+        """Return how many of these failing attempts the throttle admits."""
         return sum(self._fails(email, network) for _ in range(count))
 
     def fail_all(self, emails: Iterable[str], network: str | None = HERE) -> int:
-        """Count those let in of an attempt at each of these accounts."""
+        """Return how many attempts the throttle admits, with one at each of these accounts."""
         return sum(self._fails(email, network) for email in emails)
 
     def succeeds(self, email: str = "a@b.example", network: str | None = HERE) -> bool:

@@ -1,4 +1,4 @@
-"""A domain's store runs its own queries and no other's; a type checker says so, before anything runs (ADR 47)."""
+"""A domain's store runs only its own queries, which a type checker verifies (ADR 47)."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Kept:
 
 @pytest.fixture
 async def kept(tmp_path: Path, nursery: trio.Nursery, autojump_clock: MockClock) -> Any:
-    """An indexer that has taken in that there is nothing."""
+    """Yield an indexer that has indexed an empty store."""
     store, index, commits = InlineStore(tmp_path), FakeIndex(), Subscribers[Any]()
     indexer: Indexer = Indexer(store, index)
     indexer.follow(commits)

@@ -208,7 +208,7 @@ async def test_changing_or_deleting_a_workflow_does_not_disturb_where_it_runs(
 
 
 async def test_endless_loop_is_stopped_and_logged(inline_store: InlineStore) -> None:
-    """The check refuses it; a definition of another age might hold one all the same."""
+    """The check refuses it, but an older definition might contain one."""
     async with trio.open_nursery() as nursery:
         here = Life(inline_store, nursery)
         with capture_logs() as entries:
@@ -264,7 +264,7 @@ def test_a_process_that_ends_between_any_two_commands_changes_nothing(tmp_path: 
 
 
 async def _history(store: InlineStore, document: Any, luck: Random, restarts: bool) -> list[Any]:
-    """Return what is said, and where the workflow rests, over some commands; with a new process for each of them or not."""
+    """Return the messages and the waiting steps over some commands; with a new process for each command or not."""
     command, seen = create(), list[Any]()
     _, running = await stored(store, document)
     plan: list[Command | WorkflowCommand] = [StartWorkflow(running)]

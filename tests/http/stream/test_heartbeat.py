@@ -158,7 +158,7 @@ async def test_a_close_frame_that_crosses_ours_confirms_nothing(
 async def test_close_frame_confirms_no_unannounced_gap(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream
 ) -> None:
-    """The connection ends during the takeover, so its answer is not written: the next one must hear of the gap."""
+    """The connection ends during the takeover, so its answer is not written: the next one must report the gap."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
     await trio.sleep(7_201)  # virtual time: the mock clock jumps
