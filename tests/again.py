@@ -1,4 +1,4 @@
-"""Runs pytest, and what failed once more by itself: for tests whose processes, browsers and databases share few cores.
+"""Runs pytest, then the failed tests again, alone: for tests whose processes, browsers and databases share few cores.
 
 `python -m tests.again ARGS` takes pytest's arguments. A test that fails twice fails the run. One that passes the second time is
 named at the end, with both outputs above it, so that its cause can be looked for.
@@ -20,7 +20,7 @@ TESTS_FAILED: Final = 1
 
 
 def main(arguments: list[str]) -> int:
-    """Return the exit code of the run, or of the second one of what failed in it. Only CI runs anything twice."""
+    """Return the exit code of the run, or of the second run with its failed tests. Only CI runs a test twice."""
     FAILED.unlink(missing_ok=True)
     code = _pytest(arguments)
     if code != TESTS_FAILED or os.environ.get("CI") != "true" or not FAILED.exists():

@@ -91,12 +91,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class _Nothing:
-    """What no query is an instance of."""
+    """A class of which no query is an instance."""
 
 
 @pytest.fixture(autouse=True)
 def _closed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Run the test on its store. Fail it if it leaves a database open; what it has of fixtures has ended by then."""
+    """Run the test on its store. Fail it if it leaves a database open; its fixtures have ended by then."""
     with all_closed(), choosing(_kind_of(request.node) or chosen()):
         yield
         forget_directories()
@@ -104,7 +104,7 @@ def _closed(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _log_as_it_was() -> Iterator[None]:
-    """Put back the log of this process, which a command that a test runs in it sets up anew."""
+    """Restore the log of this process, which a command replaces when a test runs it here."""
     before, processors = structlog.get_config(), list(structlog.get_config()["processors"])
     configured, root = structlog.is_configured(), logging.getLogger()
     handlers, level = root.handlers, root.level

@@ -1,7 +1,7 @@
-"""`make audit`: whether a public advisory names one of the pins. Any finding fails, and so does what nobody could tell.
+"""`make audit`: check the pins against public advisories. Any finding fails, and so does a pin that was not checked.
 
-Where no advisory source can be reached at all it says so and fails; with `--where-reached` it says so and goes on.
-What stands behind `--` is handed to pip-audit, to ask another source for example.
+If no advisory source can be reached, it reports that and fails; with `--where-reached` it reports that and goes on.
+Arguments after `--` are passed to pip-audit, for example to use another source.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _answers(locks: Path, tool: Sequence[str], more: Sequence[str]) -> Iterator[Asked]:
-    """What the tool says of each lock; the first one tells whether there is anybody to ask."""
+    """Yield the tool's result for each lock, up to the first for which no source was reached."""
     for lock in sorted(locks.glob("*.txt")):
         command = [*tool, *QUIET, "--require-hashes", "--disable-pip", "--requirement", str(lock), *more]
         run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What an audit of the pins says in the end: nothing known against them, findings, or that nobody could be asked."""
+"""The verdict of an audit of the pins: no finding, findings, or no source reached."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 LONGEST: Final = timedelta(days=90)
-"""How far ahead an exception may end: what has to wait for longer has to be looked at again."""
+"""How far ahead an exception may end: a longer one has to be reviewed again."""
 
 _UNREACHED: Final = re.compile(
     r"(?:Connection|Proxy|SSL|NameResolution|Service)Error|Timeout|Could not connect|not redirecting properly"
@@ -20,7 +20,7 @@ _UNREACHED: Final = re.compile(
 
 
 class BadExceptions(Exception):
-    """The file of exceptions says something that can't be; the text says what."""
+    """The file of exceptions is invalid; the text names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class Finding:
     fixed_in: tuple[str, ...]
 
     def __str__(self) -> str:
-        """One line that says what to do."""
+        """Return one line with the remedy."""
         fixed = f"fixed in {', '.join(self.fixed_in)}" if self.fixed_in else "no fix is known"
         return f"{self.package} {self.version}: {', '.join(sorted(self.ids))}; {fixed}"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the tool said about one lock.
+    """The tool's result for one lock.
 
     Args:
-        known: packages that the source has told about.
-        unknown: reasons why it has not, each with its package.
-        unreached: whether the source could not be asked at all.
+        known: packages that the source has answered for.
+        unknown: reasons why it has not answered, each with its package.
+        unreached: True if the source could not be reached at all.
     """
 
     known: frozenset[str] = frozenset()
@@ -94,7 +94,7 @@ def _pardon(entry: dict[str, Any], today: date) -> Pardon:
 
 
 def asked(status: int, out: str, err: str) -> Asked:
-    """What a run of the tool means; anything that is not understood counts as unknown."""
+    """Parse the result of a run of the tool; output that can't be parsed counts as unknown."""
     try:
         dependencies: list[dict[str, Any]] = json.loads(out)["dependencies"]
     except (ValueError, KeyError, TypeError):
@@ -118,7 +118,7 @@ def _findings(told: Iterable[dict[str, Any]]) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The end of an audit: what is wrong, what was let pass, and whether anybody was asked."""
+    """The end of an audit: the objections, the excused findings, and whether a source was reached."""
 
     wrong: tuple[str, ...]
     passed: tuple[str, ...]
@@ -127,7 +127,7 @@ class Verdict:
 
 
 def verdict(answers: Sequence[Asked], excused: Sequence[Pardon]) -> Verdict:
-    """Judge all answers together. A source that tells of some packages and not of others was reached."""
+    """Judge all answers together. A source that answers for some packages and not for others was reached."""
     known = frozenset[str]().union(*(each.known for each in answers))
     if not known and answers and all(each.unreached for each in answers):
         return Verdict((), (), reached=False, packages=0)

@@ -56,7 +56,7 @@ SECTIONS = {
     "attacks": ["attacks"],
     "large": ["large", "large-lists", "large-costs", "large-jobs"],
 }
-"""What each benchmark leaves."""
+"""The sections of results that each benchmark writes."""
 
 CHOSEN = list(SECTIONS) if os.environ.get("BENCHMARKS_LONG") else ["deliver", "engine"]
 """All of them take minutes; `BENCHMARKS_LONG=1` tries them all."""

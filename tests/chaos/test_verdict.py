@@ -62,7 +62,7 @@ def mailbox(arrivals: Sequence[Delivery] = ()) -> Mailbox:
 
 
 def ask(number: int, client: str, sent_at: float, settled_at: float) -> Ask:
-    """The wish behind an event."""
+    """The request that caused an event."""
     made: dict[str, Any] = {"client": client, "sent_at": sent_at, "settled_at": settled_at}
     if number == 1:
         return Ask("create", "c", "k", CNV, "acknowledged", orjson.dumps(conversation(1)), **made)

@@ -30,7 +30,7 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Generator:
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """Yield a service on an empty directory, whose webhooks reach nobody: their proxy is a port that nobody listens on."""
+    """Yield a service on an empty directory, whose webhooks reach no receiver: their proxy is a port on which no server listens."""
     directory = tmp_path / "service"
     directory.mkdir()
     async with running(directory, webhook_proxy="http://127.0.0.1:9") as started:

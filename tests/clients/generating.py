@@ -1,4 +1,4 @@
-"""openapi-generator, the compilers for what it makes, and where they are."""
+"""openapi-generator, the compilers for the code that it makes, and their paths."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def go() -> Path:
 def run(
     command: Sequence[str | Path], directory: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, with more of the environment; its output is text, and it tells nobody of its use."""
+    """Run a program to its end, with more of the environment; its output is text, and its usage reports are off."""
     return subprocess.run(
         [str(each) for each in command],
         cwd=directory,
@@ -78,7 +78,7 @@ def run(
 def succeed(
     command: Sequence[str | Path], directory: Path, environment: Mapping[str, str] | None = None
 ) -> str:
-    """Run a program that has to succeed; fails with what it says."""
+    """Run a program that has to succeed; fail with its output if it does not."""
     done = run(command, directory, environment)
     assert done.returncode == 0, f"{command[0]} ends with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -91,7 +91,7 @@ class Generator:
     directory: Path
 
     def client(self, language: str) -> Path:
-        """Return the folder with the client; fails with what the generator says if it can't make it."""
+        """Return the folder with the client; fail with the generator's output if it can't make it."""
         target = self.directory / language
         if not target.exists():
             succeed(self._command(language), self.directory)

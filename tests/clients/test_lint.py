@@ -35,7 +35,7 @@ def test_spectral_finds_nothing_in_the_asyncapi_document(tmp_path: Path) -> None
 
 
 def check(directory: Path, described: dict[str, Any], linter: Sequence[str | Path]) -> None:
-    """Fail with what a linter finds in a document."""
+    """Fail with the findings of a linter in a document."""
     (directory / "document.json").write_text(json.dumps(described))
     program, *options = linter
     done = run([BINARIES / program, *options, "document.json"], directory)

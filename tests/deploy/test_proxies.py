@@ -112,7 +112,7 @@ async def test_prometheus_reads_the_metrics_by_its_file_and_knows_all_alerts(tmp
                     answer = await http.get("/api/v1/query", params={"query": "deskwire_ready"})
                     if found := answer.json()["data"]["result"]:
                         break
-                    await trio.sleep(LOOK_S)  # looks again: nothing announces a scrape
+                    await trio.sleep(LOOK_S)  # poll: there is no notification of a scrape
             assert found[0]["value"][1] == "1"
             rules = (await http.get("/api/v1/rules")).json()["data"]["groups"]
             assert {each["name"] for group in rules for each in group["rules"]} >= {"DeskwireGone"}

@@ -42,7 +42,7 @@ class Example:
         return [line[line.index(words[0]) :] for line in found]
 
     async def until(self, count: int, *words: str) -> list[str]:
-        """Wait until so many lines have all of these words; return them."""
+        """Wait until that many lines have all of these words; return them."""
         with trio.move_on_after(WITHIN_S):
             while len(found := self.with_words(*words)) < count:
                 await self._news.wait()
@@ -86,6 +86,6 @@ async def listening(port: int) -> None:
             try:
                 await (await trio.open_tcp_stream("127.0.0.1", port)).aclose()
             except OSError:
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
             else:
                 return

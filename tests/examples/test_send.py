@@ -34,11 +34,11 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 
 @dataclass(eq=False)
 class Between:
-    """What stands between a sender and the service, and loses answers.
+    """A proxy between a sender and the service that loses answers.
 
     Args:
         lose: the number of answers to lose, with the connection.
-        before: what is done before the next connection is passed on.
+        before: a function that runs before the next connection is passed on.
         answers: the time, the status and the wanted pause of each answer.
     """
 
@@ -53,7 +53,7 @@ class Between:
         return [status for _, status, _ in self.answers]
 
     async def serve(self, client: trio.SocketStream, upstream: int) -> None:
-        """Pass a connection on, but for what is lost."""
+        """Pass a connection on, without the answers to lose."""
         before, self.before = self.before, None
         if before is not None:
             await before()

@@ -1,4 +1,4 @@
-"""The shop's backend: what its page shows over crashes, missed events and an erasure, with no other source than its own files."""
+"""The shop's backend: its page after crashes, missed events and an erasure, from no other source than its own files."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def shows(visitor: httpx.AsyncClient, *texts: str) -> str:
             shown = await page(visitor)
             if all(text in shown for text in texts):
                 return shown
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def answers(api: httpx.AsyncClient, path: str, status: int) -> dict[str, Any]:
@@ -91,12 +91,12 @@ async def answers(api: httpx.AsyncClient, path: str, status: int) -> dict[str, A
             if answer.status_code == status:
                 said: dict[str, Any] = answer.json()
                 return said
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 @dataclass(eq=False)
 class Desk:
-    """The other side: who writes to the customer, and the webhook between."""
+    """The support side: it writes to the customer, and switches the webhook between them."""
 
     api: httpx.AsyncClient
     endpoint: str
@@ -115,7 +115,7 @@ class Desk:
         return str(answer.json()["id"])
 
     async def hook(self, status: str) -> None:
-        """Switch the webhook on or off: what happens meanwhile is never delivered."""
+        """Switch the webhook on or off: events while it is off are never delivered."""
         answer = await self.api.patch(f"/s2s/webhooks/{self.endpoint}", json={"status": status})
         assert answer.status_code == 200, answer.text
 
@@ -159,7 +159,7 @@ async def test_the_page_shows_everything_over_a_crash_and_missed_events(
         redacted = await api.delete(f"/s2s/conversations/{desk.conversation}/messages/{last}")
         assert redacted.status_code == 200, redacted.text
         with trio.fail_after(WITHIN_S):
-            while "Behind the gap." in await page(visitor):  # noqa: ASYNC110  # nothing announces it
+            while "Behind the gap." in await page(visitor):  # noqa: ASYNC110  # poll: there is no notification
                 await trio.sleep(LOOK_S)
         assert shop.rows("SELECT count(*) FROM mirror.messages") == [(4,)]
 
@@ -184,6 +184,6 @@ async def test_an_erasure_is_passed_on_though_the_service_and_the_shop_were_down
         await answers(api, f"/s2s/conversations/{desk.conversation}", 404)
         with trio.fail_after(WITHIN_S):
             while shop.rows("SELECT id FROM mirror.conversations UNION ALL SELECT path FROM tasks"):  # noqa: ASYNC110
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
     assert shop.rows("SELECT count(*) FROM mirror.messages") == [(0,)]
     assert shop.rows("SELECT * FROM customers UNION ALL SELECT * FROM orders") == []

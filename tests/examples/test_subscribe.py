@@ -32,7 +32,7 @@ class Talk:
         assert answer.status_code == 200, answer.text
 
     async def events(self, example: Example, after: int = 0) -> list[str]:
-        """Wait until an example has printed all events but so many, in their order; return the ids of all."""
+        """Wait until an example has printed all events after the first `after`, in order; return the ids of all."""
         feed = (await self._api.get("/s2s/events", params={"limit": 200})).json()["items"]
         wanted = [f"{each['type']} {each['sequence']} {each['id']}" for each in feed]
         await example.until(1, wanted[-1])
@@ -98,7 +98,7 @@ async def kept(place: Path, event: str) -> None:
         while True:
             if await trio.Path(place).exists() and await trio.Path(place).read_text() == event:
                 return
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def confirmed(api: httpx.AsyncClient, event: str) -> None:
@@ -108,4 +108,4 @@ async def confirmed(api: httpx.AsyncClient, event: str) -> None:
             consumers = (await api.get("/s2s/stream/consumers")).json()["items"]
             if [each["confirmedEventId"] for each in consumers] == [event]:
                 return
-            await trio.sleep(LOOK_S)  # looks again: it tells only when asked
+            await trio.sleep(LOOK_S)  # poll: there is no notification of a confirmation

@@ -115,7 +115,7 @@ async def sent_twice(api: httpx.AsyncClient, stage: Stage) -> None:
     delivered = (await api.get(path)).json()["items"]
     with trio.fail_after(30):
         while {each["status"] for each in delivered} != {"delivered"}:
-            await trio.sleep(0.05)  # looks again: the log tells of an answer when it is asked
+            await trio.sleep(0.05)  # poll: the log has to be read to find a response
             delivered = (await api.get(path)).json()["items"]
     again = await api.post(f"/s2s/deliveries/{delivered[0]['id']}/redeliver")
     assert again.status_code == 200, again.text
@@ -124,7 +124,7 @@ async def sent_twice(api: httpx.AsyncClient, stage: Stage) -> None:
 
 
 async def refuses(stage: Stage) -> None:
-    """Post what is not signed, which leaves nothing behind, and then the same with a signature."""
+    """Post unsigned bodies, which leave no trace, and then the same with a signature."""
     body = next(stage.inbox.glob("evt_*.json")).read_bytes().replace(b'"evt_', b'"evt_X')
     now, secret = int(time.time()), stage.endpoint["secret"]
     good, outside = sign(secret, now, body), b'{"id": "../evt_1"}'

@@ -109,7 +109,7 @@ class Proxy:
                 try:
                     return await trio.open_tcp_stream("127.0.0.1", self.upstream)
                 except OSError:
-                    await trio.sleep(0.02)  # poll: the opening of a port is not announced
+                    await trio.sleep(0.02)  # poll: there is no notification of an open port
 
     async def _to_server(self, client: trio.SocketStream, server: trio.SocketStream, link: Link) -> None:
         async for data in client:

@@ -263,7 +263,7 @@ class Play:
         ticket = look.target(self.world)
         with trio.fail_after(KEPT_S):
             while ticket is not None and ticket.snooze is not None:
-                await self.step(look)  # looks again: nothing announces it
+                await self.step(look)  # poll: there is no notification
 
     async def elapse(self, at: int, texts: tuple[str, ...]) -> None:
         before, held = len(self.world.held), [Hold(at, text, seconds=1) for text in texts]
@@ -274,7 +274,7 @@ class Play:
         with trio.fail_after(KEPT_S):
             ids = {each.id for each in mine}
             while ids & {each["id"] for each in await self.waiting()}:  # noqa: ASYNC110
-                await trio.sleep(0.05)  # looks again: nothing announces it
+                await trio.sleep(0.05)  # poll: there is no notification
         for message in mine:
             send(self.world, message)
         await self.settle()

@@ -64,7 +64,7 @@ class Writer:
             for at, _ in self.acknowledged:
                 if at > moment:
                     return at - moment
-            await trio.sleep(0.02)  # looks again: the writer runs
+            await trio.sleep(0.02)  # poll: the writer runs in another task
 
 
 @asynccontextmanager
@@ -127,7 +127,7 @@ async def test_writers_are_back_soon_after_a_promotion(tmp_path: Path, death: De
 
 
 @pytest.mark.parametrize("death", DEATHS)
-async def test_node_ends_in_its_time_whatever_the_database_does(tmp_path: Path, death: Death) -> None:
+async def test_node_stops_in_time_after_any_failure_of_the_database(tmp_path: Path, death: Death) -> None:
     with database_pair() as pair:
         async with written_to(pair, tmp_path) as (nodes, _):
             await trio.to_thread.run_sync(pair.let_die, death)
@@ -158,7 +158,7 @@ async def test_start_on_a_hanging_database_ends_with_the_signal(tmp_path: Path) 
 async def _takes_sigterm(node: Server) -> None:
     """Wait until the process handles SIGTERM; before that the signal would end the interpreter at once."""
     while not _handles_sigterm(node):  # noqa: ASYNC110
-        await trio.sleep(LOOK_S)  # looks again: nothing announces it
+        await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 def _handles_sigterm(node: Server) -> bool:
@@ -203,7 +203,7 @@ async def test_nodes_leave_an_old_primary_and_never_go_back_to_it(tmp_path: Path
             await trio.to_thread.run_sync(pair.new.kill)
             with trio.fail_after(30):
                 while (await _ready(nodes)).json().get("code") != "wrong_database":  # noqa: ASYNC110
-                    await trio.sleep(0.1)  # looks again: another process finds it out
+                    await trio.sleep(0.1)  # poll: another process detects it
             answer = await _ready(nodes)
             assert answer.status_code == 503
             assert "timeline 1" in answer.json()["detail"]

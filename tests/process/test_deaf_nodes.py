@@ -48,7 +48,7 @@ async def test_a_planted_bug_of_several_nodes_is_found_within_some_revocations(
     assert 200 in answers, f"{_REVOCATIONS} revocations have not shown {bug}"
 
 
-async def test_without_notifications_events_pass_from_node_to_node_and_the_log_says_what_is_wrong(
+async def test_without_notifications_events_still_pass_between_nodes_and_the_log_warns(
     tmp_path: Path,
 ) -> None:
     with fresh_database() as database, line_to(database) as line:

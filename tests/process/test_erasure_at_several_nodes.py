@@ -1,4 +1,4 @@
-"""What is erased at one node, no other one shows, streams or delivers, also if that one stood still meanwhile."""
+"""No node shows, streams or delivers data that another node has erased, even if it stood still in the meantime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.sockets.receivers import Request, read_request
 pytestmark = pytest.mark.long
 
 _HERE: Final = 1
-"""The node that stands still; whatever a client sees is asked of it."""
+"""The node that stands still, and gets the client's calls."""
 _OTHER: Final = 0
 _ENDPOINTS: Final = 5
 _BRIEF_S: Final = 2.0
@@ -29,7 +29,7 @@ _RETRY_AFTER_S: Final = "3,3,60"
 """So that a node that stands still has something to send again when it goes on."""
 _WORDS: Final = ("quokka", "numbat", "wombat", "bilby", "dunnart", "echidna", "cuscus", "dingo")
 _TURN_S: Final = 0.1
-"""Time that this process has to read what had come when it was told that something is erased."""
+"""Time that this process has to read the data that had arrived before the erasure's response."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Stage:
         return answer
 
     async def look(self, conversation: str, user: str, word: str) -> None:
-        """Look everywhere at the node; what it says is noted."""
+        """Read all places at the node, and note their contents."""
         paths = [
             f"/s2s/conversations/{conversation}",
             f"/s2s/conversations/{conversation}/messages",
@@ -124,7 +124,7 @@ class Stage:
         answer = await self.other.delete(path)
         assert answer.status_code == 200, answer.text
         answered_at = trio.current_time()
-        await trio.sleep(_TURN_S)  # what had come by then is read meanwhile
+        await trio.sleep(_TURN_S)  # in this time it reads the events that had arrived
         for word in words:
             self.witness.erased[word] = trio.current_time()
         return answered_at
@@ -257,7 +257,7 @@ async def erased_while_it_stands_still(
     async def delete_again() -> None:
         """Hear that it is gone, as a client that lost the answer: not before it is gone at every node."""
         while rows(nodes.url, f"SELECT 1 FROM conversations WHERE id = '{deleted}'"):  # noqa: ASYNC110
-            await trio.sleep(0.05)  # looks again: nothing announces it
+            await trio.sleep(0.05)  # poll: there is no notification
         again = await stage.other.delete(f"/s2s/conversations/{deleted}")
         assert again.status_code == 404, again.text
         assert goes_on.is_set() or "b" not in nodes.leased(), "it might still believe what it remembers"
@@ -283,7 +283,7 @@ async def erased_while_it_stands_still(
             await stage.look(*each)
 
 
-async def test_a_node_that_stood_still_during_an_erasure_shows_and_sends_nothing_of_it(
+async def test_node_stopped_during_an_erasure_shows_and_sends_no_erased_data(
     tmp_path: Path,
 ) -> None:
     async with staged(tmp_path) as stage:

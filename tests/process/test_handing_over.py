@@ -1,4 +1,4 @@
-"""The listening socket outlives the process: a restart refuses nobody (ADR 38)."""
+"""The listening socket outlives the process: a restart refuses no connection (ADR 38)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def answered(port: int, host: str = "127.0.0.1") -> int:
 
 
 class Caller(threading.Thread):
-    """Connects and calls, again and again, until it is told to stop."""
+    """Connects and calls, again and again, until it is stopped."""
 
     def __init__(self, port: int) -> None:
         super().__init__(daemon=True)
@@ -70,10 +70,10 @@ class Caller(threading.Thread):
         """Wait for one more answer, or failure."""
         before = len(self.statuses) + len(self.failures)
         while len(self.statuses) + len(self.failures) == before:
-            time.sleep(0.01)  # nothing announces it
+            time.sleep(0.01)  # poll: there is no notification
 
 
-def test_whoever_connects_during_a_restart_waits_and_is_answered(
+def test_connections_during_a_restart_wait_and_are_answered(
     tmp_path: Path, servers: list[Server], listener: socket.socket
 ) -> None:
     servers.append(Server(tmp_path, "--no-demo", handed=[listener]))
@@ -154,7 +154,7 @@ def test_sockets_that_can_not_be_served_are_all_named_with_the_reason(
 
 
 @pytest.mark.parametrize("count", ["", "-1", "many", "101"])
-def test_a_count_that_is_none_ends_the_start(count: str) -> None:
+def test_invalid_socket_count_ends_the_start(count: str) -> None:
     code = (
         'import os; os.environ["LISTEN_PID"] = str(os.getpid()); from deskwire.cli import cli; cli(["serve"])'
     )
@@ -174,7 +174,7 @@ def test_sockets_for_another_process_are_left_alone(tmp_path: Path, servers: lis
 
 
 @pytest.mark.parametrize("abstract", [False, True])
-def test_the_manager_is_told_when_it_is_ready_and_when_it_stops(
+def test_manager_is_notified_of_readiness_and_of_the_stop(
     tmp_path: Path, servers: list[Server], abstract: bool
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
@@ -191,7 +191,7 @@ def test_the_manager_is_told_when_it_is_ready_and_when_it_stops(
     assert server.process.returncode == 0
 
 
-def test_a_manager_that_can_not_be_told_changes_nothing(tmp_path: Path, servers: list[Server]) -> None:
+def test_failed_notification_of_the_manager_changes_nothing(tmp_path: Path, servers: list[Server]) -> None:
     servers.append(server := Server(tmp_path, "--port", "0", NOTIFY_SOCKET=str(tmp_path / "nobody")))
     server.wait_ready()
     status, _, log = server.end()

@@ -1,4 +1,4 @@
-"""Threads share one heap, so that what one gives back another can take."""
+"""Threads share one heap, so that one can use the memory that another has freed."""
 
 from __future__ import annotations
 

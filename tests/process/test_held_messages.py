@@ -34,7 +34,7 @@ async def write(http: httpx.AsyncClient, conversation: str, name: str, ledger: H
 
 
 async def judge(http: httpx.AsyncClient, conversations: list[str], ledger: HeldLedger) -> None:
-    """Compare what is there with what was acknowledged."""
+    """Compare the stored messages with the acknowledged ones."""
     sent, drafts = Counter[str](), Counter[str]()
     waiting = await settled(http, 30)
     for conversation in conversations:
@@ -108,6 +108,6 @@ async def test_a_node_that_dies_leaves_its_messages_to_the_others(tmp_path: Path
             await trio.sleep(1.0)
             nursery.cancel_scope.cancel()
         assert not await settled(second, 30)
-        ledger.unsure = ledger.held - ledger.back  # what was cut off may have been either
+        ledger.unsure = ledger.held - ledger.back  # a call that was cut off may have had either result
         await judge(second, conversations, ledger)
     assert ledger.back

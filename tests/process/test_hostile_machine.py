@@ -68,7 +68,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 
 
 async def post(server: Server) -> None:
-    """Calls of somebody else, all of which are answered."""
+    """Make calls of another client, and expect an answer to each."""
     headers = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
     async with httpx.AsyncClient(base_url=f"{server.url}/v3", headers=headers, trust_env=False) as http:
         made = await http.post("/s2s/conversations", json={"contact": {"userId": "u1"}})
@@ -90,4 +90,6 @@ async def test_a_flood_of_pings_gets_the_turns_of_one_connection(server: Server)
         attacker.kill()
         await attacker.wait()
     assert told["established"]
-    assert told["pongs"] <= FRAME_RATE.burst + FRAME_RATE.per_minute  # of a minute, should it take so long
+    assert (
+        told["pongs"] <= FRAME_RATE.burst + FRAME_RATE.per_minute
+    )  # the rate of a whole minute, in case the test takes that long

@@ -72,7 +72,7 @@ class Sender:
         return found
 
 
-async def test_what_was_sent_before_a_crash_and_is_sent_again_happens_once(tmp_path: Path) -> None:
+async def test_request_repeated_after_a_crash_takes_effect_once(tmp_path: Path) -> None:
     server = Server(tmp_path)
     try:
         await server.start()

@@ -1,4 +1,4 @@
-"""What a server is loaded without (ADR 29)."""
+"""The modules that a server does not load at its start (ADR 29)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ OF_THE_REFERENCE = {
 
 
 def loaded(directory: Path) -> set[str]:
-    """Return the modules that the server has loaded so far, as Python tells them."""
+    """Return the modules that the server has loaded so far, from Python's import log."""
     return set(re.findall(r"^import time:.*\| +(\S+)$", (directory / "serve.log").read_text(), re.MULTILINE))
 
 
-async def test_what_makes_the_reference_is_loaded_when_that_is_asked_for(tmp_path: Path) -> None:
+async def test_generators_of_the_reference_are_loaded_on_the_first_request(tmp_path: Path) -> None:
     server = Server(tmp_path, environ={"PYTHONPROFILEIMPORTTIME": "1"})
     await server.start()
     try:

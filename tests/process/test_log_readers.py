@@ -30,7 +30,7 @@ WAIT_S = 60.0
 
 
 class Piped:
-    """A server whose stdout and stderr are one pipe, which nobody reads unless asked to."""
+    """A server whose stdout and stderr are one pipe, which is read only on request."""
 
     def __init__(self, directory: Path, *wrapped: str) -> None:
         self.port = free_port()
@@ -52,10 +52,10 @@ class Piped:
             try:
                 return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S)
             except ConnectionRefusedError:
-                time.sleep(LOOK_S)  # looks again: nothing announces it
+                time.sleep(LOOK_S)  # poll: there is no notification
 
     def answer(self, count: int) -> list[str]:
-        """Have so many requests answered; their ids."""
+        """Make that many requests; return their ids."""
         ids: list[str] = []
         with self.connected() as peer:
             for _ in range(count // AT_ONCE):
@@ -77,7 +77,7 @@ class Piped:
         return int(float(found[1]))
 
     def read_until(self, words: bytes) -> list[str]:
-        """What comes out of the pipe up to the end of the line with these words."""
+        """Return the lines from the pipe up to the one with these words."""
         got = b""
         while words not in got or not got.endswith(b"\n"):
             chunk = os.read(self.reader, 1 << 16)
@@ -108,11 +108,11 @@ def piped(tmp_path: Path) -> Iterator[Piped]:
 
 
 def entries(lines: list[str]) -> list[dict[str, Any]]:
-    """The log's lines; each is whole. What is said on stdout is not among them."""
+    """Return the log's entries; each line is whole. The lines of stdout are left out."""
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
-def test_a_reader_that_hangs_stops_no_answer_and_is_told_what_it_lost(piped: Piped) -> None:
+def test_hanging_reader_stops_no_answer_and_gets_the_count_of_lost_lines(piped: Piped) -> None:
     ids = piped.answer(MANY)
     lost = piped.lost()
     assert lost > MANY // 4
@@ -136,7 +136,7 @@ def test_a_reader_that_hangs_does_not_hold_the_stop(piped: Piped) -> None:
     assert piped.end() == 0
 
 
-def test_a_reader_that_is_gone_stops_nothing(piped: Piped) -> None:
+def test_lost_reader_stops_no_work(piped: Piped) -> None:
     kept = os.open(os.devnull, os.O_RDONLY)
     os.dup2(kept, piped.reader)
     os.close(kept)
@@ -154,7 +154,7 @@ def test_a_pipe_that_is_full_before_the_start_holds_no_start(tmp_path: Path) -> 
         assert server.end() == 0
 
 
-def test_a_start_with_closed_streams_serves_and_writes_into_nothing_of_its_own(tmp_path: Path) -> None:
+def test_start_with_closed_streams_serves_and_keeps_its_database_intact(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh") as server:
         server.answer(AT_ONCE)
         assert server.end() == 0

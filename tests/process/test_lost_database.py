@@ -76,7 +76,7 @@ def cut(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"), [(deleted, "file_gone"), (replaced, "file_replaced"), (cut, "file_truncated")]
 )
-async def test_service_stores_nothing_in_a_lost_database_and_says_so_everywhere(
+async def test_service_stores_nothing_in_a_lost_database_and_reports_it_everywhere(
     tmp_path: Path, change: Callable[[Path], None], reason: str
 ) -> None:
     async with desk(tmp_path) as here:
@@ -115,7 +115,7 @@ async def test_operator_moves_the_saved_database_back_and_nothing_is_missing(tmp
     assert "refused" not in texts(data / FILE_NAME)
 
 
-async def test_idle_service_is_found_out_by_readiness_and_ready_again_when_the_file_is_back(
+async def test_idle_service_notices_the_loss_and_is_ready_when_the_file_returns(
     tmp_path: Path,
 ) -> None:
     path, away = tmp_path / "data" / FILE_NAME, tmp_path / "away"
@@ -129,7 +129,7 @@ async def test_idle_service_is_found_out_by_readiness_and_ready_again_when_the_f
     assert texts(path) >= set(here.acknowledged)
 
 
-async def test_second_service_on_the_emptied_directory_does_not_let_the_first_one_write(
+async def test_second_service_on_the_emptied_directory_keeps_the_first_from_writing(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"

@@ -84,7 +84,7 @@ class Stage:
             self.texts[""] += 1
 
     async def merge(self, node: int) -> None:
-        """Ask for the merge until it is over. A visitor that came anew meanwhile is another one, and may be merged, too."""
+        """Ask for the merge until it is over. A visitor who came back in the meantime is a new contact, and may be merged too."""
         await self.done(node, "POST", "/s2s/contacts/user/merge", **{"from": "visitor"})
 
     async def over(self, node: int) -> None:
@@ -154,7 +154,7 @@ async def staged(directory: Path, conversations: int) -> AsyncIterator[Stage]:
         yield stage
 
 
-async def test_a_merge_beside_writers_and_redactions_at_other_nodes_is_whole_at_each_of_them(
+async def test_merge_beside_writers_and_redactions_at_other_nodes_is_complete_on_each(
     tmp_path: Path,
 ) -> None:
     async with staged(tmp_path, 30) as stage:
@@ -168,7 +168,7 @@ async def test_a_merge_beside_writers_and_redactions_at_other_nodes_is_whole_at_
             await stage.check(node)
 
 
-async def test_a_merge_whose_node_is_killed_is_ended_by_another_one_beside_writers(tmp_path: Path) -> None:
+async def test_another_node_finishes_the_merge_of_a_killed_node_beside_writers(tmp_path: Path) -> None:
     async with staged(tmp_path, 80) as stage:
         await trio.sleep(SETTLE_S)  # nodes judge others once they have been there for as long as a lease
         async with trio.open_nursery() as nursery:
@@ -176,7 +176,7 @@ async def test_a_merge_whose_node_is_killed_is_ended_by_another_one_beside_write
             nursery.start_soon(stage.redact, 2)
             nursery.start_soon(_asked, stage.clients[0])
             while not rows(stage.nodes.url, "SELECT 1 FROM contacts WHERE erasing = 2"):  # noqa: ASYNC110
-                await trio.sleep(0.005)  # looks again: nothing announces it
+                await trio.sleep(0.005)  # poll: there is no notification
             await stage.nodes.servers[0].kill()
         await stage.over(2)
         for node in (1, 2):
@@ -184,6 +184,6 @@ async def test_a_merge_whose_node_is_killed_is_ended_by_another_one_beside_write
 
 
 async def _asked(http: httpx.AsyncClient) -> None:
-    """Ask for the merge at a node that dies meanwhile."""
+    """Ask for the merge at a node that is killed during it."""
     with pytest.raises(httpx.TransportError):
         await http.post("/s2s/contacts/user/merge", json={"from": "visitor"})

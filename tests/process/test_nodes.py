@@ -72,7 +72,7 @@ def demo_of(*servers: Server) -> dict[str, Any]:
     return made.demo()
 
 
-async def test_nodes_that_start_together_make_one_demo_and_know_of_each_others_changes_at_once(
+async def test_nodes_that_start_together_make_one_demo_and_see_each_others_changes(
     tmp_path: Path, url: str
 ) -> None:
     async with two_nodes(tmp_path, url) as (first, second), httpx.AsyncClient(trust_env=False) as http:
@@ -84,7 +84,7 @@ async def test_nodes_that_start_together_make_one_demo_and_know_of_each_others_c
         assert [event["type"] for event in feed] == ["conversation.created", "message.created"]
         rows = await trio.to_thread.run_sync(_rows, url, "SELECT node FROM nodes ORDER BY node")
         assert rows == [("a",), ("b",)]
-    assert await trio.to_thread.run_sync(_rows, url, "SELECT node FROM nodes") == []  # given back at the stop
+    assert await trio.to_thread.run_sync(_rows, url, "SELECT node FROM nodes") == []  # released at the stop
 
 
 def _rows(url: str, query: str) -> list[tuple[Any, ...]]:
@@ -92,9 +92,7 @@ def _rows(url: str, query: str) -> list[tuple[Any, ...]]:
         return connection.execute(query.encode()).fetchall()
 
 
-async def test_a_key_that_the_operator_revokes_is_refused_by_all_nodes_as_the_command_ends(
-    tmp_path: Path, url: str
-) -> None:
+async def test_revoked_key_is_refused_by_all_nodes_when_the_command_ends(tmp_path: Path, url: str) -> None:
     async with two_nodes(tmp_path, url) as (first, second), httpx.AsyncClient(trust_env=False) as http:
         made = await trio.to_thread.run_sync(deskwire, settings(url), "key", "create", "--label", "x")
         assert made.returncode == 0, made.stderr
@@ -108,9 +106,7 @@ async def test_a_key_that_the_operator_revokes_is_refused_by_all_nodes_as_the_co
             assert (await http.get(f"{each.url}/v3/s2s/events", headers=key)).status_code == 401
 
 
-async def test_a_rolling_upgrade_under_load_loses_nothing_and_answers_all_the_time(
-    tmp_path: Path, url: str
-) -> None:
+async def test_rolling_upgrade_under_load_loses_nothing_and_always_answers(tmp_path: Path, url: str) -> None:
     """The old program is one that knows one migration less; the newer one applies it beside the old."""
     async with two_nodes(tmp_path, url) as (first, second), httpx.AsyncClient(trust_env=False) as http:
         key = {"Authorization": f"Bearer {demo_of(first, second)['serverKey']}"}
@@ -138,7 +134,7 @@ async def test_a_rolling_upgrade_under_load_loses_nothing_and_answers_all_the_ti
                 successor = node(tmp_path, f"new-{old.port}", url, sys.executable, NEWER)
                 await successor.start()
                 up.append(successor.url)
-                successors.push_async_callback(successor.stop)  # behind the last answer
+                successors.push_async_callback(successor.stop)  # after the last answer
             await trio.sleep(0.5)  # both new ones take part of the load
             stop.set()
         stored = await trio.to_thread.run_sync(_rows, url, "SELECT text FROM messages")
@@ -160,7 +156,7 @@ async def _took(
     return answer.status_code == 200
 
 
-def test_another_secret_is_refused_with_what_to_do(tmp_path: Path, url: str) -> None:
+def test_another_secret_is_refused_with_a_remedy(tmp_path: Path, url: str) -> None:
     assert deskwire(settings(url), "org", "create", "Acme").returncode == 0
     other = settings(url, DESKWIRE_SECRET="another secret, which is as long as it must")
     for arguments in (("org", "list"), ("serve", "--port", "0", "--data", str(tmp_path))):
@@ -171,7 +167,7 @@ def test_another_secret_is_refused_with_what_to_do(tmp_path: Path, url: str) -> 
         assert "postgresql://" not in refused.stderr
 
 
-def test_a_server_that_is_not_there_ends_the_start_with_a_sentence_and_no_traceback(tmp_path: Path) -> None:
+def test_missing_server_ends_the_start_with_a_sentence_and_no_traceback(tmp_path: Path) -> None:
     environ = settings("postgresql://somebody:hidden@127.0.0.1:9/deskwire")
     refused = deskwire(environ, "serve", "--port", "0", "--data", str(tmp_path))
     assert refused.returncode == 1

@@ -56,7 +56,7 @@ async def test_one_node_probes_a_quiet_endpoint_and_the_other_after_its_death(tm
         alive = (first, second)[1 - courier]
         with trio.fail_after(_OVER_S):
             while not (shown := (await alive.get(f"/s2s/webhooks/{endpoint}")).json())["healthy"]:  # noqa: ASYNC110
-                await trio.sleep(0.1)  # looks again: nothing announces it
+                await trio.sleep(0.1)  # poll: there is no notification
         assert (shown["dropped"], shown["missed"]) == (0, None)
 
 

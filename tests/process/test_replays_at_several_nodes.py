@@ -1,4 +1,4 @@
-"""What was delivered is sent again, and what was dropped recovered, whichever node is asked: its courier is told."""
+"""Any node accepts a replay or a recovery, and the node that delivers to the endpoint sends the deliveries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SETTINGS: Final = {
     "DESKWIRE_WEBHOOK_CIRCUIT_S": "0",
 }
 _SOON_S: Final = 8.0
-"""A probe that nobody asks for comes 10 s after the circuit was opened."""
+"""Without a request the next probe comes 10 s after the circuit was opened."""
 
 
 def couriers(nodes: Nodes) -> dict[str, int]:
@@ -40,7 +40,7 @@ def couriers(nodes: Nodes) -> dict[str, int]:
 
 
 async def until(receiver: Receiver, condition: Callable[[], object], within_s: float) -> None:
-    """Return when what the receiver has got is so."""
+    """Return when the condition holds for the receiver's requests."""
     with trio.fail_after(within_s):
         while not condition():
             await receiver.wait(len(receiver.requests) + 1)
@@ -54,7 +54,7 @@ async def until_all(http: httpx.AsyncClient, endpoint: str, status: str) -> list
             found: list[dict[str, Any]] = answer.json()["items"]
             if {each["status"] for each in found} == {status}:
                 return found
-            await trio.sleep(0.05)  # looks again: nothing announces it
+            await trio.sleep(0.05)  # poll: there is no notification
 
 
 def has_more(receiver: Receiver, before: int) -> bool:
@@ -74,10 +74,10 @@ async def until_ended(http: httpx.AsyncClient, endpoint: str) -> list[dict[str, 
             ]
             if len({each["eventId"] for each in found}) == 2 and all(each["endedAt"] for each in found):
                 return found
-            await trio.sleep(0.05)  # looks again: nothing announces it
+            await trio.sleep(0.05)  # poll: there is no notification
 
 
-async def test_what_is_to_be_sent_again_is_sent_by_the_courier_whichever_node_is_asked(
+async def test_replays_requested_at_any_node_are_sent_by_the_endpoints_courier(
     tmp_path: Path,
 ) -> None:
     async with (
@@ -95,7 +95,7 @@ async def test_what_is_to_be_sent_again_is_sent_by_the_courier_whichever_node_is
             assert made.status_code == 200, made.text
         with trio.fail_after(20):
             while sorted(Counter((where := couriers(nodes)).values()).values()) != [2, 3]:  # noqa: ASYNC110
-                await trio.sleep(0.05)  # looks again: nothing announces it; shared out they stay
+                await trio.sleep(0.05)  # poll: there is no notification; the shares stay
         conversation = (await first.post("/s2s/conversations", json={"contact": {"userId": "u"}})).json()[
             "id"
         ]

@@ -49,7 +49,7 @@ class Server:
             os.close(each)
 
     def wait_ready(self) -> str:
-        """What it says when it is ready."""
+        """Return its output up to the line that reports that it is ready."""
         assert self.process.stdout is not None
         lines: list[str] = []
         for line in self.process.stdout:
@@ -180,7 +180,7 @@ def test_a_start_waits_for_a_command_that_has_the_directory(tmp_path: Path, serv
     assert server.end()[0] == 0
 
 
-def test_a_port_that_is_taken_is_named(tmp_path: Path, servers: list[Server]) -> None:
+def test_occupied_port_is_named(tmp_path: Path, servers: list[Server]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         servers.append(server := Server(tmp_path, "--port", str(port)))
@@ -190,7 +190,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, servers: list[Server]) ->
     assert "Traceback" not in log
 
 
-def test_a_directory_that_can_not_be_there_is_named(tmp_path: Path, servers: list[Server]) -> None:
+def test_impossible_directory_is_named(tmp_path: Path, servers: list[Server]) -> None:
     servers.append(server := Server(tmp_path / ("x" * 300), "--port", "0"))
     _, log = server.process.communicate(timeout=START_S)
     assert server.process.returncode == 1
@@ -199,16 +199,16 @@ def test_a_directory_that_can_not_be_there_is_named(tmp_path: Path, servers: lis
     assert "Traceback" not in log
 
 
-def test_a_start_that_failed_leaves_a_directory_that_the_next_one_can_use(
+def test_failed_start_leaves_a_directory_that_the_next_one_can_use(
     tmp_path: Path, servers: list[Server]
 ) -> None:
-    test_a_port_that_is_taken_is_named(tmp_path, servers)
+    test_occupied_port_is_named(tmp_path, servers)
     servers.append(server := Server(tmp_path, "--port", "0"))
     greeting = server.wait_ready()
     assert server.demo["serverKey"] in greeting
 
 
-def test_everything_acknowledged_is_there_after_kill_9_and_the_sequence_goes_on(
+def test_acknowledged_data_survive_kill_9_and_the_sequence_continues(
     tmp_path: Path, servers: list[Server]
 ) -> None:
     servers.append(server := Server(tmp_path, "--port", "0"))

@@ -1,4 +1,4 @@
-"""Nodes as processes of their own on one PostgreSQL: what one is told every one knows, and deliveries go on when some stop."""
+"""Nodes as processes on one PostgreSQL: each node knows the changes of all, and deliveries go on when some nodes stop."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def used(http: httpx.AsyncClient) -> int:
     return (await http.get("/s2s/webhooks")).status_code
 
 
-async def test_a_revoked_key_is_good_for_nothing_at_any_node_once_that_is_answered(tmp_path: Path) -> None:
+async def test_revoked_key_is_invalid_at_every_node_after_the_response(tmp_path: Path) -> None:
     async with running_nodes(tmp_path) as nodes, nodes.client(0, nodes.token) as owner:
         times = []
         for _ in range(20):
@@ -64,10 +64,10 @@ async def test_a_revoked_key_is_good_for_nothing_at_any_node_once_that_is_answer
             with trio.fail_after(20):
                 while (answer := await used(stopped)) != 401:
                     assert answer == 503
-                    await trio.sleep(0.05)  # looks again: nothing announces it
+                    await trio.sleep(0.05)  # poll: there is no notification
 
 
-async def test_a_revoked_machine_credential_is_good_for_nothing_at_any_node_once_that_is_answered(
+async def test_revoked_machine_credential_is_invalid_at_every_node_after_the_response(
     tmp_path: Path,
 ) -> None:
     async with running_nodes(tmp_path) as nodes, nodes.client(0, nodes.token) as owner:
@@ -158,7 +158,7 @@ class Endpoints:
         return "gone"
 
     def went_back(self) -> int:
-        """Count the events that an endpoint got for the first time behind a later one of their conversation."""
+        """Count the events that an endpoint first got after a later one of their conversation."""
         count, newest, seen = 0, Counter[int](), set[str]()
         for each in self.arrived:
             if each.delivery not in seen:
@@ -182,7 +182,7 @@ class Endpoints:
 
 
 @pytest.mark.long
-async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a_superseded_courier(
+async def test_deliveries_continue_when_nodes_stop_and_die_and_superseded_couriers_send_nothing(
     tmp_path: Path,
 ) -> None:
     """Figures of the faults are printed: pytest's `-s` shows them."""
@@ -210,7 +210,7 @@ async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a
                 await trio.sleep(0.05)  # a pace that the machine keeps up with
 
         nursery.start_soon(post)
-        await trio.sleep(SETTLE_S)  # see there
+        await trio.sleep(SETTLE_S)  # a node judges others once it has been there for as long as a lease
         for stopped in (1, 2, 1, 2):
             with nodes.stopped(stopped):
                 await trio.sleep(12)  # more than two leases
@@ -220,7 +220,7 @@ async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a
         over.set()
         with trio.fail_after(60):
             while len({each.delivery for each in endpoints.arrived}) < sent * _ENDPOINTS:  # noqa: ASYNC110
-                await trio.sleep(0.1)  # looks again: nothing announces it
+                await trio.sleep(0.1)  # poll: there is no notification
         print(
             f"{len(endpoints.arrived)} attempts at {sent * _ENDPOINTS} deliveries, by a superseded courier "
             f"{endpoints.superseded}, twice {endpoints.twice()}, order went back {endpoints.went_back()}, "

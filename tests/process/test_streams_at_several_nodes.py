@@ -1,4 +1,4 @@
-"""A channel has one consumer, whichever nodes its consumers come to: nobody is written to who has lost it, and nothing is missed."""
+"""A channel has one consumer over all nodes: a consumer that has lost it gets no event, and no event is missed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.postgres_nodes import rows
 pytestmark = pytest.mark.long
 
 _TURN_S: Final = 0.1
-"""What came before something else may be read so much later, as this process reads both by tasks of their own."""
+"""A frame that came first may be read this much later, because this process reads each connection in its own task."""
 _PACE_S: Final = 0.03
 _BRIEF_S: Final = 1.5
 _FIGHTS: Final = 12
@@ -33,7 +33,7 @@ class Talk:
         self._http = http
         self._path = f"/s2s/conversations/{conversation}/messages"
         self.turn = trio.Lock()
-        """Whoever holds it keeps the next message from being sent."""
+        """The task that holds it keeps the next message from being sent."""
 
     async def run(self) -> None:
         while True:
@@ -71,7 +71,7 @@ class Consumers:
         return consumer
 
     def judge(self, told: Sequence[str]) -> None:
-        """Hold what came to what was told: at most one was written to at any time, and together they miss nothing."""
+        """Check the received events: at most one consumer got events at any time, and together they miss none."""
         place, known = {each: number for number, each in enumerate(told)}, 0
         for number, each in enumerate(self.all):
             begin = 0 if each.resumed_after is None else place[each.resumed_after] + 1
@@ -86,7 +86,7 @@ class Consumers:
         assert known == len(told)
 
 
-async def test_who_takes_the_channel_of_a_node_that_stands_still_is_its_only_consumer(tmp_path: Path) -> None:
+async def test_successor_on_the_channel_of_a_stopped_node_is_its_only_consumer(tmp_path: Path) -> None:
     async with (
         running_nodes(tmp_path) as nodes,
         nodes.client(0, nodes.key) as http,
@@ -116,7 +116,7 @@ async def test_who_takes_the_channel_of_a_node_that_stands_still_is_its_only_con
             assert loser.code in (4009, 4100)
             with trio.fail_after(20):
                 while len(nodes.leased()) < 3:  # noqa: ASYNC110
-                    await trio.sleep(0.05)  # looks again: nothing announces it
+                    await trio.sleep(0.05)  # poll: there is no notification
         back = consumers.join(consumers.all[-2].consumer, 2)
         await back.until(lambda: bool(back.refused))
         assert "ConsumerSuperseded" in back.refused
@@ -127,7 +127,7 @@ async def test_who_takes_the_channel_of_a_node_that_stands_still_is_its_only_con
         nursery.cancel_scope.cancel()
 
 
-async def test_one_consumer_that_comes_to_two_nodes_in_turn_is_written_to_by_the_last_alone(
+async def test_consumer_that_alternates_between_two_nodes_gets_events_from_the_last_alone(
     tmp_path: Path,
 ) -> None:
     async with (

@@ -1,4 +1,4 @@
-"""What a running service says of the build that it is."""
+"""The build that a running service reports."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_build_tells_the_commit_in_its_file_whatever_is_checked_out(tmp_path: Path) -> None:
+def test_build_reports_the_commit_in_its_file_with_any_checkout(tmp_path: Path) -> None:
     written(tmp_path / ".git/HEAD", f"{'f' * 40}\n")
     assert commit(written(tmp_path / "commit", f"{SHA}-dirty\n"), tmp_path) == f"{SHA}-dirty"
 
 
-def test_a_checkout_of_a_branch_tells_the_branchs_commit(tmp_path: Path) -> None:
+def test_checkout_of_a_branch_reports_the_branchs_commit(tmp_path: Path) -> None:
     written(tmp_path / ".git/HEAD", "ref: refs/heads/main\n")
     written(tmp_path / ".git/refs/heads/main", f"{SHA}\n")
     assert commit(NOTHING, tmp_path) == SHA
@@ -38,7 +38,7 @@ def test_a_branch_that_git_has_packed_is_found(tmp_path: Path) -> None:
     assert commit(NOTHING, tmp_path) == SHA
 
 
-def test_a_worktree_asks_the_repository_that_it_belongs_to(tmp_path: Path) -> None:
+def test_worktree_reads_the_commit_from_its_repository(tmp_path: Path) -> None:
     own = tmp_path / "main/.git/worktrees/w"
     written(own / "HEAD", "ref: refs/heads/w\n")
     written(own / "commondir", "../..\n")
@@ -48,13 +48,13 @@ def test_a_worktree_asks_the_repository_that_it_belongs_to(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("head", ["", "ref: refs/heads/none", "something else"])
-def test_what_cannot_be_told_is_unknown(tmp_path: Path, head: str) -> None:
+def test_missing_information_is_reported_as_unknown(tmp_path: Path, head: str) -> None:
     assert commit(NOTHING, tmp_path) == UNKNOWN
     written(tmp_path / ".git/HEAD", head)
     assert commit(NOTHING, tmp_path) == UNKNOWN
     assert commit(written(tmp_path / "commit", "$Format:%H$"), tmp_path) == UNKNOWN
 
 
-def test_an_executable_prints_the_licences_in_it_and_others_say_where_they_are(tmp_path: Path) -> None:
+def test_executable_prints_its_licences_and_other_builds_say_where_they_are(tmp_path: Path) -> None:
     assert notices(written(tmp_path / "notices.txt", "all of them\n")) == "all of them\n"
     assert "dist-info" in notices(NOTHING)

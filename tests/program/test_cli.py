@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it refuses, and what it hands to the program."""
+"""The command line: its output, its refusals, and the options that it passes to the program."""
 
 import gc
 import importlib.metadata
@@ -72,7 +72,7 @@ def test_the_version_is_that_of_the_installed_distribution_with_its_commit(
     assert invoke("--version").output == f"deskwire, version 1.2.3, commit {build.commit()}\n"
 
 
-def test_the_notices_of_an_installation_say_where_the_licences_are() -> None:
+def test_notices_of_an_installation_name_the_place_of_the_licences() -> None:
     assert invoke("--notices").output == build.notices()
 
 
@@ -102,7 +102,7 @@ def test_serve_runs_the_program_with_the_settings_and_exits_with_its_status(serv
     ]
 
 
-def test_serve_without_options_takes_the_environment(served: list[Config]) -> None:
+def test_serve_without_options_uses_the_environment(served: list[Config]) -> None:
     invoke("serve", DESKWIRE_PORT="5")
     (config,) = served
     assert (config.port, config.demo) == (5, True)
@@ -158,7 +158,7 @@ def test_config_never_shows_a_secret(form: tuple[str, ...]) -> None:
     assert SECRET not in answer.output
 
 
-def test_the_reference_page_is_what_the_program_writes_whatever_is_set() -> None:
+def test_reference_page_equals_the_programs_output_with_any_settings() -> None:
     answer = invoke("config", "--markdown", DESKWIRE_PORT="81")
     assert answer.stdout == reference.markdown() == PAGE.read_text(), "out of date: run `make docs`"
 

@@ -25,7 +25,7 @@ def refusal(environ: dict[str, str], **options: object) -> ConfigError:
     return caught.value
 
 
-def test_without_any_input_everything_has_its_default() -> None:
+def test_every_setting_has_its_default_without_input() -> None:
     config = Config.load({}, {})
     assert config == Config()
     assert set(config.origin.values()) == {"default"}
@@ -58,7 +58,7 @@ def test_variables_of_other_programs_are_left_alone() -> None:
     assert Config.load({"PATH": "x", "PORT": "y", "deskwire_port": "z"}, {}) == Config()
 
 
-def test_the_variables_of_the_other_commands_do_not_upset_the_server_but_are_known_to_it() -> None:
+def test_server_ignores_the_variables_of_other_commands_and_knows_their_names() -> None:
     environ = {"DESKWIRE_URL": "nonsense", "DESKWIRE_KEY": "sk_1", "DESKWIRE_CACERT": "x"}
     assert CLIENT_VARIABLES.keys() == environ.keys()
     assert Config.load(environ, {}) == Config()
@@ -111,7 +111,7 @@ def test_values_that_contradict_each_other_are_refused_by_name(
     assert all(name in problem for name in named)
 
 
-def test_values_at_the_edge_of_a_contradiction_are_taken() -> None:
+def test_values_at_the_edge_of_a_contradiction_are_accepted() -> None:
     environ = {
         "DESKWIRE_WEBHOOK_HORIZON_S": "44",  # 4 times 5 s, and 2 + 6 + 12 s and a fifth of it
         "DESKWIRE_WEBHOOK_MEMORY_DELIVERIES": "16",
@@ -160,7 +160,7 @@ def test_the_defaults_are_those_of_the_contract_and_the_decisions() -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_every_default_is_a_value_that_its_own_parser_takes(name: str) -> None:
+def test_parser_of_each_setting_accepts_its_default(name: str) -> None:
     each = SETTINGS[name]
     if each.default not in (None, ()):
         assert each.parse(as_text(each.default)) == each.default
@@ -175,7 +175,7 @@ def test_every_setting_has_a_variable_and_one_sentence(name: str) -> None:
     assert "|" not in each.meaning + each.shown(each.default)
 
 
-def test_every_duration_and_size_says_its_unit_at_its_end() -> None:
+def test_names_of_durations_and_sizes_end_in_their_unit() -> None:
     for each in fields(Config):
         if each.type is float and each.name != "webhook_retry_jitter":
             assert each.name.endswith(ENDINGS)
@@ -196,7 +196,7 @@ def test_every_duration_and_size_says_its_unit_at_its_end() -> None:
         },
     )
 )
-def test_what_is_shown_of_a_value_reads_back_as_that_value(values: dict[str, object]) -> None:
+def test_shown_value_reads_back_as_the_same_value(values: dict[str, object]) -> None:
     environ = {SETTINGS[name].variable: as_text(value) for name, value in values.items()}
     config = Config.load(environ, {})
     assert {name: getattr(config, name) for name in values} == values
@@ -210,7 +210,7 @@ def test_any_text_gives_a_configuration_or_one_error(environ: dict[str, str], po
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:hidden@db/x", "postgresql://u@db/x?password=hidden"])
-def test_a_database_url_with_a_password_is_refused_on_the_command_line_alone(url: str) -> None:
+def test_database_url_with_a_password_is_refused_only_on_the_command_line(url: str) -> None:
     secret = {"DESKWIRE_SECRET": "correct horse battery staple, and more"}
     with pytest.raises(ConfigError) as refused:
         Config.load(secret, {"database_url": url})

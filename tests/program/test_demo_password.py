@@ -31,7 +31,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return event
 
 
-def test_on_an_empty_directory_it_is_made_before_anybody_asks(tmp_path: Path, made: threading.Event) -> None:
+def test_password_on_an_empty_directory_is_hashed_before_the_first_use(
+    tmp_path: Path, made: threading.Event
+) -> None:
     password = start_hashing(Config(data_dir=tmp_path, argon2_memory_kib=_KIB))
     assert made.wait(10)
 
@@ -41,7 +43,7 @@ def test_on_an_empty_directory_it_is_made_before_anybody_asks(tmp_path: Path, ma
 
 
 @pytest.mark.parametrize("without", ["a first start", "a demo", "a file"])
-def test_where_nobody_may_ask_it_is_made_when_somebody_does(
+def test_password_without_a_new_demo_is_hashed_at_its_first_use(
     without: str, tmp_path: Path, made: threading.Event
 ) -> None:
     config = Config(data_dir=tmp_path, argon2_memory_kib=_KIB)
@@ -59,14 +61,12 @@ def test_where_nobody_may_ask_it_is_made_when_somebody_does(
     assert made.is_set()
 
 
-def test_a_directory_that_nobody_can_look_into_is_left_to_who_opens_it(
-    tmp_path: Path, made: threading.Event
-) -> None:
+def test_unreadable_directory_does_not_start_the_hashing(tmp_path: Path, made: threading.Event) -> None:
     start_hashing(Config(data_dir=tmp_path / ("x" * 300), argon2_memory_kib=_KIB))
     assert not made.is_set()
 
 
-def test_what_goes_wrong_in_the_thread_is_told_to_who_asks(
+def test_error_in_the_thread_is_raised_at_the_first_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(_: int) -> DemoPassword:

@@ -1,4 +1,4 @@
-"""What one node does when it is due, and others make due: a hint has it look at once, and without one it is a few seconds late."""
+"""Work of one node that other nodes make due: it starts at once after a hint, and a few seconds late without one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Pair:
 
 
 @pytest.mark.parametrize("part", ["due", "runs_due", "snoozes_due"])
-async def test_what_another_node_makes_due_is_done_in_time(
+async def test_work_made_due_by_another_node_is_done_in_time(
     autojump_clock: MockClock, inline_store: InlineStore, nursery: trio.Nursery, part: str
 ) -> None:
     pair = Pair(inline_store)
@@ -87,7 +87,7 @@ async def test_a_lost_hint_costs_a_few_seconds(
     assert 1.5 < done <= 5.01, "it is looked for every five seconds"
 
 
-async def test_commits_that_make_nothing_due_say_nothing(inline_store: InlineStore) -> None:
+async def test_commits_without_due_work_send_no_hint(inline_store: InlineStore) -> None:
     pair = Pair(inline_store)
     heard: list[bytes] = []
     listener: WiredBus = pair.wires.bus()

@@ -1,4 +1,4 @@
-"""Lines behind a thread: whole, in order, bounded, and what is lost is told of."""
+"""Lines that a thread writes: whole, in order, bounded, and with a report of lost lines."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fill(writer: LineWriter) -> int:
     return number - 1
 
 
-def test_what_a_reader_does_not_take_is_bounded_and_it_is_told_where_the_lost_ones_were(pipe: Pipe) -> None:
+def test_unread_lines_are_bounded_and_the_place_of_lost_ones_is_marked(pipe: Pipe) -> None:
     taken = fill(pipe.writer)
     for _ in range(9):
         pipe.writer.write("lost\n")
@@ -76,7 +76,7 @@ def test_others_still_find_room_when_lines_about_requests_do_not(pipe: Pipe) -> 
     assert "an error" in pipe.read_until(b"lost 1 ")
 
 
-def test_lines_of_several_threads_come_out_whole_and_each_threads_own_in_order(pipe: Pipe) -> None:
+def test_lines_of_several_threads_stay_whole_and_each_threads_in_order(pipe: Pipe) -> None:
     def write(name: int) -> None:
         for number in range(100):
             pipe.writer.write(f"{name} {number} {'x' * (number * 7 % 6_000)}\n")
@@ -95,7 +95,7 @@ def test_lines_of_several_threads_come_out_whole_and_each_threads_own_in_order(p
         assert [line[1] for line in made if line[0] == str(name)] == [str(number) for number in range(100)]
 
 
-def test_a_reader_that_hangs_holds_the_end_for_its_bound_only_and_nothing_that_comes_behind(
+def test_reader_that_hangs_delays_only_the_end_and_within_its_bound(
     pipe: Pipe,
 ) -> None:
     fill(pipe.writer)
@@ -137,7 +137,7 @@ def test_a_line_that_was_cut_short_does_not_swallow_the_next_one(
     assert pipe.read_until(b"second line\n") == ["first", f"lost 1 since {AT}", "second line"]
 
 
-def test_a_pipe_that_somebody_made_non_blocking_loses_nothing(pipe: Pipe) -> None:
+def test_pipe_that_another_process_made_non_blocking_loses_nothing(pipe: Pipe) -> None:
     os.set_blocking(pipe.writer._descriptor, False)
     for number in range(2_000):
         pipe.writer.write(f"line {number} {'x' * 200}\n")
@@ -146,7 +146,7 @@ def test_a_pipe_that_somebody_made_non_blocking_loses_nothing(pipe: Pipe) -> Non
 
 
 @given(st.lists(st.text(st.characters(codec="ascii"), max_size=PIECE + 2), max_size=9))
-def test_pieces_have_all_lines_and_only_a_long_line_makes_a_long_piece(lines: list[str]) -> None:
+def test_pieces_have_all_lines_and_only_a_long_line_exceeds_their_size(lines: list[str]) -> None:
     pieces = list(packed(lines))
     assert b"".join(piece for piece, _ in pieces) == "".join(lines).encode()
     assert sum(count for _, count in pieces) == len(lines)

@@ -1,4 +1,4 @@
-"""The log: two forms, one way for everybody's entries, and no credentials in it."""
+"""The log: two forms, one path for the entries of all libraries, and no credentials in it."""
 
 import errno
 import io
@@ -54,7 +54,7 @@ def test_an_entry_is_one_line_of_json_with_time_level_and_fields(stream: io.Stri
     assert entry == {"event": "started", "port": 8080, "level": "info", "logger": "deskwire.test"}
 
 
-def test_the_standard_librarys_entries_take_the_same_way(stream: io.StringIO) -> None:
+def test_standard_librarys_entries_use_the_same_path(stream: io.StringIO) -> None:
     logging.getLogger("hypercorn.error").warning("lost %s", "client", extra={"peer": "::1"})
     (entry,) = entries(stream)
     assert (entry["event"], entry["logger"], entry["level"]) == ("lost client", "hypercorn.error", "warning")
@@ -159,7 +159,7 @@ def test_a_traceback_is_written_without_the_credentials_in_it(form: LogFormat) -
     assert "hunter2" not in stream.getvalue()
 
 
-def test_values_that_json_does_not_know_are_written_all_the_same(stream: io.StringIO) -> None:
+def test_values_that_json_does_not_know_are_written_too(stream: io.StringIO) -> None:
     structlog.get_logger().info("odd", number=2**80, lone="\udc80", path=io, keys={(1, 2): {3}})
     (entry,) = entries(stream)
     assert entry["number"] == 2**80
@@ -167,7 +167,7 @@ def test_values_that_json_does_not_know_are_written_all_the_same(stream: io.Stri
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_what_a_stranger_has_written_begins_no_line_and_moves_no_cursor(form: LogFormat) -> None:
+def test_text_of_a_client_begins_no_line_and_moves_no_cursor(form: LogFormat) -> None:
     made = io.StringIO()
     logs.configure(form, "info", made)
     structlog.get_logger().info("said", text="a\n[error] forged\r\x1b[2K\u2028b")
@@ -197,7 +197,7 @@ def _tell(number: int) -> None:
     access.log_request("GET", "/healthz", 200, 0.001, f"req_{number}")
 
 
-def test_a_log_that_can_not_be_written_ends_nothing() -> None:
+def test_unwritable_log_stops_no_work() -> None:
     stream = Full()
     logs.configure("json", "info", stream)
     stream.full = True
@@ -214,7 +214,7 @@ def file(tmp_path: Path) -> Iterator[TextIO]:
         yield made
 
 
-def test_everybodys_lines_take_their_turn_behind_one_thread(file: TextIO) -> None:
+def test_lines_of_all_loggers_are_written_in_order_by_one_thread(file: TextIO) -> None:
     with logs.written_behind("json", "info", file, file.fileno()):
         for number in range(0, 300, 3):
             _tell(number)
@@ -228,9 +228,7 @@ def test_everybodys_lines_take_their_turn_behind_one_thread(file: TextIO) -> Non
     assert (warned["logger"], "RuntimeWarning: odd" in warned["event"]) == ("py.warnings", True)
 
 
-def test_what_is_said_to_a_person_stands_in_the_logs_order(
-    file: TextIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_to_the_operator_keep_the_logs_order(file: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", file)
     with logs.written_behind("json", "info", file, file.fileno()):
         structlog.get_logger().info("before")

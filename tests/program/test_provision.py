@@ -13,7 +13,7 @@ from deskwire.program.secret_file import installation_secrets, write_private
 from tests.support.sockets.server_process import environment
 
 
-def test_a_private_file_follows_no_link_and_takes_over_no_file_of_others(tmp_path: Path) -> None:
+def test_private_file_follows_no_link_and_takes_over_no_others_file(tmp_path: Path) -> None:
     elsewhere, scratch = tmp_path / "elsewhere", tmp_path / ".secret.1"
     elsewhere.write_text("theirs")
     scratch.symlink_to(elsewhere)
@@ -35,7 +35,7 @@ def test_files_that_others_may_read_are_named(tmp_path: Path) -> None:
     assert exposed(tmp_path) == [".", "secret", "deskwire.sqlite3"]
 
 
-def test_a_command_leaves_nothing_on_the_disk_that_others_may_read(tmp_path: Path) -> None:
+def test_command_leaves_no_file_that_other_users_may_read(tmp_path: Path) -> None:
     directory = tmp_path / "data"
     command = [sys.executable, "-m", "deskwire", "org", "create", "Acme", "--data", str(directory)]
     subprocess.run(command, env=environment(), umask=0, check=True, capture_output=True)

@@ -35,7 +35,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c3JfMSJ9.c2lnbmF0dXJl"
 
 
 @given(TEXT, st.text(BASE62, min_size=43, max_size=43), TEXT)
-def test_a_server_key_is_replaced_wherever_it_stands(before: str, key: str, after: str) -> None:
+def test_server_key_is_replaced_at_every_place(before: str, key: str, after: str) -> None:
     assert key not in redacted_text(f"{before}sk_{key}{after}")
 
 
@@ -82,7 +82,7 @@ def test_text_with_a_credential_loses_it_and_keeps_the_rest(text: str) -> None:
         "http://proxy.test:3128/a:b@c",
     ],
 )
-def test_ordinary_text_stays_as_it_is(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert redacted_text(text) == text
 
 
@@ -100,7 +100,7 @@ def test_a_name_that_only_resembles_one_is_left_alone(key: str) -> None:
     assert redacted({key: "x"}) == {key: "x"}
 
 
-def test_a_number_or_nothing_under_such_a_name_is_no_secret() -> None:
+def test_number_or_null_under_a_secret_name_is_not_redacted() -> None:
     plain: dict[str, object] = {"token_count": 3, "secret": None, "password": "", "token": True}
     assert redacted(plain) == plain
 
@@ -115,7 +115,7 @@ def test_containers_keys_bytes_and_other_objects_are_searched() -> None:
     assert redacted(value) == {"a": [[REDACTED, {"b": f"b'{REDACTED}'"}]], REDACTED: [f"Holder({REDACTED})"]}
 
 
-def test_a_value_that_contains_itself_comes_to_an_end() -> None:
+def test_value_that_contains_itself_is_redacted_in_finite_time() -> None:
     loop: list[object] = ["sk_abcdef"]
     loop.append(loop)
     assert "sk_" not in str(redacted(loop))
@@ -127,13 +127,13 @@ def test_a_value_that_contains_itself_comes_to_an_end() -> None:
         st.none() | st.integers() | st.text(), lambda each: st.lists(each) | st.dictionaries(st.text(), each)
     )
 )
-def test_redacting_twice_changes_nothing_more(value: object) -> None:
+def test_redaction_is_idempotent(value: object) -> None:
     once = redacted(value)
     assert redacted(once) == once
 
 
 @given(st.lists(st.sampled_from(SPELLINGS), max_size=8).map("".join))
-def test_the_look_for_suspicious_text_misses_nothing_that_the_patterns_find(text: str) -> None:
+def test_redaction_replaces_every_text_that_the_patterns_match(text: str) -> None:
     thorough = NAMED.sub(rf"\g<name>\g<between>{REDACTED}", CREDENTIAL.sub(REDACTED, text))
     assert redacted_text(text) == thorough
 

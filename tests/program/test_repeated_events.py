@@ -26,7 +26,7 @@ class Clock:
 
 
 def passed(limit: RepeatedEvents, event: str, count: int = 1) -> list[dict[str, object]]:
-    """Return the entries that pass of so many."""
+    """Return the entries that pass, of `count` repetitions."""
     entries: list[dict[str, object]] = []
     for number in range(count):
         with suppress(structlog.DropEvent):
@@ -34,7 +34,7 @@ def passed(limit: RepeatedEvents, event: str, count: int = 1) -> list[dict[str, 
     return entries
 
 
-def test_first_event_passes_at_once_and_the_rest_of_the_minute_is_counted() -> None:
+def test_first_event_passes_at_once_and_repetitions_of_the_minute_are_counted() -> None:
     clock = Clock()
     limit = RepeatedEvents(frozenset({"storage.connection_lost"}), clock)
     assert passed(limit, "storage.connection_lost", 200) == [

@@ -1,4 +1,4 @@
-"""Parsers of settings: what they take, what they refuse, and what they never repeat."""
+"""Parsers of settings: the values that they accept and refuse, and the secrets that they never repeat."""
 
 from ipaddress import ip_network
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_a_number_in_its_range_is_read_back_exactly(value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "", "0", "5s", "1e9", "0,5"])
-def test_what_is_no_number_of_the_range_is_refused(text: str) -> None:
+def test_number_out_of_range_or_no_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"from 0\.1 to 3600"):
         TENTHS(text)
 
@@ -45,7 +45,7 @@ def test_a_whole_number_is_plain_digits_only(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value"), [("TRUE", True), ("on", True), ("1", True), ("No", False), ("0", False)]
 )
-def test_a_flag_takes_the_usual_words(text: str, value: bool) -> None:
+def test_flag_accepts_the_usual_words(text: str, value: bool) -> None:
     assert setting.flag(text) is value
 
 
@@ -93,7 +93,7 @@ def test_a_url_loses_the_slash_at_its_end_only(text: str, url: str) -> None:
         "https://help.example\\@evil.example",
     ],
 )
-def test_what_is_no_plain_url_is_refused_without_being_repeated(text: str) -> None:
+def test_url_that_is_not_plain_is_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(ValueError, match="must be an http or https URL") as refusal:
         setting.http_url(text)
     assert "hunter2" not in str(refusal.value)
@@ -108,7 +108,7 @@ def test_what_is_no_plain_url_is_refused_without_being_repeated(text: str) -> No
         "http://me:hunter2%40@[fd00::1]:3128",
     ],
 )
-def test_a_proxys_url_is_taken_as_it_is(text: str) -> None:
+def test_proxy_url_is_accepted_unchanged(text: str) -> None:
     assert setting.proxy_url(text) == text
 
 
@@ -130,7 +130,7 @@ def test_a_proxys_url_is_taken_as_it_is(text: str) -> None:
         "http://me:hunter2\r\n@proxy.example",
     ],
 )
-def test_what_is_no_proxys_url_is_refused_without_its_password(text: str) -> None:
+def test_invalid_proxy_url_is_refused_without_its_password(text: str) -> None:
     with pytest.raises(ValueError, match="must be an http or https URL") as refusal:
         setting.proxy_url(text)
     assert "hunter2" not in str(refusal.value)
@@ -177,7 +177,7 @@ ORIGINS = [
 
 
 @pytest.mark.parametrize("text", ORIGINS)
-def test_an_origin_is_taken_as_a_browser_writes_it(text: str) -> None:
+def test_origin_is_accepted_in_a_browsers_spelling(text: str) -> None:
     assert setting.web_origin(text) == text
 
 
@@ -201,6 +201,6 @@ def test_an_origin_is_taken_as_a_browser_writes_it(text: str) -> None:
         "https://[::1",
     ],
 )
-def test_what_no_browser_sends_or_anybody_could_alter_is_no_origin(text: str) -> None:
+def test_text_that_is_no_exact_secure_origin_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="exact origins"):
         setting.web_origin(text)

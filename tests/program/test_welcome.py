@@ -26,7 +26,7 @@ def line(text: str) -> str | None:
     return next((each.strip() for each in text.splitlines() if "export PATH" in each), None)
 
 
-def test_the_line_makes_the_program_known_to_another_shell(
+def test_printed_line_adds_the_program_to_another_shells_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = installed(tmp_path / "a folder, with blanks")
@@ -37,7 +37,7 @@ def test_the_line_makes_the_program_known_to_another_shell(
     assert done.stdout.strip() == str(program)
 
 
-def test_there_is_no_such_line_where_the_shell_finds_the_program(
+def test_no_line_is_printed_if_the_shell_finds_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = installed(tmp_path / "bin")

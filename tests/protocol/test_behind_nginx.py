@@ -47,7 +47,7 @@ async def listening(port: int) -> None:
         try:
             stream = await trio.open_tcp_stream("127.0.0.1", port)
         except OSError:
-            await trio.sleep(0.02)  # nginx does not say when it is ready
+            await trio.sleep(0.02)  # poll: nginx sends no notification when it is ready
         else:
             return await trio.aclose_forcefully(stream)
 

@@ -122,7 +122,7 @@ class Breaking:
                 raise BaseExceptionGroup("planted", [trio.ClosedResourceError(), error]) from None
 
 
-async def test_handler_that_fails_after_a_disconnect_stops_nothing(
+async def test_handler_that_fails_after_a_disconnect_stops_no_other_request(
     service: Service, monkeypatch: pytest.MonkeyPatch, failures: Failures
 ) -> None:
     handler = Breaking()

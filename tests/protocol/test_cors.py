@@ -78,7 +78,7 @@ async def test_a_page_of_another_origin_may_not(tmp_path: Path, origin: str) -> 
         )  # otherwise a cache would return this response to an allowed page
 
 
-async def test_calls_with_a_server_key_are_not_for_pages_but_the_streams_authorization(
+async def test_pages_may_not_call_with_a_server_key_except_for_stream_authorization(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, cors_origins=(DESK,)) as service:

@@ -169,7 +169,7 @@ async def test_plain_request_moves_the_connection_back_to_the_fast_path(service:
     assert len(stored) == 60
 
 
-async def test_fast_path_takes_a_split_body_after_the_app_but_no_hostile_head(
+async def test_fast_path_takes_a_split_body_but_no_hostile_head(
     service: Service,
 ) -> None:
     messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
@@ -201,7 +201,7 @@ async def test_fast_path_takes_a_head_in_several_quick_segments(service: Service
             assert (head.status_code, by_lane(head)) == (200, True)
 
 
-async def test_late_head_goes_to_the_app_and_later_requests_to_the_fast_path(service: Service) -> None:
+async def test_app_takes_a_late_head_and_the_fast_path_later_requests(service: Service) -> None:
     data = request(service, "/v3/s2s/project", method="GET")
     async with peer(service) as connection:
         await connection.stream.send_all(data[:20])
@@ -261,7 +261,7 @@ async def test_a_refused_body_is_not_read_and_ends_the_connection(service: Servi
         assert await connection.closed()
 
 
-async def test_a_client_that_wants_to_close_is_closed(service: Service) -> None:
+async def test_connection_close_request_is_honoured(service: Service) -> None:
     async with peer(service) as connection:
         await connection.stream.send_all(request(service, "/healthz", b"", "Connection: close", method="GET"))
         head, _ = await connection.answer()
@@ -337,7 +337,7 @@ async def lanes(service: Service, *requests: bytes) -> list[bool]:
     return found
 
 
-async def test_own_origin_is_answered_by_the_fast_path_and_others_by_the_app(tmp_path: Path) -> None:
+async def test_fast_path_answers_its_own_origin_and_the_app_all_others(tmp_path: Path) -> None:
     ours, listed = "https://Desk.example:8443/", "http://tool.example"
     async with running(
         tmp_path, public_url=ours, port=(port := free_port()), cors_origins=(listed,)
@@ -365,7 +365,7 @@ async def test_listed_own_origin_gets_cors_headers(tmp_path: Path) -> None:
         assert (b"access-control-allow-origin", b"http://x") in head.headers
 
 
-async def test_encoded_query_is_on_the_fast_path_but_a_long_poll_is_not(service: Service) -> None:
+async def test_fast_path_takes_an_encoded_query_and_no_long_poll(service: Service) -> None:
     demo = service.demo
     user = replace(service, demo={**demo, "serverKey": demo["token"]})
     project = f"project: {demo['projectId']}"

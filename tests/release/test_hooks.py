@@ -1,4 +1,4 @@
-"""What a build tells: its commit, in wheel and sdist, and a long description that is right away from the repository."""
+"""The metadata of a build: its commit, in wheel and sdist, and a long description with links that work on other sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an image is built from, as a release hands it out."""
+"""The files from which the image of a release is built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.root import ROOT
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive, of the files that git knows, as a release has it."""
+    """Return the archive of a release, made of the files that git knows."""
     folder = tmp_path_factory.mktemp("context")
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True

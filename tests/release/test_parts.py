@@ -1,4 +1,4 @@
-"""What of others goes into a release, and that none of it lacks a licence."""
+"""The third-party parts of a release, each with a licence."""
 
 from __future__ import annotations
 

@@ -410,7 +410,7 @@ async def test_full_disk_delays_the_saved_copy(tmp_path: Path, monkeypatch: pyte
         (tmp_path / RESCUED).mkdir()  # blocks the copy; permissions would not stop root
         here.path.unlink()
         assert await here.refused() == "file_gone"
-        await trio.sleep(0.1)  # some tries
+        await trio.sleep(0.1)  # a few tries
         assert await here.refused() == "file_gone"
         (tmp_path / RESCUED).rmdir()
         await here.saved()

@@ -234,7 +234,7 @@ async def test_refresh_does_not_restore_responses_erased_during_its_run(tmp_path
         await engine.store.write(lambda tx: tx.erase_responses(ada.rowid, 100))
         model.answer.set()
         with trio.fail_after(10):
-            while target.rowid in refreshes._running:  # noqa: ASYNC110  # a refresh's end is not announced
+            while target.rowid in refreshes._running:  # noqa: ASYNC110  # poll: there is no notification when a refresh ends
                 await trio.sleep(0.01)  # virtual time: the mock clock jumps
         done = seen(engine.store, lambda reader: reader.survey_refresh(target.rowid))
         assert done is not None

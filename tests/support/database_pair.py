@@ -123,7 +123,7 @@ class Pair:
         end = time.monotonic() + _FOLLOWS_S
         while not self.new.run(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")[0][0]:
             assert time.monotonic() < end
-            time.sleep(_LOOK_S)  # looks again: nothing announces it
+            time.sleep(_LOOK_S)  # poll: there is no notification
 
     def promote(self) -> None:
         """Promote the standby to primary."""

@@ -185,7 +185,7 @@ class PostgresServer:
             assert self._guard is not None
             ended = self._guard.poll() is not None or time.monotonic() > end
             assert not ended, f"the server did not start: {self.log.read_text()[-2_000:]}"
-            time.sleep(_LOOK_S)  # looks again: nothing announces it
+            time.sleep(_LOOK_S)  # poll: there is no notification
 
     def _is_ready(self) -> bool:
         try:
@@ -206,7 +206,7 @@ class PostgresServer:
         end = time.monotonic() + _START_S
         while self._processes():
             assert time.monotonic() < end
-            time.sleep(_LOOK_S)  # looks again: nothing announces it
+            time.sleep(_LOOK_S)  # poll: there is no notification
 
 
 def _is_of(process: Path, data: Path) -> bool:

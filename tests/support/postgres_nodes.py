@@ -92,7 +92,7 @@ async def until_found(url: str, sql: str) -> None:
     """Return once the query finds a row in the database."""
     with trio.fail_after(_WITHIN_S):
         while not await trio.to_thread.run_sync(rows, url, sql):  # noqa: ASYNC110  # it is another process
-            await trio.sleep(0.01)  # looks again: nothing announces it
+            await trio.sleep(0.01)  # poll: there is no notification
 
 
 async def until_one_waits(url: str, count: int = 1) -> None:

@@ -59,6 +59,6 @@ def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
         except httpx.HTTPError:
             assert server.poll() is None, "moto's server has ended"
             assert time.monotonic() < end, "moto's server did not start"
-            time.sleep(0.05)  # looks again: nothing announces it
+            time.sleep(0.05)  # poll: there is no notification
         else:
             return

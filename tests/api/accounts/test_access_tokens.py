@@ -65,7 +65,7 @@ async def test_the_list_has_tokens_in_force_and_says_which_one_asks(service: Ser
         assert await status_with(service, operator["token"]) == (200, None)
 
 
-async def test_a_managers_call_ends_a_members_token_and_an_owners_is_an_owners(service: Service) -> None:
+async def test_manager_ends_a_members_token_and_only_an_owner_ends_an_owners(service: Service) -> None:
     members = f"/organisations/{await organisation_of(service)}/members"
     async with person(service, "agent") as agent, person(service, "admin") as admin:
         (token,) = (await admin.http.get(f"{members}/{agent.id}/tokens")).json()["items"]
@@ -110,7 +110,7 @@ def signed(service: Service, **claims: Any) -> str:
 
 
 @pytest.mark.parametrize("jti", [None, "of-another-form", "tok_1"])
-async def test_a_token_that_was_signed_elsewhere_ends_too_however_its_signature_is_written(
+async def test_token_of_another_issuer_ends_too_in_any_encoding_of_its_signature(
     service: Service, jti: Any
 ) -> None:
     async with person(service, "agent") as agent:
@@ -147,7 +147,7 @@ async def test_a_session_has_no_token_to_end(service: Service) -> None:
         assert [each["current"] for each in listed] == [False] * len(listed)
 
 
-async def test_ended_tokens_of_a_user_are_bounded_and_a_new_password_ends_the_rest(
+async def test_ended_tokens_are_bounded_and_a_new_password_ends_the_rest(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access_tokens, "ENDED_MAX", 2)
@@ -192,7 +192,7 @@ async def beside_later(directory: Path) -> AsyncIterator[int]:
                 (left,) = connection.execute("SELECT count(*) FROM access_tokens").fetchone()
             if not left:
                 break
-            await trio.sleep(0.05)  # looks again: nothing announces the end of retention's first round
+            await trio.sleep(0.05)  # poll: there is no notification of the end of retention's first round
     yield left
 
 

@@ -1,6 +1,6 @@
 """No access to an organisation through an account that another organisation has created (ADR 15).
 
-Acme has registered an address of somebody at Globex, and knows the password. Globex then adds that address.
+Acme has registered the address of a Globex employee, and knows the password. Globex then adds that address.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def case(service: Service) -> Case:
     return Case(service, token, globex, project["id"])
 
 
-async def test_who_knows_the_password_from_before_is_not_let_into_the_other_organisation(case: Case) -> None:
+async def test_former_password_gives_no_access_to_the_other_organisation(case: Case) -> None:
     added = await case.add()
     assert not await case.sees_globex(case.token)
     assert code(await case.signed_in(KNOWN)) == (401, "invalid_login")
@@ -66,7 +66,7 @@ async def test_who_knows_the_password_from_before_is_not_let_into_the_other_orga
     assert await case.sees_globex(owner.json()["token"])
 
 
-async def test_the_memberships_of_before_stay(case: Case) -> None:
+async def test_earlier_memberships_stay(case: Case) -> None:
     added = await case.add()
     token = (await case.signed_in(added["password"], PASSWORD)).json()["token"]
     async with client(case.service, token) as http:
@@ -76,7 +76,7 @@ async def test_the_memberships_of_before_stay(case: Case) -> None:
     assert VICTIM in (await case.service.dashboard.get(members)).text
 
 
-async def test_the_organisation_of_before_can_not_take_the_account_back(case: Case) -> None:
+async def test_former_organisation_can_not_take_the_account_back(case: Case) -> None:
     """Not by adding the address again, not after ending the membership, and not by deleting what it signs in as."""
     added = await case.add()
     members = f"/organisations/{await organisation_of(case.service)}/members"
@@ -102,14 +102,14 @@ async def test_an_admin_of_the_other_organisation_can_not_take_it_either(case: C
     assert (await case.signed_in(KNOWN)).status_code == 200
 
 
-async def test_without_a_decision_nothing_happens(case: Case) -> None:
+async def test_account_is_not_added_without_a_decision(case: Case) -> None:
     with pytest.raises(AssertionError, match="other_home"):
         await case.add(None)
     assert not await case.sees_globex(case.token)
     assert (await case.signed_in(KNOWN)).status_code == 200
 
 
-async def test_an_account_that_was_given_up_by_its_home_is_no_way_in_either(case: Case) -> None:
+async def test_account_that_its_home_gave_up_gives_no_access_either(case: Case) -> None:
     """Acme ends the membership first, so that the account is a member of nothing, and waits."""
     members = f"/organisations/{await organisation_of(case.service)}/members"
     (victim,) = [
@@ -125,7 +125,7 @@ async def test_an_account_that_was_given_up_by_its_home_is_no_way_in_either(case
     assert code(await case.signed_in(KNOWN)) == (401, "invalid_login")
 
 
-async def test_an_account_of_nobody_that_an_admin_takes_up_is_at_home_there(case: Case) -> None:
+async def test_account_without_a_home_belongs_to_the_admin_who_adds_it(case: Case) -> None:
     """The operator has made it for Globex, and Acme's admin is faster."""
     await operate(case.service, "user.create", email="loner@globex.example")
     taken = await hire(case.service, "viewer", "loner@globex.example")
@@ -145,13 +145,13 @@ async def test_a_third_organisation_is_asked_again(case: Case) -> None:
     assert (await case.signed_in(second["password"], PASSWORD)).status_code == 200
 
 
-async def test_an_operator_who_knows_whose_password_it_is_keeps_it(case: Case) -> None:
+async def test_operator_can_keep_the_known_password(case: Case) -> None:
     added = await case.add("keep")
     assert "password" not in added
     assert await case.sees_globex(case.token)
 
 
-async def test_whoever_is_a_member_already_keeps_everything(case: Case) -> None:
+async def test_existing_member_keeps_everything(case: Case) -> None:
     await case.add("keep")
     with pytest.raises(AssertionError, match="already_member"):
         await case.add("new")

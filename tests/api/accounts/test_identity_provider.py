@@ -113,7 +113,7 @@ async def test_claims_that_are_signed_and_no_text_are_refused_with_a_reason(
     assert "Traceback" not in capsys.readouterr().out
 
 
-async def test_an_algorithm_that_is_not_allowed_is_refused_although_there_is_a_key(tmp_path: Path) -> None:
+async def test_algorithm_that_is_not_allowed_is_refused_although_there_is_a_key(tmp_path: Path) -> None:
     signer = Signer("RS256", "rsa")
     (tmp_path / "jwks.json").write_bytes(jwks(signer, Signer("ES256", "ec")))
     settings = {"jwt_jwks_file": tmp_path / "jwks.json", "jwt_algorithms": ("ES256",)}
@@ -209,7 +209,7 @@ async def test_a_refusal_and_the_log_say_why_a_token_was_refused(
     assert all(token not in line for token in refused.values() for line in lines)
 
 
-async def test_a_key_that_was_replaced_under_its_id_is_taken_with_the_first_token_it_signs(
+async def test_key_replaced_under_its_id_is_accepted_with_its_first_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider_keys, "FETCH_INTERVAL_MIN_S", 0.0)
@@ -248,7 +248,7 @@ async def test_a_verified_address_names_the_user_if_that_is_set(tmp_path: Path) 
             )
 
 
-async def test_keys_behind_a_url_are_fetched_and_their_absence_is_no_401(tmp_path: Path) -> None:
+async def test_keys_are_fetched_from_a_url_and_their_absence_is_no_401(tmp_path: Path) -> None:
     signer = Signer("RS256", "first")
     async with publishing(jwks(signer)) as publisher:
         async with running(tmp_path / "data", jwt_jwks_url=publisher.url) as service:

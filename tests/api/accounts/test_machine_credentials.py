@@ -73,7 +73,7 @@ async def test_a_repeated_request_does_not_show_the_secret_again(service: Servic
         assert (await backend.get("/tickets")).status_code == 200
 
 
-async def test_a_backend_works_with_what_was_for_people_only_and_signs_it(service: Service) -> None:
+async def test_backend_uses_the_agents_features_and_is_named_as_their_actor(service: Service) -> None:
     """Tickets, translations, memory, surveys and workflows (contract 4.1, 4.2, 4.6, 4.7)."""
     made, conversation = await make(service), await service.create("u1")
     async with showing(service, made["secret"]) as backend:
@@ -102,7 +102,7 @@ async def test_a_backend_works_with_what_was_for_people_only_and_signs_it(servic
         }
 
 
-async def test_the_project_header_may_be_left_out_or_name_the_machines_own_project(service: Service) -> None:
+async def test_project_header_may_be_left_out_or_name_the_machines_own_project(service: Service) -> None:
     async with showing(service, (await make(service))["secret"]) as backend:
         ours = {"project": service.demo["projectId"]}
         assert (await backend.get("/tickets")).status_code == 200
@@ -179,7 +179,7 @@ async def test_a_change_takes_effect_with_the_next_call(service: Service) -> Non
         assert (await service.dashboard.patch(one, json={"expiresAt": None})).json()["expiresAt"] is None
 
 
-async def test_an_input_that_is_wrong_is_told_with_all_that_is_wrong_with_it(service: Service) -> None:
+async def test_invalid_input_is_refused_with_all_its_problems(service: Service) -> None:
     body = {"name": "", "permissions": ["tickets.read", "all"], "expiresAt": "2020-01-01T00:00:00Z", "x": 1}
     answer = await service.dashboard.post(credentials_of(service), json=body)
     assert answer.status_code == 422
@@ -193,7 +193,7 @@ async def test_an_input_that_is_wrong_is_told_with_all_that_is_wrong_with_it(ser
     ).status_code == 422
 
 
-async def test_nobody_makes_a_credential_that_may_do_more_than_they_may(service: Service) -> None:
+async def test_credential_gets_no_permission_that_its_creator_lacks(service: Service) -> None:
     strong = await make(service)
     manager = await make(service, ("projects.manage", "tickets.read"))
     path = credentials_of(service)
@@ -236,7 +236,7 @@ async def test_the_last_use_is_noted_once_a_minute_at_the_most(service: Service)
     assert (await service.dashboard.get(one)).json()["lastUsedAt"] == noted
 
 
-async def test_the_audit_trail_says_what_became_of_a_credential_and_what_it_has_done(
+async def test_audit_trail_records_the_credentials_changes_and_its_actions(
     service: Service,
 ) -> None:
     await service.create("u1")
@@ -291,7 +291,7 @@ async def test_a_project_has_a_hundred_credentials_in_force_at_most(service: Ser
     assert len(listed) == len(set(listed)) == 101
 
 
-async def test_a_removed_project_takes_its_credentials_along(service: Service) -> None:
+async def test_removed_project_revokes_its_credentials(service: Service) -> None:
     path = f"/organisations/{await organisation_of(service)}/projects"
     project = (await service.dashboard.post(path, json={"name": "Bank"})).json()["id"]
     made = await make(service, project=project)
@@ -301,7 +301,7 @@ async def test_a_removed_project_takes_its_credentials_along(service: Service) -
         assert code(await backend.get("/s2s/project")) == (401, "revoked_machine_credential")
 
 
-async def test_a_credential_expires_by_itself(service: Service) -> None:
+async def test_credential_expires_automatically(service: Service) -> None:
     made = await make(service, ("tickets.read",), expiresAt=in_seconds(0.6))
     async with showing(service, made["secret"]) as backend:
         with trio.fail_after(10):
@@ -311,7 +311,7 @@ async def test_a_credential_expires_by_itself(service: Service) -> None:
 
 
 @pytest.mark.parametrize("state", ["demoted", "left", "active"])
-async def test_a_credential_says_what_became_of_its_maker(service: Service, state: str) -> None:
+async def test_credential_shows_the_present_state_of_its_creator(service: Service, state: str) -> None:
     """`deskwire check` and the desk's page name those whose maker has left or was demoted."""
     async with person(service, "admin") as admin:
         body = {"name": "CRM", "permissions": ["tickets.read", "projects.manage"]}

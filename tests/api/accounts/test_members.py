@@ -9,7 +9,7 @@ from tests.support.api.staff import PASSWORD, client, code, hire, organisation_o
 from tests.support.sockets.admin_socket import operate
 
 
-async def test_a_new_member_signs_in_with_the_one_time_password_only_to_replace_it(service: Service) -> None:
+async def test_new_member_uses_the_one_time_password_only_to_replace_it(service: Service) -> None:
     hired = await hire(service, "agent")
     assert hired.keys() == {"id", "email", "name", "role", "joinedAt", "password", "passwordEndsAt"}
     assert code(await sign_in(service, hired["email"], hired["password"])) == (
@@ -79,7 +79,7 @@ async def test_a_role_that_is_changed_holds_from_the_next_call_on(service: Servi
         assert code(await someone.http.get("/users/me/permissions")) == (404, "role_not_found")
 
 
-async def test_nobody_but_an_owner_makes_or_unmakes_an_owner(service: Service) -> None:
+async def test_only_an_owner_makes_or_unmakes_an_owner(service: Service) -> None:
     members = f"/organisations/{await organisation_of(service)}/members"
     owner = (await service.dashboard.get("/users/me")).json()["id"]
     async with person(service, "admin") as admin:
@@ -113,7 +113,7 @@ async def test_an_owner_hands_over_and_the_last_one_stays(service: Service) -> N
         assert (await heir.http.delete(f"{members}/{owner}")).json() == {"id": owner, "deleted": True}
 
 
-async def test_anybody_may_leave(service: Service) -> None:
+async def test_any_member_may_leave(service: Service) -> None:
     members = f"/organisations/{await organisation_of(service)}/members"
     owner = (await service.dashboard.get("/users/me")).json()["id"]
     async with person(service, "viewer") as someone:
@@ -122,7 +122,7 @@ async def test_anybody_may_leave(service: Service) -> None:
         assert code(await someone.http.get(members)) == (404, "organisation_not_found")
 
 
-async def test_who_leaves_the_organisation_leaves_its_teams_and_is_not_back_in_them_later(
+async def test_member_who_leaves_and_returns_is_in_no_team(
     service: Service,
 ) -> None:
     members = f"/organisations/{await organisation_of(service)}/members"
@@ -150,7 +150,7 @@ async def test_an_account_of_another_organisation_cannot_be_taken(service: Servi
     assert code(again) == (409, "already_member")
 
 
-async def test_an_account_that_left_everything_begins_anew(service: Service) -> None:
+async def test_account_without_memberships_gets_a_new_password_on_its_return(service: Service) -> None:
     members = f"/organisations/{await organisation_of(service)}/members"
     async with person(service, "agent") as someone:
         await service.dashboard.delete(f"{members}/{someone.id}")
@@ -219,7 +219,7 @@ async def test_a_stranger_learns_nothing_about_an_organisation(service: Service)
         ("agent", "viewer", "permission_denied"),
     ],
 )
-async def test_a_member_who_has_forgotten_the_password_gets_another_one(
+async def test_member_who_has_forgotten_the_password_gets_a_new_one(
     service: Service, role: str, target: str, refused: str | None
 ) -> None:
     lost = "lost@example.com"
@@ -240,7 +240,7 @@ async def test_a_member_who_has_forgotten_the_password_gets_another_one(
     assert (await sign_in(service, lost, given["password"], f"{PASSWORD} 2")).is_success
 
 
-async def test_a_password_is_not_given_to_oneself_nor_where_the_account_is_somebody_elses_too(
+async def test_password_reset_is_refused_for_oneself_and_for_accounts_shared_with_others(
     service: Service,
 ) -> None:
     """ADR 15: the right to reset an account's password would be the right to sign in to all its organisations."""

@@ -48,7 +48,7 @@ async def test_a_one_time_password_is_good_for_72_hours(service: Service) -> Non
     assert "one_time_password_ended" in reasons
 
 
-async def test_another_one_time_password_begins_its_time_anew(service: Service) -> None:
+async def test_new_one_time_password_has_its_own_lifetime(service: Service) -> None:
     hired = await hire(service, "agent")
     age(service, hired["id"], HOURS_72)
     path = f"/organisations/{await organisation_of(service)}/members/{hired['id']}/password"
@@ -59,7 +59,7 @@ async def test_another_one_time_password_begins_its_time_anew(service: Service) 
     assert answer.status_code == 200
 
 
-async def test_a_password_of_ones_own_has_no_end(service: Service) -> None:
+async def test_chosen_password_has_no_end(service: Service) -> None:
     hired = await hire(service, "agent")
     assert (await sign_in(service, hired["email"], hired["password"], PASSWORD)).status_code == 200
     age(service, hired["id"], 100 * HOURS_72)

@@ -1,4 +1,4 @@
-"""Sessions of browsers: listed, ended from elsewhere, and over by themselves (ADR 15)."""
+"""Sessions of browsers: the list, the end from another session, and expiry (ADR 15)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def sessions(http: httpx.AsyncClient, **params: Any) -> list[dict[str, Any
     return items
 
 
-async def test_the_ways_to_sign_in_are_told_to_everybody(tmp_path: Path) -> None:
+async def test_sign_in_methods_are_public(tmp_path: Path) -> None:
     async with running(tmp_path) as service, browser(service) as page:
         assert (await page.get("/auth/methods")).json() == {"password": True, "oidc": None}
     keys = "https://identity.example/keys"
@@ -71,7 +71,7 @@ async def test_the_sessions_of_a_user_are_listed_newest_first_with_their_browser
         assert code(await second.get("/users/me/sessions?user=x")) == (400, "bad_query")
 
 
-async def test_a_session_that_is_ended_from_elsewhere_is_refused_from_the_next_call_on(
+async def test_session_ended_from_another_session_is_refused_from_the_next_call_on(
     service: Service,
 ) -> None:
     hired = await staff(service, "viewer")
@@ -104,7 +104,7 @@ async def test_signing_in_again_ends_the_session_that_the_browser_had(service: S
     )
 
 
-async def test_a_session_of_somebody_else_is_not_found(service: Service) -> None:
+async def test_session_of_another_user_is_not_found(service: Service) -> None:
     async with browser(service) as page, person(service, "admin") as admin:
         await enter(page, (await staff(service, "agent"))["email"])
         (theirs,) = await sessions(page)
@@ -114,7 +114,7 @@ async def test_a_session_of_somebody_else_is_not_found(service: Service) -> None
         assert (await page.get("/users/me")).status_code == 200
 
 
-async def test_all_others_are_ended_at_once_or_all(service: Service) -> None:
+async def test_all_other_sessions_or_all_can_be_ended_together(service: Service) -> None:
     hired = await staff(service, "agent")
     pages = [browser(service) for _ in range(3)]
     for page in pages:
@@ -131,7 +131,7 @@ async def test_all_others_are_ended_at_once_or_all(service: Service) -> None:
         await page.aclose()
 
 
-async def test_a_token_ends_all_sessions_as_none_of_them_asks(service: Service) -> None:
+async def test_token_can_end_all_sessions(service: Service) -> None:
     async with person(service, "agent") as someone, browser(service) as page:
         await enter(page, someone.email)
         assert [each["current"] for each in await sessions(someone.http)] == [False]
@@ -149,7 +149,7 @@ async def test_a_token_ends_all_sessions_as_none_of_them_asks(service: Service) 
         ("owner", "owner", None),
     ],
 )
-async def test_who_manages_members_ends_their_sessions_but_only_owners_those_of_owners(
+async def test_manager_ends_members_sessions_and_only_owners_end_those_of_owners(
     service: Service, role: str, target: str, refused: str | None
 ) -> None:
     hired = await staff(service, target, "target@example.com")
@@ -166,7 +166,7 @@ async def test_who_manages_members_ends_their_sessions_but_only_owners_those_of_
         assert (code(answer), still) == ((403, refused), 200)
 
 
-async def test_nobody_of_another_organisation_ends_sessions_here(service: Service) -> None:
+async def test_members_of_another_organisation_can_not_end_sessions_here(service: Service) -> None:
     foreign = await operate(service, "org.create", name="Foreign")
     outsider = await operate(service, "user.create", email="out@example.com")
     await operate(service, "user.add", user=outsider["id"], organisation="Foreign", role="owner")
@@ -229,7 +229,7 @@ async def test_the_last_use_is_noted_once_a_minute(tmp_path: Path, monkeypatch: 
         assert noted() >= began + 60_000
 
 
-async def test_what_is_over_is_removed_by_itself(tmp_path: Path) -> None:
+async def test_expired_sessions_are_removed_automatically(tmp_path: Path) -> None:
     async with running(tmp_path) as service, browser(service) as page:
         await enter(page, "owner@demo.example", service.demo["user"]["password"])
         secret = page.cookies[NAME]
@@ -239,7 +239,7 @@ async def test_what_is_over_is_removed_by_itself(tmp_path: Path) -> None:
         assert code(await page.get("/users/me")) == (401, "session_ended")
         with beside(tmp_path) as connection, trio.fail_after(10):
             while connection.execute("SELECT count(*) FROM sessions").fetchone() != (0,):  # noqa: ASYNC110
-                await trio.sleep(0.01)  # looks again: nothing announces it
+                await trio.sleep(0.01)  # poll: there is no notification
 
 
 async def test_of_too_many_sessions_the_one_that_was_used_longest_ago_ends(service: Service) -> None:

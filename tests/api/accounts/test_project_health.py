@@ -1,4 +1,4 @@
-"""How a project is, as everybody who reads its conversations sees it."""
+"""The health of a project, as all members who read its conversations see it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_a_project_without_anything_is_well(service: Service) -> None:
     assert found["uploads"] == {"usedBytes": 0, "quotaBytes": 10 << 30}
 
 
-async def test_the_longest_wait_is_that_of_the_contact_whom_nobody_has_answered(service: Service) -> None:
+async def test_longest_wait_is_that_of_the_unanswered_contact(service: Service) -> None:
     first = await service.create("u1", message={"text": "Hello?"})
     second = await service.create("u2", message={"text": "Hello?"})
     assert (await health_of(service))["oldestWaiting"]["conversationId"] == first["id"]
@@ -46,7 +46,7 @@ async def test_the_longest_wait_is_that_of_the_contact_whom_nobody_has_answered(
     assert waiting["waitingSince"] >= second["createdAt"]
 
 
-async def test_an_endpoint_is_named_without_its_url_and_a_disabled_one_is_no_good_health(
+async def test_endpoint_is_named_without_its_url_and_a_disabled_one_is_unhealthy(
     service: Service,
 ) -> None:
     made = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:8123/hook?t=s"})
@@ -66,7 +66,7 @@ async def test_an_endpoint_that_fails_or_has_lost_something_is_no_good_health(se
     await service.create("u1", message={"text": "Hello?"})
     with trio.fail_after(20):
         while (found := await health_of(service))["endpoints"][0]["failingSince"] is None:  # noqa: ASYNC110
-            await trio.sleep(0.05)  # looks again: nothing announces that an outcome is stored
+            await trio.sleep(0.05)  # poll: there is no notification when the outcome is stored
     assert (found["healthy"], found["endpoints"][0]["healthy"]) == (False, False)
 
 
@@ -93,7 +93,7 @@ async def test_health_and_lists_of_endpoints_agree(service: Service, status: str
         await service.create("u1", message={"text": "Hello?"})
     with trio.fail_after(20):
         while (one := (await service.http.get(path)).json())["healthy"]:  # noqa: ASYNC110
-            await trio.sleep(0.05)  # looks again: nothing announces that an outcome is stored
+            await trio.sleep(0.05)  # poll: there is no notification when the outcome is stored
     (listed,) = (await service.http.get("/s2s/webhooks")).json()["items"]
     (summary,) = (await health_of(service))["endpoints"]
     fields = ("healthy", "healthCode", "healthReason", "dropped")
@@ -101,7 +101,7 @@ async def test_health_and_lists_of_endpoints_agree(service: Service, status: str
     assert one["healthCode"] == ("disabled" if status == "disabled" else "failing")
 
 
-async def test_an_upload_takes_up_room(service: Service) -> None:
+async def test_storage_figures_include_uploads(service: Service) -> None:
     file = {"file": ("a.txt", b"x" * 1000, "text/plain")}
     (await service.dashboard.post("/uploads", files=file)).raise_for_status()
     assert (await health_of(service))["uploads"]["usedBytes"] == 1000

@@ -131,7 +131,7 @@ async def test_a_project_is_removed_only_while_it_holds_nothing(service: Service
     assert (await service.http.get("/s2s/project")).status_code == 200
 
 
-async def test_a_new_key_works_at_once_and_a_revoked_one_no_more(service: Service) -> None:
+async def test_new_key_works_at_once_and_a_revoked_one_no_longer_does(service: Service) -> None:
     keys = f"/projects/{service.demo['projectId']}/keys"
     made = (await service.dashboard.post(keys, json={"label": "backend"})).json()
     assert made.keys() == {"id", "projectId", "label", "key", "createdAt", "lastUsedAt", "revokedAt"}

@@ -34,7 +34,7 @@ ROLES: tuple[Role, ...] = ("viewer", "agent", "admin", "owner")
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_cookie_stands_for_the_user_with_the_projects_and_permissions_of_the_role(
+async def test_cookie_has_the_users_projects_and_the_permissions_of_the_role(
     service: Service, role: Role
 ) -> None:
     hired = await staff(service, role)
@@ -57,7 +57,7 @@ async def test_a_cookie_stands_for_the_user_with_the_projects_and_permissions_of
         assert listed.status_code == 200
 
 
-async def test_nobody_is_signed_in_without_a_cookie_and_the_answer_is_200_all_the_same(
+async def test_request_without_a_cookie_gets_200_and_no_user(
     service: Service,
 ) -> None:
     nobody: dict[str, Any] = {
@@ -73,7 +73,7 @@ async def test_nobody_is_signed_in_without_a_cookie_and_the_answer_is_200_all_th
             assert (answer.status_code, answer.json()) == (200, nobody), cookie
 
 
-async def test_a_page_may_do_what_the_role_may_and_no_more(service: Service) -> None:
+async def test_page_has_exactly_the_permissions_of_the_role(service: Service) -> None:
     conversation = await service.create()
     project = {"project": service.demo["projectId"]}
     path = f"/conversations/{conversation['id']}/messages"
@@ -104,7 +104,7 @@ async def test_the_cookie_is_hidden_from_scripts_and_other_sites(service: Servic
     assert re.fullmatch(pattern, cookie)
 
 
-async def test_a_public_url_with_https_makes_the_cookie_secure_and_bound_to_its_host(tmp_path: Path) -> None:
+async def test_public_https_url_makes_the_cookie_secure_and_bound_to_its_host(tmp_path: Path) -> None:
     async with beneath(tmp_path, "https://desk.example") as service, browser(service) as page:
         entered = await enter(page, "owner@demo.example", service.demo["user"]["password"])
         (cookie,) = entered.headers.get_list("Set-Cookie")
@@ -173,7 +173,7 @@ async def test_the_public_urls_origin_is_ours_too(tmp_path: Path) -> None:
                 assert (await other.patch("/users/me", json={"name": "Ada"})).status_code == status
 
 
-async def test_a_strangers_page_can_not_sign_anybody_in(service: Service) -> None:
+async def test_page_of_another_origin_can_not_sign_a_user_in(service: Service) -> None:
     hired = await staff(service, "agent")
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}):
         async with browser(service, headers) as page:
@@ -265,7 +265,7 @@ async def test_a_deleted_user_has_no_session(service: Service) -> None:
         assert code(await page.get("/users/me")) == (401, "session_ended")
 
 
-async def test_who_is_a_member_no_more_keeps_the_session_and_nothing_to_see(service: Service) -> None:
+async def test_former_member_keeps_the_session_and_sees_no_project(service: Service) -> None:
     hired = await staff(service, "agent")
     project = {"project": service.demo["projectId"]}
     async with browser(service) as page:
@@ -312,7 +312,7 @@ async def test_the_database_has_no_secret_of_a_session(service: Service) -> None
     assert secret.encode() not in stored(service.directory)
 
 
-async def test_who_signs_in_elsewhere_has_no_session_here(tmp_path: Path) -> None:
+async def test_session_ends_when_an_identity_provider_replaces_passwords(tmp_path: Path) -> None:
     async with running(tmp_path) as service, browser(service) as page:
         secret = (await enter(page, "owner@demo.example", service.demo["user"]["password"])).cookies[NAME]
     keys = "https://identity.example/keys"

@@ -46,7 +46,7 @@ async def tried(service: Service, memory: list[int], emails: list[str], wrong: s
 
 
 async def employ(service: Service, count: int) -> list[str]:
-    """Make so many accounts."""
+    """Make that many accounts."""
     emails = [f"staff{number}@example.com" for number in range(count)]
     for email in emails:
         await operate(service, "user.create", email=email, password=PASSWORD)
@@ -79,7 +79,7 @@ async def test_unknown_addresses_cost_what_accounts_cost_after_a_change(
         assert set(await tried(service, memory, [*staff, *strangers])) == {DEAR}
 
 
-async def test_hashing_anew_ends_no_token_and_leaves_a_one_time_password_one(tmp_path: Path) -> None:
+async def test_rehashing_ends_no_token_and_leaves_a_one_time_password_one(tmp_path: Path) -> None:
     async with running(tmp_path, argon2_memory_kib=CHEAP) as service:
         (email,) = await employ(service, 1)
         token = (await sign_in(service, email, PASSWORD)).json()["token"]

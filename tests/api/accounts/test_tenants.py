@@ -180,7 +180,7 @@ def address(route: Route, objects: Mapping[str, str]) -> str:
 
 
 def unknown(objects: Mapping[str, str]) -> dict[str, str]:
-    """Return an id of each kind that nobody has."""
+    """Return an id of each kind that no object has."""
     return {name: _nobodys(value) for name, value in objects.items()}
 
 
@@ -195,7 +195,7 @@ def told(answer: httpx.Response) -> tuple[int, dict[str, Any]]:
     return answer.status_code, {**answer.json(), "requestId": ""}
 
 
-async def test_no_route_tells_a_stranger_that_an_object_is_there(tmp_path: Path) -> None:
+async def test_no_route_shows_another_tenant_that_an_object_exists(tmp_path: Path) -> None:
     routes = [
         route
         for route in ROUTES
@@ -230,7 +230,7 @@ async def test_no_list_shows_a_stranger_anything_of_ours(tmp_path: Path) -> None
         if route.method == "GET"
         and "<" not in route.path
         and route.access.kind in ("server_key", "dashboard")
-        and route.whole  # the agents' stream goes on for ever, and has tests of its own
+        and route.whole  # the agents' stream has no end, and has tests of its own
         and not any(field.is_required() for field in route.query.model_fields.values())
     ]
     assert len(lists) > 8

@@ -53,7 +53,7 @@ async def organisation_of_first(service: Service) -> str:
     return str((await service.dashboard.get("/organisations")).json()["items"][0]["id"])
 
 
-async def test_what_cannot_be_resolved_is_not_found_whether_it_exists_or_not(service: Service) -> None:
+async def test_unresolvable_reference_is_not_found_whether_it_exists_or_not(service: Service) -> None:
     """Contract 4.8 and 7."""
     foreign = await operate(service, "org.create", name="Foreign")
     project = await operate(service, "project.create", organisation="Foreign", project={"name": "P"})
@@ -94,7 +94,7 @@ async def test_a_new_password_needs_the_old_one_and_ends_all_tokens(service: Ser
         assert code(await sign_in(service, someone.email, PASSWORD)) == (401, "invalid_login")
 
 
-async def test_of_two_password_changes_at_once_one_wins_and_the_other_says_so(service: Service) -> None:
+async def test_of_two_simultaneous_password_changes_one_wins_and_one_fails(service: Service) -> None:
     hired = await hire(service, "agent")
     answers: dict[str, httpx.Response] = {}
 
@@ -143,7 +143,7 @@ async def test_a_good_sign_in_forgets_the_bad_ones_before(service: Service) -> N
         assert (await sign_in(service, user["email"], user["password"])).status_code == 200
 
 
-async def test_an_installation_without_passwords_says_so_and_makes_accounts_without_one(
+async def test_installation_without_passwords_reports_it_and_makes_accounts_without_one(
     tmp_path: Path,
 ) -> None:
     keys = await public_keys(tmp_path)
@@ -191,7 +191,7 @@ async def test_a_password_that_guessers_try_first_is_refused_wherever_one_is_cho
 
 
 async def test_a_one_time_password_does_not_replace_itself(service: Service) -> None:
-    """Refuse it, as whoever made it up knows it."""
+    """Refuse it, because the admin who set it knows it."""
     hired = await hire(service, "agent")
     refused = await sign_in(service, hired["email"], hired["password"], hired["password"])
     assert refused.json()["errors"][0]["code"] == "unchanged"
@@ -201,7 +201,7 @@ async def test_a_one_time_password_does_not_replace_itself(service: Service) -> 
     )
 
 
-async def test_nobody_hears_whether_a_new_password_is_weak_who_does_not_know_the_present_one(
+async def test_strength_of_a_new_password_is_checked_after_the_present_password(
     service: Service,
 ) -> None:
     hired = await hire(service, "agent")

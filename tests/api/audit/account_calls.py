@@ -71,7 +71,7 @@ def page_of(stage: Stage, cookies: httpx.Cookies | None = None) -> httpx.AsyncCl
 
 
 async def session_of(stage: Stage, email: str, password: str = PASSWORD) -> httpx.Cookies:
-    """The cookies of somebody who has signed in with a browser."""
+    """Return the cookies of a user who has signed in with a browser."""
     async with page_of(stage) as page:
         assert (await enter(page, email, password)).status_code == 200
         return page.cookies

@@ -20,7 +20,7 @@ NEW_PASSWORD: Final = plant("another long password")
 
 @dataclass
 class Stage:
-    """A service with a webhook receiver; what calls have answered.
+    """A service with a webhook receiver.
 
     Args:
         by_user: whether a user calls what server keys can call, too.
@@ -40,7 +40,7 @@ class Stage:
 
     @property
     def caller(self) -> httpx.AsyncClient:
-        """Who calls what both can call."""
+        """The client for calls that a user and a server key can make."""
         return self.owner if self.by_user else self.backend
 
     @property

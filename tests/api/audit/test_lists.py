@@ -1,4 +1,4 @@
-"""The audit trail as owners read it: in pages, filtered, exported, and nobody else's (ADR 45)."""
+"""The audit trail as owners read it: in pages, filtered, exported, and for no other role (ADR 45)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_pages_have_every_record_once_although_new_ones_come_between(servi
     assert found == expected
 
 
-async def test_each_filter_chooses_what_it_says(service: Service) -> None:
+async def test_each_filter_selects_matching_records(service: Service) -> None:
     await keys(service, "a")
     owner = (await service.dashboard.get("/users/me")).json()["id"]
     project = service.demo["projectId"]
@@ -73,7 +73,7 @@ async def test_a_filter_that_can_not_be_meant_is_refused(service: Service, param
     assert answer.status_code == 400, answer.text
 
 
-async def test_owners_and_admins_read_it_and_nobody_else_does(service: Service) -> None:
+async def test_only_owners_and_admins_read_the_trail(service: Service) -> None:
     organisation = await organisation_of(service)
     await operate(service, "org.create", name="Elsewhere")
     for role, status in (("admin", 200), ("agent", 403), ("viewer", 403)):
@@ -103,7 +103,7 @@ async def exported(service: Service, **params: str) -> tuple[str, list[Record]]:
     return answer.text, [json.loads(line) for line in answer.text.splitlines()]
 
 
-async def test_an_export_has_every_record_as_the_list_has_it_and_itself_at_its_end(
+async def test_export_has_the_records_of_the_list_and_its_own_record_last(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deskwire.http.resources.accounts.audit.PAGE_SIZE", 3)  # several pages of few
@@ -135,14 +135,14 @@ async def test_a_deleted_users_deeds_stay_without_address_and_name(tmp_path: Pat
         after = await trail(service)
         assert [(each["action"], each["object"]["id"], each["count"]) for each in after[1:]] == [
             (each["action"], each["object"]["id"], each["count"]) for each in before
-        ]  # behind the member's removal nothing has gone
+        ]  # the member's removal is the newest record, and no older one is missing
         said = str(await whole(service))
         assert hired["id"] in said
         for gone in (email, mark("name"), address):
             assert gone not in said
         await vanished(service.directory, "mail", "name")
         assert address.encode() not in stored(tmp_path)
-        assert b"2001:db8:77:88" not in stored(tmp_path)  # what repetitions were counted by
+        assert b"2001:db8:77:88" not in stored(tmp_path)  # the network by which repetitions were counted
         (role,) = [
             each
             for each in await whole(service)

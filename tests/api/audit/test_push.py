@@ -45,7 +45,7 @@ def records(requests: Iterable[Request]) -> list[Record]:
 
 
 async def arrived(receiver: Receiver, done: Callable[[list[Record]], bool]) -> list[Record]:
-    """What has arrived, once that is enough."""
+    """Return the records that have arrived once the condition holds for them."""
     with trio.fail_after(WITHIN_S):
         for count in itertools.count(1):
             await receiver.wait(count)
@@ -90,7 +90,7 @@ async def test_records_arrive_as_the_api_shows_them_in_order_and_signed(service:
             assert headers["Service-Delivery-Id"] == orjson.loads(request.body)["records"][0]["id"]
 
 
-async def test_what_a_receiver_refuses_is_pushed_until_it_arrives(
+async def test_refused_records_are_pushed_until_they_arrive(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pushing, "_RETRY_DELAYS_S", (0.1,))
@@ -125,7 +125,7 @@ async def test_what_a_receiver_refuses_is_pushed_until_it_arrives(
 async def test_a_changed_url_takes_effect_with_the_next_batch(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is pushed after the change is not for the former receiver."""
+    """Send no record to the former receiver after the change."""
     monkeypatch.setattr(pushing, "BATCH_SIZE", 1)
     released = trio.Event()
     async with receiving() as former, receiving() as current:
@@ -201,7 +201,7 @@ async def operate_offline(directory: Path) -> None:
         connection.execute("UPDATE audit_pushes SET due_at = NULL")
 
 
-async def test_a_record_whose_count_has_grown_is_pushed_again_under_its_id(service: Service) -> None:
+async def test_record_whose_count_has_grown_is_pushed_again_under_its_id(service: Service) -> None:
     async with receiving() as receiver:
         await set_up(service, receiver)
         async with person(service, "viewer") as viewer:
@@ -267,7 +267,7 @@ async def test_the_end_of_a_push_is_its_end(service: Service) -> None:
         assert record["actor"]["type"] == "user"
 
 
-async def test_whoever_may_not_read_the_trail_may_not_push_it(service: Service) -> None:
+async def test_only_readers_of_the_trail_may_push_it(service: Service) -> None:
     path = await path_of(service)
     async with person(service, "agent") as agent:
         for refused in (

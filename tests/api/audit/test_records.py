@@ -27,7 +27,7 @@ RECORDED: Final = {route.operation_id: route for route in ROUTES if route.record
 LOCAL: Final = networks("127.0.0.0/8")
 
 
-def test_every_route_that_changes_something_says_what_it_records_or_why_nothing() -> None:
+def test_every_changing_route_declares_its_record_or_a_reason_for_none() -> None:
     silent = [
         route.operation_id
         for route in ROUTES
@@ -37,7 +37,7 @@ def test_every_route_that_changes_something_says_what_it_records_or_why_nothing(
     assert {action for route in RECORDED.values() for action in route.records} <= ACTIONS.keys()
 
 
-def test_what_changes_the_recorded_things_has_no_reason_to_be_silent() -> None:
+def test_changes_of_recorded_objects_have_no_reason_to_be_unrecorded() -> None:
     """Check every route below the paths of recorded objects."""
     about = ("/organisations", "/projects/", "/users/me", "/auth/", "/s2s/webhooks", "/s2s/deliveries")
     silent = {
@@ -207,7 +207,7 @@ async def test_the_first_start_says_that_the_program_itself_made_the_demo(servic
 
 
 async def test_a_disabled_endpoint_says_how_much_it_drops(service: Service) -> None:
-    endpoint = await register(service, "http://127.0.0.1:65535/")  # nobody is there
+    endpoint = await register(service, "http://127.0.0.1:65535/")  # no server listens there
     path = f"/s2s/webhooks/{endpoint['id']}"
     await service.create("u1", message={"text": "Hello"})
     for status in ("disabled", "enabled"):
@@ -218,7 +218,7 @@ async def test_a_disabled_endpoint_says_how_much_it_drops(service: Service) -> N
     assert disabled["changes"] == {"status": {"before": "enabled", "after": "disabled"}}
 
 
-async def test_a_project_that_goes_takes_its_keys_along_and_both_are_recorded(service: Service) -> None:
+async def test_removed_project_revokes_its_keys_and_both_are_recorded(service: Service) -> None:
     path = await Stage(service, "").project()
     made = (await service.dashboard.post(f"{path}/keys", json={"label": "L"})).json()
     plant(made["key"])

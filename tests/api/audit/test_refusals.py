@@ -27,20 +27,20 @@ WITHIN_S: Final = 15.0
 
 
 async def counted(look: Callable[[], Any], calls: int) -> list[Record]:
-    """The records of refused calls, once they count so many."""
+    """Return the records of refused calls once they count that many."""
     with trio.fail_after(WITHIN_S):
         while True:
             found: list[Record] = await look()
             if sum(each["count"] for each in found) >= calls:
                 return found
-            await trio.sleep(0.05)  # they are written every few seconds, and nothing announces it
+            await trio.sleep(0.05)  # poll: they are written every few seconds, without a notification
 
 
 async def refused(service: Service, calls: int) -> list[Record]:
     return await counted(lambda: trail(service, action="access.refused"), calls)
 
 
-async def test_what_a_viewer_may_not_do_is_counted(tmp_path: Path) -> None:
+async def test_refused_calls_of_a_viewer_are_counted(tmp_path: Path) -> None:
     async with running(tmp_path, trusted_proxies=LOCAL) as service, person(service, "viewer") as viewer:
         project = service.demo["projectId"]
         viewer.http.headers.update(FROM)
@@ -54,7 +54,7 @@ async def test_what_a_viewer_may_not_do_is_counted(tmp_path: Path) -> None:
         assert record["projectId"] == project
 
 
-async def test_what_a_machine_may_not_do_is_counted_under_its_id(service: Service) -> None:
+async def test_refused_calls_of_a_machine_are_counted_under_its_id(service: Service) -> None:
     made = await make(service, ["tickets.read"])
     async with client(service, made["secret"]) as http:
         assert (await http.get("/s2s/conversations")).status_code == 403
@@ -110,7 +110,7 @@ async def test_a_cookie_from_another_site_is_counted_under_its_user(service: Ser
     assert record["details"] == {"reason": "cross_site_request", "route": "changeMe"}
 
 
-async def test_calls_without_a_credential_and_failed_sign_ins_are_not_counted_as_refused(
+async def test_anonymous_calls_and_failed_sign_ins_do_not_count_as_refused(
     service: Service,
 ) -> None:
     assert (await service.http.get("/s2s/project", headers={"Authorization": ""})).status_code == 401
@@ -123,7 +123,7 @@ async def test_calls_without_a_credential_and_failed_sign_ins_are_not_counted_as
     assert record["details"]["reason"] == "invalid_server_key"
 
 
-async def test_a_flood_of_refusals_takes_a_bounded_place_and_no_count_is_lost(
+async def test_flood_of_refusals_takes_bounded_space_and_loses_no_count(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
     stores = tapping(monkeypatch)

@@ -28,7 +28,7 @@ async def attempt(service: Service, email: str, password: str, address: str) -> 
     )
 
 
-async def test_failures_say_why_from_where_and_how_often_and_never_with_which_password(
+async def test_failures_record_reason_network_and_count_and_never_the_password(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, trusted_proxies=LOCAL) as service, person(service, "agent") as agent:
@@ -47,7 +47,7 @@ async def test_failures_say_why_from_where_and_how_often_and_never_with_which_pa
         assert WRONG not in str(await whole(service))
 
 
-async def test_an_account_that_does_not_exist_is_not_named_and_the_operator_alone_is_told(
+async def test_sign_in_to_an_unknown_account_is_recorded_for_the_operator_only(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, trusted_proxies=LOCAL) as service:
@@ -82,7 +82,7 @@ async def test_a_flood_of_failures_takes_a_bounded_number_of_records(tmp_path: P
         assert known["address"] == "198.51.100.1"  # no flood of others' hides it
 
 
-async def test_refusals_of_a_throttled_client_are_recorded_once_and_cost_no_write_each(
+async def test_refusals_of_a_throttled_client_are_recorded_once_without_a_write_each(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, trusted_proxies=LOCAL, auth_failures_per_minute=0) as service:
@@ -97,7 +97,7 @@ async def test_refusals_of_a_throttled_client_are_recorded_once_and_cost_no_writ
         assert reasons["invalid_login"] == 30 - refused
 
 
-async def test_a_one_time_password_that_is_only_tried_is_a_failure_and_replacing_it_is_the_users_own_deed(
+async def test_one_time_password_sign_in_is_a_failure_until_its_replacement(
     service: Service,
 ) -> None:
     hired = await hire(service, "agent")
@@ -116,7 +116,7 @@ async def test_a_one_time_password_that_is_only_tried_is_a_failure_and_replacing
     assert failed["actor"]["type"] == "anonymous"
 
 
-async def test_every_organisation_of_a_member_sees_its_sign_ins_and_no_other_does(service: Service) -> None:
+async def test_only_the_organisations_of_a_member_see_its_sign_ins(service: Service) -> None:
     hired = await hire(service, "agent")
     for name in ("Second", "Third"):
         await operate(service, "org.create", name=name)
@@ -148,7 +148,7 @@ async def test_many_sign_ins_in_a_row_share_a_record(service: Service) -> None:
     assert len(found) <= 2
 
 
-async def test_a_wrong_password_of_somebody_signed_in_counts_too(service: Service) -> None:
+async def test_wrong_password_of_a_signed_in_user_counts_too(service: Service) -> None:
     async with person(service, "agent") as agent, client(service, agent.token) as http:
         body = {"password": WRONG, "newPassword": plant("another long password")}
         assert code(await http.post("/users/me/password", json=body)) == (401, "invalid_login")

@@ -96,7 +96,7 @@ async def test_user_ids_may_hold_any_characters(service: Service) -> None:
     assert (await service.http.put(f"/s2s/contacts/{'x' * 256}", json={})).status_code == 422
 
 
-async def test_a_contact_that_is_made_is_announced_by_nothing_of_its_own(service: Service) -> None:
+async def test_new_contact_has_no_event_of_its_own(service: Service) -> None:
     """Contract 6.1: `contact.updated` says that identity fields changed; before, there were none."""
     assert (await service.http.put("/s2s/contacts/u1", json={"name": "Ada", "phone": "+1"})).is_success
     await service.create(user="u2", message={"text": "Hi"})
@@ -107,7 +107,7 @@ async def test_a_contact_that_is_made_is_announced_by_nothing_of_its_own(service
     assert await service.types() == ["conversation.created", "message.created"]
 
 
-async def test_an_erasure_says_last_and_once_that_nothing_is_known_of_the_contact(service: Service) -> None:
+async def test_erasure_ends_with_one_event_of_a_contact_without_data(service: Service) -> None:
     """Compare webhook, stream and feed, which have the same bytes; in the log the event follows all deletions."""
     name = "mkname"
     put = await service.http.put("/s2s/contacts/u1", json={"name": "before", "email": "a@x.example"})
@@ -145,7 +145,7 @@ async def test_an_erasure_says_last_and_once_that_nothing_is_known_of_the_contac
         assert (refused.status_code, refused.json()["code"]) == (404, "contact_not_found")
         assert await service.events() == events
     async with consuming(service) as later:
-        await later.subscribe("c3", resume=events[-3]["id"])  # a channel of the contact's own is no more
+        await later.subscribe("c3", resume=events[-3]["id"])  # the contact's own channel no longer exists
         replayed = [json.loads((await later.receive())["data"]) for _ in range(2)]
         assert replayed == events[-2:]
 
@@ -165,7 +165,7 @@ async def test_of_erasures_at_once_one_is_announced(service: Service) -> None:
     assert await service.types() == ["conversation.deleted", "contact.updated"]
 
 
-async def test_an_erased_contact_and_a_new_one_of_its_user_id_are_told_apart_by_id(service: Service) -> None:
+async def test_contacts_before_and_after_an_erasure_have_different_ids(service: Service) -> None:
     first = (await service.http.put("/s2s/contacts/u1", json={"name": "Ada"})).json()
     await service.http.delete("/s2s/contacts/u1")
     second = (await service.http.put("/s2s/contacts/u1", json={"name": "Bea"})).json()

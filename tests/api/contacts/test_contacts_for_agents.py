@@ -57,7 +57,7 @@ async def test_a_contact_is_found_by_name_address_and_user_id(service: Service) 
     assert await found(service, "%") == await found(service, '"*') == []
 
 
-async def test_a_changed_contact_is_found_by_what_it_is_now(service: Service) -> None:
+async def test_changed_contact_is_found_by_its_present_values(service: Service) -> None:
     contact = await put(service, "u1", name="Ada Byron", email="ada@old.example")
     changed = await service.dashboard.patch(f"/contacts/{contact['id']}", json={"name": "Ada Lovelace"})
     assert changed.json() == {**contact, "name": "Ada Lovelace", "updatedAt": changed.json()["updatedAt"]}
@@ -66,7 +66,7 @@ async def test_a_changed_contact_is_found_by_what_it_is_now(service: Service) ->
     assert (await found(service, "ada"), await found(service, "count")) == ([], ["u1"])
 
 
-async def test_a_change_is_announced_once_and_to_everybody(service: Service) -> None:
+async def test_change_is_announced_once_on_every_channel(service: Service) -> None:
     contact = await put(service, "u1", name="Ada", phone="+1")
     path = f"/contacts/{contact['id']}"
     changed = await service.dashboard.patch(path, json={"name": "Bea", "phone": None})
@@ -78,7 +78,7 @@ async def test_a_change_is_announced_once_and_to_everybody(service: Service) -> 
     assert (event["type"], event["data"]) == ("contact.updated", {"contact": identity_of(changed.json())})
 
 
-async def test_an_erased_contact_is_neither_found_nor_shown_and_no_word_of_it_stays(service: Service) -> None:
+async def test_erased_contact_is_neither_found_nor_shown_and_leaves_no_text(service: Service) -> None:
     contact = await put(service, "u1", name="Zyxquorple Lovelace")
     assert await found(service, "zyxq") == ["u1"]
     assert (await service.http.delete("/s2s/contacts/u1")).is_success
@@ -93,7 +93,7 @@ async def test_an_erased_contact_is_neither_found_nor_shown_and_no_word_of_it_st
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
-async def test_everybody_reads_contacts_and_agents_change_them(service: Service, role: str) -> None:
+async def test_all_members_read_contacts_and_agents_change_them(service: Service, role: str) -> None:
     contact = await put(service, "u1", name="Ada")
     path = f"/contacts/{contact['id']}"
     async with person(service, role) as one:
@@ -107,7 +107,7 @@ async def test_everybody_reads_contacts_and_agents_change_them(service: Service,
             assert changed.json()["name"] == "Bea"
 
 
-async def test_a_contact_of_another_project_is_not_there(service: Service) -> None:
+async def test_contact_of_another_project_is_not_found(service: Service) -> None:
     contact = await put(service, "u1", name="Ada")
     path = f"/organisations/{await organisation_of(service)}/projects"
     other = (await service.dashboard.post(path, json={"name": "Other"})).json()
@@ -130,7 +130,7 @@ async def test_an_unknown_contact_is_not_found(service: Service, method: str, id
     assert code(answer) == (404, "contact_not_found")
 
 
-async def test_what_is_wrong_with_a_search_or_a_change_is_named(service: Service) -> None:
+async def test_problems_of_a_search_or_a_change_are_named(service: Service) -> None:
     contact = await put(service, "u1")
     query = {"q": "", "limit": "0", "cursor": "?", "sort": "name"}
     listed = await service.dashboard.get("/contacts", params=query)

@@ -76,7 +76,7 @@ async def test_all_that_belongs_to_the_visitor_becomes_the_known_users(service: 
     assert len(export["conversations"]) == 2
 
 
-async def test_attributes_and_tags_are_united_and_of_two_values_the_known_users_stays(
+async def test_attributes_and_tags_are_united_and_the_known_users_value_wins(
     service: Service,
 ) -> None:
     await put(service, "known")
@@ -90,7 +90,7 @@ async def test_attributes_and_tags_are_united_and_of_two_values_the_known_users_
         assert [each["userId"] for each in found] == ["known"]
 
 
-async def test_the_events_say_what_has_moved_in_order_and_on_every_channel(service: Service) -> None:
+async def test_events_name_the_moved_objects_in_order_on_every_channel(service: Service) -> None:
     await put(service, "known", name="Ada")
     visitor = await put(service, "visitor", email="ada@example.org")
     moved = await service.create("visitor", message={"text": "visiting"})
@@ -118,7 +118,7 @@ async def test_the_events_say_what_has_moved_in_order_and_on_every_channel(servi
     assert (await service.fetch(hidden))["sequence"] == 0
 
 
-async def test_the_visitor_is_gone_and_whoever_asks_is_told_where(service: Service) -> None:
+async def test_calls_for_the_merged_visitor_name_the_known_contact(service: Service) -> None:
     known = await put(service, "known")
     visitor = await put(service, "visitor", name="Visitor")
     await merged(service)
@@ -140,7 +140,7 @@ async def test_the_visitor_is_gone_and_whoever_asks_is_told_where(service: Servi
     assert (await service.http.get("/s2s/contacts/visitor/conversations")).json()["items"] == []
 
 
-async def test_a_merge_that_is_asked_for_again_has_happened(service: Service) -> None:
+async def test_repeated_merge_returns_the_first_result(service: Service) -> None:
     await put(service, "known")
     await put(service, "visitor")
     first = await merged(service)
@@ -174,7 +174,7 @@ async def test_merges_follow_each_other_and_everything_ends_at_the_last_one(serv
         ("nobody", "known", 404, "contact_not_found"),
     ],
 )
-async def test_what_can_not_be_merged_is_refused(
+async def test_invalid_merges_are_refused(
     service: Service, target: str, source: str, status: int, said: str
 ) -> None:
     await put(service, "known")
@@ -184,7 +184,7 @@ async def test_what_can_not_be_merged_is_refused(
     assert said in (told["code"], *(each["code"] for each in told.get("errors", ())))
 
 
-async def test_a_contact_that_was_merged_elsewhere_is_named_as_such(service: Service) -> None:
+async def test_contact_that_is_already_merged_is_named_as_such(service: Service) -> None:
     for user in ("known", "other", "visitor"):
         await put(service, user)
     await merged(service)
@@ -203,7 +203,7 @@ async def test_two_that_have_too_much_together_are_not_merged(service: Service) 
     assert (await service.http.get("/s2s/contacts/visitor")).status_code == 200
 
 
-async def test_agents_merge_contacts_by_their_ids_and_hear_of_it(service: Service) -> None:
+async def test_agents_merge_contacts_by_id_and_receive_the_event(service: Service) -> None:
     known, visitor = await put(service, "known"), await put(service, "visitor", name="Ada")
     answer = await service.dashboard.post(f"/contacts/{known['id']}/merge", json={"from": visitor["id"]})
     assert (answer.status_code, answer.json()["name"]) == (200, "Ada")
@@ -211,7 +211,7 @@ async def test_agents_merge_contacts_by_their_ids_and_hear_of_it(service: Servic
     assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "unknown")
 
 
-async def test_a_visitor_who_writes_meanwhile_loses_no_message(service: Service) -> None:
+async def test_visitor_who_writes_during_the_merge_loses_no_message(service: Service) -> None:
     await put(service, "known")
     made = [await service.create("visitor", message={"text": "0"}) for _ in range(20)]
     said: list[str] = []
@@ -241,14 +241,14 @@ async def test_a_visitor_who_writes_meanwhile_loses_no_message(service: Service)
     assert len(seen) == len(set(seen)) == 20 * 5
 
 
-async def test_events_of_before_the_merge_stay_on_the_visitors_channel(service: Service) -> None:
+async def test_earlier_events_stay_on_the_visitors_channel(service: Service) -> None:
     await put(service, "known")
     await service.create("known", message={"text": "mine"})
     moved = await service.create("visitor", message={"text": "visiting"})
     start = (await service.events())[0]["id"]
     async with consuming(
         service
-    ) as consumer:  # authorized before the merge for both, and subscribed behind it
+    ) as consumer:  # authorized for both before the merge, and subscribed after it
         channels = {user: f"private-contact-{user}" for user in ("known", "visitor")}
         auth = {
             user: (await consumer.authorize(f"c-{user}", channel, resume=start)).json()["auth"]

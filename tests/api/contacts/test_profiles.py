@@ -24,7 +24,7 @@ async def users(service: Service, **params: str) -> list[str]:
     return listed
 
 
-async def test_a_patch_changes_what_it_names_and_a_put_the_identity_alone(service: Service) -> None:
+async def test_patch_changes_only_the_named_fields_and_a_put_the_identity(service: Service) -> None:
     made = await put(service, "u1", name="Ada", phone="+1")
     assert (made["attributes"], made["tags"]) == ({}, [])
     changed = await patch(
@@ -86,7 +86,7 @@ async def test_all_that_is_wrong_with_a_patch_is_named(
     )
 
 
-async def test_a_contact_that_is_not_there_is_not_made_by_a_patch(service: Service) -> None:
+async def test_patch_creates_no_contact(service: Service) -> None:
     answer = await service.http.patch("/s2s/contacts/u1", json={"name": "Ada"})
     assert (answer.status_code, answer.json()["code"]) == (404, "contact_not_found")
 
@@ -114,7 +114,7 @@ async def test_contacts_are_found_by_tag_attribute_address_and_words(service: Se
     assert [each["userId"] for each in listed.json()["items"]] == ["u2"]
 
 
-async def test_a_list_by_change_has_the_oldest_change_first_and_as_of_the_first_page(
+async def test_list_by_change_begins_with_the_oldest_as_of_the_first_page(
     service: Service,
 ) -> None:
     for number in range(5):

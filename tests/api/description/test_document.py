@@ -30,7 +30,7 @@ from tests.support.api.openapi_check import described
 
 
 def operations() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Method and path of every operation, and what is said of it."""
+    """Method, path and description of every operation."""
     for path, methods in described()["paths"].items():
         for method, operation in methods.items():
             yield f"{method.upper()} {path}", operation

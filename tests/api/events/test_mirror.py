@@ -164,7 +164,7 @@ async def _pruned(service: Service) -> None:
     with trio.fail_after(20):
         answer = await service.http.get("/s2s/events", params=known)
         while answer.status_code != 410:
-            await trio.sleep(0.02)  # polls, because retention sends no notification
+            await trio.sleep(0.02)  # poll: there is no notification of retention
             answer = await service.http.get("/s2s/events", params=known)
 
 

@@ -282,7 +282,7 @@ async def _pruned(service: Service, event_id: str) -> None:
     with trio.fail_after(20):
         answer = await service.http.get("/s2s/events", params=known)
         while answer.status_code != 410:
-            await trio.sleep(0.02)  # poll: retention is not announced
+            await trio.sleep(0.02)  # poll: there is no notification of retention
             answer = await service.http.get("/s2s/events", params=known)
 
 

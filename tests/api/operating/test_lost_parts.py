@@ -256,6 +256,6 @@ async def test_readiness_reports_signing_secrets_that_cannot_be_opened_and_stays
                 assert answer.status_code == 200
                 if "notices" in answer.json():
                     break
-                await trio.sleep(0.02)  # looks again: nothing announces it
+                await trio.sleep(0.02)  # poll: there is no notification
         assert "signing secrets of 1 webhook endpoints" in answer.json()["notices"][0]
         serving.stop()

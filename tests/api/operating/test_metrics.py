@@ -68,13 +68,13 @@ async def scrape(service: Service, **headers: str) -> Figures:
 
 
 async def until(service: Service, said: Callable[[Figures], bool]) -> Figures:
-    """The first scrape of which that holds: nothing announces a figure but the figure."""
+    """Return the first scrape for which the condition holds; there is no notification of a new figure."""
     with trio.fail_after(20):
         while True:
             figures = await scrape(service)
             if said(figures):
                 return figures
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 def retained(figures: Figures) -> bool:

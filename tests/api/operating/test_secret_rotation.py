@@ -144,7 +144,7 @@ async def test_a_former_secret_leaves_the_file_when_nothing_needs_it(tmp_path: P
     async with running(tmp_path, idempotency_s=1, retention_interval_s=1):
         with trio.fail_after(20):
             while len(installation_secrets(tmp_path, None).known) == 2:  # noqa: ASYNC110  # a file rings no bell
-                await trio.sleep(0.05)  # looks again: nothing announces it
+                await trio.sleep(0.05)  # poll: there is no notification
     async with running(tmp_path) as service:
         assert len((await service.http.get("/s2s/webhooks")).json()["items"]) == 1
 

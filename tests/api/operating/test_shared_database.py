@@ -34,8 +34,8 @@ def rows(url: str, sql: str) -> list[Any]:
 async def gone(url: str, sql: str) -> None:
     """Wait until a statement returns nothing."""
     with trio.fail_after(30):
-        while rows(url, sql):  # noqa: ASYNC110  # nothing announces it
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+        while rows(url, sql):  # noqa: ASYNC110  # poll: there is no notification
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def test_search_finds_posted_but_not_deleted_messages(service: Service, postgres_url: str) -> None:
@@ -93,4 +93,4 @@ async def test_uploads_in_a_bucket(
                 assert (await service.dashboard.delete(f"/uploads/{sent['id']}")).is_success
                 with trio.fail_after(30):
                     while b"here/1/" in (await anybody.get(f"{address}/uploads")).content:  # noqa: ASYNC110  # as above
-                        await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                        await trio.sleep(LOOK_S)  # poll: there is no notification

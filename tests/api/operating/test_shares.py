@@ -190,7 +190,7 @@ async def test_a_project_whose_names_are_not_resolved_leaves_lookups_for_another
             nursery.start_soon(register, service.http, f"{number}.dead.test")
         with trio.fail_after(20):
             while len(asked) < 4:  # noqa: ASYNC110  # a thread rings no bell
-                await trio.sleep(0.01)  # looks again: nothing announces it
+                await trio.sleep(0.01)  # poll: there is no notification
             assert (await register(other, "alive.test")).status_code == 200
         assert len(asked) == 5  # four of eight, and that one
         held.set()

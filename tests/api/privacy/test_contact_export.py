@@ -69,7 +69,7 @@ async def test_the_document_has_everything_that_the_backend_may_see(service: Ser
         assert (await browser.get(message["attachments"][0]["url"])).content == b"attached bytes"
 
 
-async def test_what_only_agents_see_is_in_their_export_and_not_in_the_backends(service: Service) -> None:
+async def test_export_for_agents_has_their_private_data_and_the_backends_has_not(service: Service) -> None:
     conversation = await with_everything(service)
     path = f"/conversations/{conversation['id']}"
     noted = {"tags": ["vip"], "snoozedUntil": iso(wall_clock() + 3_600_000)}

@@ -1,6 +1,6 @@
-"""After an erasure no byte of what was erased is in the data directory, while the service runs and after (decisions 4).
+"""After an erasure no erased byte is in the data directory, while the service runs and after (decisions 4).
 
-Whatever keeps a customer's text in a place of its own belongs into `planting`.
+A feature that stores customers' texts in a place of its own belongs into `tests.support.api.planted_texts`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OF_THE_TICKET = ("oldticket", "ticket", "ticketdescription", "tickettype", "oldt
 USER = ("userid",)
 
 
-@pytest.mark.sqlite  # what was replaced is in its pages still: elsewhere no row shows it
+@pytest.mark.sqlite  # its pages still have replaced values, which no row of another store shows
 async def test_the_markers_are_there_before_anything_is_erased(service: Service) -> None:
     async with listening(service) as log:
         await plant(service, log)
@@ -63,7 +63,7 @@ async def test_nothing_of_a_deleted_conversation_is_left(
     assert "mk" not in "".join(capfd.readouterr())
 
 
-async def test_nothing_of_a_merged_contact_is_left_when_the_other_one_is_erased(
+async def test_erasing_the_known_contact_leaves_no_data_of_the_merged_visitor(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with running(tmp_path) as service:
@@ -87,7 +87,7 @@ async def test_nothing_of_a_merged_contact_is_left_when_the_other_one_is_erased(
     assert "mk" not in "".join(capfd.readouterr())
 
 
-async def test_nothing_of_an_erased_contact_is_left_but_its_user_id_in_the_deletion(
+async def test_erased_contact_leaves_only_its_user_id_in_the_deletion(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with running(tmp_path) as service:
@@ -112,7 +112,7 @@ async def test_nothing_of_an_erased_contact_is_left_but_its_user_id_in_the_delet
     assert "mk" not in "".join(capfd.readouterr())
 
 
-async def test_nothing_of_what_retention_deletes_is_left(tmp_path: Path) -> None:
+async def test_deletions_of_retention_leave_no_byte(tmp_path: Path) -> None:
     short = {"retention_day_s": 0.05, "retention_interval_s": 0.1}
     async with running(tmp_path, **short) as service:
         async with listening(service) as log:
@@ -133,7 +133,7 @@ async def test_nothing_of_what_retention_deletes_is_left(tmp_path: Path) -> None
     assert left(tmp_path, CONVERSATION) == []
 
 
-async def test_a_bot_only_conversation_is_deleted_by_the_running_service_and_one_of_an_agent_is_not(
+async def test_running_service_deletes_bot_only_conversations_and_no_agents_ones(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, bot_only_retention_s=0.3, retention_interval_s=0.1) as service:
@@ -146,7 +146,7 @@ async def test_a_bot_only_conversation_is_deleted_by_the_running_service_and_one
         assert (await service.fetch(answered))["status"] == "OPEN"
 
 
-async def test_what_is_forgotten_of_a_contacts_memory_leaves_no_byte(service: Service) -> None:
+async def test_forgotten_memory_of_a_contact_leaves_no_byte(service: Service) -> None:
     planted = await plant(service)
     path = f"/sessions/{planted.contact}/memory"
     entry = {"name": "kept", "content": mark("cleared")}
@@ -158,11 +158,11 @@ async def test_what_is_forgotten_of_a_contacts_memory_leaves_no_byte(service: Se
 
 
 async def deleted(service: Service, conversation: dict[str, Any]) -> None:
-    """Return once the conversation is not found any more."""
+    """Return once the conversation is no longer found."""
     path = f"/s2s/conversations/{conversation['id']}"
     with trio.fail_after(20):
         while (await service.http.get(path)).status_code == 200:  # noqa: ASYNC110  # as a client would look
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def unreachable(service: Service, planted: Planted) -> None:

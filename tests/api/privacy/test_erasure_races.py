@@ -70,7 +70,7 @@ class Race:
         self.answers: dict[str, list[int]] = {name: [] for name in attempts}
 
     async def against(self, erase: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
-        """The answer to `erase`, which begins when everybody runs; returns when all have been told 404."""
+        """Return the response of `erase`, called when all attempts run; wait until each has got a 404."""
         with trio.fail_after(60):
             async with trio.open_nursery() as nursery:
                 for name, attempt in self._attempts.items():
@@ -129,12 +129,12 @@ async def test_nothing_that_was_written_during_an_erasure_is_left(service: Servi
     assert answer.json() == {"id": contact, "deleted": True}
     for name, answers in race.answers.items():
         assert set(answers[:-1]) <= {200, 204}, (name, answers)
-    # A file that came too late to be attached belongs to nobody: it goes after a day like any other.
+    # A file that came too late belongs to no message: it is deleted after a day like any other unattached file.
     late = tuple(place for place in PLACES if place not in ("racefile", "filebytes"))
     await vanished(service.directory, *late)
 
 
-async def test_whoever_comes_after_an_erasure_is_a_new_contact_with_nothing_of_the_old_one(
+async def test_contact_created_after_an_erasure_has_nothing_of_the_old_one(
     service: Service,
 ) -> None:
     """Send a survey response, a conversation and an identity during the erasure; they make a new contact."""
@@ -168,7 +168,7 @@ async def test_whoever_comes_after_an_erasure_is_a_new_contact_with_nothing_of_t
     assert left(service.directory, ("racetitle",)) == []
 
 
-async def test_two_erasures_of_one_contact_end_alike_or_find_nobody(service: Service) -> None:
+async def test_simultaneous_erasures_of_a_contact_give_the_same_response_or_404(service: Service) -> None:
     contact = (await service.create("racer"))["contact"]["id"]
     for _ in range(20):
         await service.create("racer")

@@ -1,4 +1,4 @@
-"""Accounts of staff that are deleted: what goes, what stays, and who can't go (ADR 21)."""
+"""Deletion of staff accounts: the deleted data, the data that stay, and the accounts that can't be deleted (ADR 21)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.api.staff import PASSWORD, client, code, hire, organisation_o
 from tests.support.sockets.admin_socket import operate
 
 
-async def test_whoever_deletes_the_account_is_signed_out_and_a_member_of_nothing(service: Service) -> None:
+async def test_deleting_the_account_ends_its_sessions_and_memberships(service: Service) -> None:
     async with person(service, "agent") as someone:
         team = await make_team(service, "Ones", members=[someone.id])
         assert (await someone.http.delete("/users/me")).json() == {"id": someone.id, "deleted": True}
@@ -21,7 +21,7 @@ async def test_whoever_deletes_the_account_is_signed_out_and_a_member_of_nothing
     assert (await service.dashboard.get(f"/teams/{team['id']}")).json()["members"] == []
 
 
-async def test_what_was_written_stays_under_the_name_of_then(service: Service) -> None:
+async def test_written_texts_stay_under_the_name_of_their_time(service: Service) -> None:
     conversation = await service.create()
     path = f"/conversations/{conversation['id']}/messages"
     async with person(service, "agent") as someone:

@@ -141,7 +141,7 @@ async def found(service: Service, word: str, count: int) -> None:
             answer = (await service.dashboard.get("/search", params={"q": word})).json()
             if len(answer["conversations"]) == count:
                 return
-            await trio.sleep(LOOK_S)  # poll: the index lags, and does not announce its progress
+            await trio.sleep(LOOK_S)  # poll: there is no notification of the index's progress
 
 
 async def clean(service: Service, conversation: dict[str, Any], log: str) -> None:

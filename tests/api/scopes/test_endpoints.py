@@ -44,7 +44,7 @@ async def disabled(service: Service, endpoint: dict[str, Any]) -> dict[str, Any]
     """Return the endpoint once it is disabled."""
     with trio.fail_after(10):
         while (found := await shown(service, endpoint))["status"] == "enabled":  # noqa: ASYNC110
-            await trio.sleep(0.02)  # looks again: nothing announces it
+            await trio.sleep(0.02)  # poll: there is no notification
     return found
 
 

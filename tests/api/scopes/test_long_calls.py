@@ -38,7 +38,7 @@ async def test_long_poll_is_refused_if_its_credential_ends(service: Service, end
         nursery.start_soon(wait)
         with trio.fail_after(10):
             while not (await service.dashboard.get(one)).json()["lastUsedAt"]:  # noqa: ASYNC110
-                await trio.sleep(0.02)  # looks again: nothing announces it
+                await trio.sleep(0.02)  # poll: there is no notification
         await trio.sleep(0.1)
         if end == "revoked":
             await service.dashboard.delete(one)

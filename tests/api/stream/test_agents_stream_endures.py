@@ -156,8 +156,8 @@ async def silent_reader(service: Service) -> socket.socket:
 async def until(service: Service, count: int) -> None:
     """Wait until this number of streams is open."""
     with trio.fail_after(WITHIN_S):
-        while await open_streams(service) != count:  # noqa: ASYNC110  # polls, because there is no notification
-            await trio.sleep(0.05)  # polls, because there is no notification
+        while await open_streams(service) != count:  # noqa: ASYNC110  # poll: there is no notification
+            await trio.sleep(0.05)  # poll: there is no notification
 
 
 async def open_streams(service: Service) -> int:

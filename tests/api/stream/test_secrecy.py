@@ -286,8 +286,8 @@ async def settle(service: Service, listeners: Listeners, last: str) -> None:
 
     with trio.fail_after(SETTLED_S):
         for reached in (delivered, heard, confirmed):
-            while not await reached():  # noqa: ASYNC110  # polls, because there is no notification
-                await trio.sleep(LOOK_S)  # polls, because there is no notification
+            while not await reached():  # noqa: ASYNC110  # poll: there is no notification
+                await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def consumers(service: Service) -> list[Any]:

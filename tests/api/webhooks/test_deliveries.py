@@ -59,7 +59,7 @@ async def ended(service: Service, endpoint: dict[str, Any], count: int) -> list[
             found = await deliveries(service, endpoint, limit="200")
             if len(found) >= count and all(each["status"] != "pending" for each in found):
                 return found
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def ask(service: Service, method: str, path: str, **body: Any) -> dict[str, Any]:

@@ -161,7 +161,7 @@ async def test_an_erased_survey_response_leaves_no_byte_and_is_not_sent(
             await act(service, "DELETE", path)
     with trio.fail_after(20):
         while holding(service.directory, b"mkslowkm"):  # noqa: ASYNC110  # a file rings no bell
-            await trio.sleep(0.02)  # looks again: nothing announces it
+            await trio.sleep(0.02)  # poll: there is no notification
     await ask(service, "PATCH", f"/webhooks/{endpoint['id']}", url=receiver.url)
     told = "survey.deleted" if way == "survey" else "survey.response.deleted"
     events = await got(receiver, 4)

@@ -52,7 +52,7 @@ async def look(
             shown = await ask(service, "GET", f"/webhooks/{endpoint['id']}")
             if wanted(shown):
                 return shown
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 def is_open(shown: dict[str, Any]) -> bool:

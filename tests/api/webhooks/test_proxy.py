@@ -64,7 +64,7 @@ async def test_refusals_of_the_proxy_are_in_the_delivery_log(tmp_path: Path, nur
             log = f"/s2s/webhooks/{made.json()['id']}/deliveries"
             text = ""
             while "proxy: status 407" not in text:  # the log is the only source
-                await trio.sleep(0.05)  # looks again: nothing announces it
+                await trio.sleep(0.05)  # poll: there is no notification
                 text = (await service.http.get(log)).text
     assert "proxy: status 407, proxy authentication required" in text
     assert "ada:pw" not in text

@@ -49,7 +49,7 @@ async def arrived(service: Service, endpoint: dict[str, Any], count: int) -> Non
                 0,
             ):
                 return
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def replay(service: Service, endpoint: dict[str, Any], **body: Any) -> dict[str, Any]:

@@ -44,7 +44,7 @@ async def deliveries(service: Service, endpoint: dict[str, Any], count: int, **p
             items: list[Any] = answer.json()["items"]
             if len(items) >= count and all(each["status"] != "pending" for each in items):
                 return items
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 async def test_a_user_registers_an_endpoint_tests_changes_rotates_and_deletes_it(

@@ -283,7 +283,7 @@ async def until_sent(service: Service, conversation: dict[str, Any], text: str) 
             if sent:
                 assert sent == [text]
                 return
-            await trio.sleep(0.05)  # looks again: nothing announces it to a page that comes late
+            await trio.sleep(0.05)  # poll: a page that is opened late gets no notification
 
 
 async def uploaded(service: Service) -> str:

@@ -1,4 +1,4 @@
-"""Drafts and held messages where two nodes share a database: pages hear of both, and each message is sent once."""
+"""Drafts and held messages where two nodes share a database: pages receive both, and each message is sent once."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_json_is_a_line_for_each_record_as_the_api_shows_it(busy: Deskwire) -> N
     assert (key["address"], key["requestId"]) == (None, None)
 
 
-def test_an_export_has_all_of_it_in_order(busy: Deskwire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_has_all_records_in_order(busy: Deskwire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "PAGE", 2)
     records = lines(busy("audit", "export"))
     assert [each["action"] for each in records] == [
@@ -80,7 +80,9 @@ def test_filters_choose_and_take_addresses_for_users(busy: Deskwire) -> None:
         (("--org", "Nobody"), "There is no organisation"),
     ],
 )
-def test_what_can_not_be_meant_is_said(busy: Deskwire, options: tuple[str, ...], words: str) -> None:
+def test_contradictory_options_are_refused_with_a_reason(
+    busy: Deskwire, options: tuple[str, ...], words: str
+) -> None:
     refused = busy("audit", "list", *options)
     assert refused.exit_code != 0
     assert words in refused.stderr

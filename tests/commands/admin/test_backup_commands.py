@@ -18,7 +18,7 @@ def shop(deskwire: Deskwire, tmp_path: Path) -> Deskwire:
     return deskwire
 
 
-def test_a_backup_is_restored_elsewhere_and_found_well(shop: Deskwire, tmp_path: Path) -> None:
+def test_backup_restores_into_another_directory_and_passes_the_check(shop: Deskwire, tmp_path: Path) -> None:
     backup, new = str(tmp_path / "b.tar"), str(tmp_path / "new")
     made = shop("backup", backup, "--with-secret")
     assert good(made).startswith(f"The backup {backup} is complete and verified:")
@@ -26,14 +26,14 @@ def test_a_backup_is_restored_elsewhere_and_found_well(shop: Deskwire, tmp_path:
     assert good(shop("check", "--data", new, "--files")).startswith(f"{new} has no problems:")
 
 
-def test_what_a_backup_has_is_told_as_json(shop: Deskwire, tmp_path: Path) -> None:
+def test_contents_of_a_backup_are_printed_as_json(shop: Deskwire, tmp_path: Path) -> None:
     said = listed(shop("backup", str(tmp_path / "b.tar"), "--with-secret", "--json"))
     assert (said["rows"]["messages"], said["files"], said["secret"], said["problems"]) == (2, 1, True, 0)
     done = listed(shop("restore", str(tmp_path / "b.tar"), "--data", str(tmp_path / "new"), "--json"))
     assert (done["sealed"], done["lastEvent"], done["skippedDeliveries"]) == (True, said["lastEvent"], 0)
 
 
-def test_a_backup_says_that_the_secret_is_not_in_it_and_a_restore_asks_for_it(
+def test_backup_reports_that_it_lacks_the_secret_and_restore_requires_it(
     shop: Deskwire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backup, new = str(tmp_path / "b.tar"), tmp_path / "new"
@@ -52,7 +52,7 @@ def test_a_backup_says_that_the_secret_is_not_in_it_and_a_restore_asks_for_it(
     assert (tmp_path / "other" / "secret").read_text().strip() == SECRET
 
 
-def test_without_the_secret_a_restore_says_that_nothing_proves_it_unaltered(
+def test_restore_without_the_secret_warns_that_the_backup_is_unverified(
     shop: Deskwire, tmp_path: Path
 ) -> None:
     good(shop("backup", str(tmp_path / "b.tar")))
@@ -84,7 +84,7 @@ def test_a_check_makes_no_secret_and_no_directory(deskwire: Deskwire, tmp_path: 
         assert not (tmp_path / "nothing").exists()
 
 
-def test_what_is_refused_has_its_reason_and_status_one(shop: Deskwire, tmp_path: Path) -> None:
+def test_refusal_has_its_reason_and_status_one(shop: Deskwire, tmp_path: Path) -> None:
     backup = tmp_path / "b.tar"
     backup.write_text("no backup")
     for command, reason in (

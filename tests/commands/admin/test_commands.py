@@ -28,16 +28,14 @@ def shop(deskwire: Deskwire) -> Deskwire:
     return deskwire
 
 
-def test_what_is_made_is_printed_as_its_id_alone_and_words_go_to_stderr(deskwire: Deskwire) -> None:
+def test_created_ids_go_to_stdout_alone_and_messages_to_stderr(deskwire: Deskwire) -> None:
     made = deskwire("org", "create", "Acme")
     assert re.fullmatch(r"org_\w{26}\n", made.stdout)
     assert made.stderr == "The organisation Acme was created.\n"
     assert re.fullmatch(r"prj_\w{26}\n", deskwire("project", "create", "Shop").stdout)
 
 
-def test_a_directory_that_is_not_there_is_made_by_the_first_organisation_only(
-    deskwire: Deskwire, tmp_path: Path
-) -> None:
+def test_missing_directory_is_made_by_the_first_organisation_only(deskwire: Deskwire, tmp_path: Path) -> None:
     refused = deskwire("user", "list")
     assert refused.exit_code == 1
     assert "deskwire org create" in refused.stderr
@@ -55,7 +53,7 @@ def test_lists_are_tables_or_json(shop: Deskwire) -> None:
     assert [(each["name"], each["role"]) for each in user["memberships"]] == [("Acme", "owner")]
 
 
-def test_a_machine_credential_is_made_rotated_and_revoked_and_each_secret_printed_once(
+def test_machine_credential_is_made_rotated_and_revoked_and_each_secret_printed_once(
     shop: Deskwire, tmp_path: Path
 ) -> None:
     allowed = ("--permission", "tickets.read", "--permission", "surveys.read")
@@ -133,7 +131,7 @@ def test_a_password_that_is_easy_to_guess_is_refused_without_being_repeated(
         assert weak not in refused.output
 
 
-def test_a_token_is_valid_for_the_user_and_time_it_was_made_for(shop: Deskwire, tmp_path: Path) -> None:
+def test_token_is_valid_for_its_user_and_lifetime(shop: Deskwire, tmp_path: Path) -> None:
     token = good(shop("token", "create", "--user", "ada@example.com", "--ttl", "60"))
     (user,) = listed(shop("user", "list", "--json"))
     tokens = Tokens(Secrets.read((tmp_path / "data" / "secret").read_text()))
@@ -164,15 +162,13 @@ def test_tokens_are_listed_without_themselves_and_ended_one_by_one(shop: Deskwir
     assert (record["actor"]["type"], record["details"]) == ("operator", {"token": first["id"]})
 
 
-def test_what_is_no_token_can_not_be_ended(shop: Deskwire) -> None:
+def test_ending_an_invalid_token_is_refused(shop: Deskwire) -> None:
     refused = shop("token", "end", "tok_01JC4T2V9QZ6D3M8W5N7R1XKPH")
     assert (refused.exit_code, "There is no such access token" in refused.stderr) == (1, True)
     assert shop("token", "list", "--user", "nobody@example.com").exit_code == 1
 
 
-def test_an_installation_that_takes_no_tokens_of_its_own_issues_none(
-    shop: Deskwire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_installation_without_own_tokens_issues_none(shop: Deskwire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESKWIRE_OWN_TOKENS", "false")
     monkeypatch.setenv("DESKWIRE_JWT_JWKS_URL", "https://provider.test/jwks.json")
     refused = shop("token", "create", "--user", "ada@example.com")
@@ -216,7 +212,7 @@ def test_settings_of_a_project_are_changed_and_shown(shop: Deskwire) -> None:
     assert shop("project", "set").exit_code == 2
 
 
-def test_a_deleted_user_is_listed_no_more_and_the_last_owner_stays(shop: Deskwire) -> None:
+def test_deleted_user_is_no_longer_listed_and_the_last_owner_stays(shop: Deskwire) -> None:
     made = good(shop("user", "create", "bob@example.com", "--role", "agent", "--one-time", "--json"))
     unasked = shop("user", "delete", "bob@example.com")
     assert (unasked.exit_code, "Acme (agent)" in unasked.stderr, "--yes" in unasked.stderr) == (2, True, True)
@@ -254,7 +250,7 @@ def test_bad_settings_are_refused_as_by_serve(shop: Deskwire, monkeypatch: pytes
     assert "DESKWIRE_PROT" in refused.stderr
 
 
-def test_a_directory_whose_holder_does_not_answer_is_given_up_in_time(
+def test_directory_whose_holder_does_not_answer_times_out(
     shop: Deskwire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deskwire.commands.admin.local_backend.DIRECTORY_TIMEOUT_S", 0.3)
@@ -305,14 +301,14 @@ def test_an_account_of_another_organisation_is_added_with_a_new_password(two: De
     assert memberships(two) == ["Acme", "Other"]
 
 
-def test_the_operator_who_knows_better_leaves_the_password_as_it_is(two: Deskwire) -> None:
+def test_operator_can_leave_the_password_unchanged(two: Deskwire) -> None:
     shown = good(two(*ADDING, "--keep-password", "--json"))
     assert "password" not in shown
     assert memberships(two) == ["Acme", "Other"]
 
 
 @pytest.mark.parametrize(("typed", "organisations"), [("y\n", ["Acme", "Other"]), ("n\n", ["Acme"])])
-def test_on_a_terminal_it_asks(
+def test_command_asks_on_a_terminal(
     two: Deskwire, monkeypatch: pytest.MonkeyPatch, typed: str, organisations: list[str]
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
@@ -322,7 +318,7 @@ def test_on_a_terminal_it_asks(
     assert (len(answer.stdout.strip()) > 10) == (len(organisations) == 2)
 
 
-def test_who_is_at_home_or_at_home_nowhere_is_added_unasked(two: Deskwire) -> None:
+def test_account_with_this_home_or_none_is_added_without_a_question(two: Deskwire) -> None:
     good(two("user", "create", "eve@example.com", "--one-time"))
     assert "agent" in good(two("user", "add", "eve@example.com", "--org", "Other", "--role", "agent"))
     good(two("user", "remove", "bob@example.com", "--org", "Acme"))

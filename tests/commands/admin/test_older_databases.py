@@ -55,7 +55,7 @@ def older(deskwire: Deskwire, tmp_path: Path) -> Path:
 
 @contextmanager
 def unchanged(directory: Path) -> Iterator[None]:
-    """Make sure that what is in a directory stays as it is, names and bytes."""
+    """Make sure that the files of a directory keep their names and bytes."""
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
     yield
     assert {path.name: path.read_bytes() for path in directory.iterdir()} == before
@@ -67,7 +67,7 @@ def test_the_commands_that_look_are_tried_here() -> None:
 
 
 @pytest.mark.parametrize("command", LOOKING, ids=" ".join)
-def test_a_command_that_only_looks_says_that_the_database_is_older_and_leaves_it_alone(
+def test_reading_command_reports_an_older_database_and_leaves_it_unchanged(
     deskwire: Deskwire, older: Path, command: tuple[str, ...]
 ) -> None:
     with unchanged(older.parent):
@@ -82,7 +82,7 @@ def test_a_command_that_only_looks_says_that_the_database_is_older_and_leaves_it
 
 
 @pytest.mark.parametrize("command", LOOKING, ids=" ".join)
-def test_a_command_that_only_looks_makes_nothing_where_nothing_is(
+def test_reading_command_creates_no_files(
     deskwire: Deskwire, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     refused = deskwire(*command)
@@ -94,7 +94,7 @@ def test_a_command_that_only_looks_makes_nothing_where_nothing_is(
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 100], ids=["empty", "something else"])
-def test_a_file_that_is_no_database_of_ours_is_said_to_be_none_and_left_alone(
+def test_foreign_file_is_reported_and_left_unchanged(
     deskwire: Deskwire, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "data").mkdir()
@@ -104,9 +104,7 @@ def test_a_file_that_is_no_database_of_ours_is_said_to_be_none_and_left_alone(
     assert (refused.exit_code, FILE_NAME in refused.stderr) == (1, True)
 
 
-def test_a_database_of_a_newer_program_is_left_alone_and_its_migration_named(
-    deskwire: Deskwire, tmp_path: Path
-) -> None:
+def test_newer_database_is_left_unchanged_and_its_migration_named(deskwire: Deskwire, tmp_path: Path) -> None:
     good(deskwire("org", "create", "Acme"))
     path = tmp_path / "data" / FILE_NAME
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -118,9 +116,7 @@ def test_a_database_of_a_newer_program_is_left_alone_and_its_migration_named(
     assert (refused.exit_code, "m9999_later" in refused.stderr) == (1, True)
 
 
-def test_a_look_leaves_every_byte_as_it_is_after_a_stop_and_after_a_crash(
-    deskwire: Deskwire, tmp_path: Path
-) -> None:
+def test_reading_command_changes_no_byte_after_a_stop_or_a_crash(deskwire: Deskwire, tmp_path: Path) -> None:
     good(deskwire("org", "create", "Acme"))
     with unchanged(tmp_path / "data"):
         good(deskwire("org", "list"))
@@ -147,7 +143,7 @@ def test_a_directory_that_can_not_be_written_can_be_looked_at(deskwire: Deskwire
         (tmp_path / "data").chmod(0o700)
 
 
-def test_check_and_backup_take_it_as_it_is(deskwire: Deskwire, older: Path, tmp_path: Path) -> None:
+def test_check_and_backup_accept_an_older_database(deskwire: Deskwire, older: Path, tmp_path: Path) -> None:
     with unchanged(older.parent):
         checked = deskwire("check")
         assert checked.exit_code == 0
@@ -156,9 +152,7 @@ def test_check_and_backup_take_it_as_it_is(deskwire: Deskwire, older: Path, tmp_
         good(deskwire("config"))
 
 
-def test_a_command_that_changes_something_brings_it_up_to_date_and_keeps_a_copy(
-    deskwire: Deskwire, older: Path
-) -> None:
+def test_changing_command_migrates_the_database_and_keeps_a_copy(deskwire: Deskwire, older: Path) -> None:
     good(deskwire("org", "rename", "Acme", "Other"))
     assert len([*(older.parent / "backups").iterdir()]) == 1
     assert [each["name"] for each in listed(deskwire("org", "list", "--json"))] == ["Other"]

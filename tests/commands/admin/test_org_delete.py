@@ -1,4 +1,4 @@
-"""Deleting an organisation: what goes, what stays, and what ends at once beside a running server."""
+"""Deletion of an organisation: the deleted data, the data that stay, and the access that ends at once at a running server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def organisations_of(deskwire: Deskwire) -> dict[str, list[str]]:
     }
 
 
-def test_an_organisation_goes_with_its_empty_projects_and_memberships_and_accounts_stay(
+def test_deleting_an_organisation_removes_its_empty_projects_and_memberships_and_keeps_accounts(
     shop: Deskwire,
 ) -> None:
     gone = shop("org", "delete", "Acme", "--yes")
@@ -60,7 +60,7 @@ def test_an_organisation_goes_with_its_empty_projects_and_memberships_and_accoun
     assert shop("check").exit_code == 0
 
 
-def test_an_account_that_is_left_gets_a_new_password_in_its_next_organisation(shop: Deskwire) -> None:
+def test_account_without_an_organisation_gets_a_new_password_in_the_next_one(shop: Deskwire) -> None:
     good(shop("org", "delete", "Acme", "--yes"))
     adding = ("user", "add", "bob@example.com", "--org", "Other", "--role", "agent")
     refused = shop(*adding)
@@ -72,13 +72,13 @@ def listed_lines(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in good(result).splitlines()]
 
 
-def test_accounts_of_nothing_else_go_too_if_that_is_wanted(shop: Deskwire) -> None:
+def test_accounts_without_other_memberships_are_deleted_on_request(shop: Deskwire) -> None:
     gone = shop("org", "delete", "Acme", "--with-accounts", "--yes")
     assert "with 1 account." in gone.stderr
     assert organisations_of(shop) == {"ada@example.com": ["Other"]}
 
 
-def test_without_a_terminal_nothing_is_deleted_unasked_and_it_is_said_what_would_be(shop: Deskwire) -> None:
+def test_without_a_terminal_it_refuses_to_delete_and_lists_the_effects(shop: Deskwire) -> None:
     unasked = shop("org", "delete", "Acme")
     assert unasked.exit_code == 2
     for words in ("1 empty project", "2 memberships", "1 account will be members of nothing", "--yes"):
@@ -87,7 +87,7 @@ def test_without_a_terminal_nothing_is_deleted_unasked_and_it_is_said_what_would
 
 
 @pytest.mark.parametrize(("typed", "left"), [("y\n", ["Other"]), ("n\n", ["Acme", "Other"])])
-def test_on_a_terminal_it_asks(
+def test_command_asks_on_a_terminal(
     shop: Deskwire, monkeypatch: pytest.MonkeyPatch, typed: str, left: list[str]
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
@@ -118,7 +118,7 @@ async def test_beside_a_server_keys_and_members_rights_end_at_once(service: Serv
     assert (await operate(service, "org.list"))["items"] == []
 
 
-async def test_an_organisation_whose_project_holds_something_stays_as_it_is(service: Service) -> None:
+async def test_organisation_with_data_in_a_project_stays_unchanged(service: Service) -> None:
     await service.create("u1")
     with trio.fail_after(30):
         refused = await refusal_of(service, "org.delete", organisation="Demo organisation")
@@ -138,7 +138,7 @@ async def refusal_of(service: Service, operation: str, **arguments: object) -> d
     return refusal
 
 
-async def test_no_byte_of_an_account_that_goes_with_it_is_left(service: Service) -> None:
+async def test_deleted_accounts_leave_no_byte(service: Service) -> None:
     await hire(service, "agent", f"{mark('address')}@example.com")
     await operate(service, "org.delete", organisation="Demo organisation", withAccounts=True)
     await vanished(service.directory, "address")

@@ -24,7 +24,7 @@ def secret(deskwire: Deskwire, tmp_path: Path) -> Path:
     return tmp_path / "data" / "secret"
 
 
-def test_it_takes_a_new_secret_and_accepts_the_old_one_for_a_day(deskwire: Deskwire, secret: Path) -> None:
+def test_rotation_sets_a_new_secret_and_accepts_the_old_for_a_day(deskwire: Deskwire, secret: Path) -> None:
     before = secret.read_text().strip()
     token = good(deskwire("token", "create", "--user", "ada@example.com"))
     answer = listed(deskwire("secret", "rotate", "--json"))
@@ -38,7 +38,7 @@ def test_it_takes_a_new_secret_and_accepts_the_old_one_for_a_day(deskwire: Deskw
     assert secret.stat().st_mode & 0o777 == 0o600
 
 
-def test_it_says_in_words_until_when_the_old_one_is_accepted(deskwire: Deskwire, secret: Path) -> None:
+def test_command_shows_the_end_of_the_old_secret_in_words(deskwire: Deskwire, secret: Path) -> None:
     said = deskwire("secret", "rotate", "--overlap", "0")
     assert good(said) == ""
     assert installation_secrets(secret.parent, None).current not in said.output
@@ -54,7 +54,7 @@ def test_two_rotations_in_one_overlap_keep_both_old_ones(deskwire: Deskwire, sec
     assert installation_secrets(secret.parent, None).known[1:] == (second, first)
 
 
-def test_a_secret_of_the_settings_is_refused_with_what_to_do(
+def test_secret_from_the_settings_is_refused_with_a_remedy(
     deskwire: Deskwire, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = secret.read_text()
@@ -65,7 +65,7 @@ def test_a_secret_of_the_settings_is_refused_with_what_to_do(
     assert secret.read_text() == before
 
 
-def test_a_database_that_can_not_be_opened_leaves_the_secret_as_it_is(
+def test_database_that_can_not_be_opened_leaves_the_secret_unchanged(
     deskwire: Deskwire, secret: Path
 ) -> None:
     before = secret.read_text()
@@ -79,7 +79,7 @@ def test_a_database_that_can_not_be_opened_leaves_the_secret_as_it_is(
     assert secret.read_text() == before
 
 
-def test_without_a_data_directory_there_is_nothing_to_rotate(deskwire: Deskwire, tmp_path: Path) -> None:
+def test_rotation_needs_a_data_directory(deskwire: Deskwire, tmp_path: Path) -> None:
     refused = deskwire("secret", "rotate")
     assert refused.exit_code == 1
     assert "There is no Deskwire" in refused.stderr

@@ -47,7 +47,7 @@ async def talk(service: Service, *parts: bytes, end: bool = False) -> bytes:
         return said
 
 
-async def test_a_key_that_the_command_makes_works_and_one_it_revokes_fails_at_once(service: Service) -> None:
+async def test_created_key_works_at_once_and_a_revoked_one_fails_at_once(service: Service) -> None:
     made = await operate(service, "key.create", label="live")
     headers = {"Authorization": f"Bearer {made['key']}"}
     assert (await service.http.get("/s2s/project", headers=headers)).status_code == 200
@@ -82,7 +82,7 @@ async def test_orders_and_commands_of_the_api_go_side_by_side(service: Service) 
     assert len(await service.events()) == 20
 
 
-async def test_the_socket_is_its_owners_alone_and_gone_after_the_stop(tmp_path: Path) -> None:
+async def test_socket_belongs_to_its_owner_and_is_removed_at_the_stop(tmp_path: Path) -> None:
     async with running(tmp_path):
         mode = (tmp_path / SOCKET_FILE).stat().st_mode
         assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o600)
@@ -90,7 +90,7 @@ async def test_the_socket_is_its_owners_alone_and_gone_after_the_stop(tmp_path: 
 
 
 @pytest.mark.skipif(not CAN_BE_ANOTHER, reason="needs root on Linux, to be another user")
-async def test_another_user_is_not_answered_even_if_the_file_lets_it_in(service: Service) -> None:
+async def test_another_system_user_gets_no_answer_even_with_access_to_the_file(service: Service) -> None:
     path = service.directory / SOCKET_FILE
     path.chmod(0o666)
     program = """if True:
@@ -143,7 +143,7 @@ async def test_an_order_that_is_too_long_is_not_read_to_its_end(service: Service
     assert said == b""
 
 
-async def test_peers_that_say_nothing_do_not_lock_the_operator_out(
+async def test_silent_peers_do_not_lock_the_operator_out(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin, "COMMAND_TIMEOUT_S", 0.3)
@@ -151,14 +151,14 @@ async def test_peers_that_say_nothing_do_not_lock_the_operator_out(
         await trio.open_unix_socket(service.directory / SOCKET_FILE)
         for _ in range(CONCURRENT_COMMANDS_MAX + 2)
     ]
-    await trio.testing.wait_all_tasks_blocked(0.05)  # they have been let in, with that little time
+    await trio.testing.wait_all_tasks_blocked(0.05)  # the server has accepted them, with the short timeout
     monkeypatch.setattr(admin, "COMMAND_TIMEOUT_S", 30.0)
     assert (await operate(service, "org.rename", name="Acme"))["name"] == "Acme"
     for stream in silent:
         await stream.aclose()
 
 
-async def test_an_order_without_an_answer_is_said_to_be_open(tmp_path: Path) -> None:
+async def test_command_without_an_answer_is_reported_as_undecided(tmp_path: Path) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(tmp_path / SOCKET_FILE))
     listener.listen(1)
@@ -176,7 +176,7 @@ async def test_an_order_without_an_answer_is_said_to_be_open(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="a long path needs /proc")
-async def test_a_path_that_is_too_long_for_a_socket_works_all_the_same(tmp_path: Path) -> None:
+async def test_path_that_is_too_long_for_a_socket_works_too(tmp_path: Path) -> None:
     directory = tmp_path / ("d" * 100) / ("e" * 100)
     directory.mkdir(parents=True)
     async with running(directory) as service:

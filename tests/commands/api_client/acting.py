@@ -15,7 +15,7 @@ from tests.support.sockets.server_process import environment
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command that has ended left: its exit status, stdout and stderr."""
+    """The results of a command that has ended: its exit status, stdout and stderr."""
 
     status: int
     printed: str
@@ -23,7 +23,7 @@ class Outcome:
 
     @property
     def document(self) -> Any:
-        """What was printed, as JSON."""
+        """The printed JSON document."""
         assert self.status == 0, self.said
         return json.loads(self.printed)
 

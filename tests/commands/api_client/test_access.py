@@ -26,11 +26,11 @@ def refusal(url: str | None, key: str | None, data: Path) -> str:
     return caught.value.message
 
 
-def test_without_options_the_demo_of_the_data_directory_is_taken(data: Path) -> None:
+def test_default_service_is_the_demo_of_the_data_directory(data: Path) -> None:
     assert find_access(None, None, data) == DEMO
 
 
-def test_url_and_key_need_no_data_directory_and_the_url_may_end_in_the_version(tmp_path: Path) -> None:
+def test_url_and_key_need_no_data_directory_and_accept_a_version_suffix(tmp_path: Path) -> None:
     for url in ("https://a.test", "https://a.test/", "https://a.test/v3", "https://a.test/v3/"):
         assert find_access(url, "sk_1", tmp_path / "none") == ServiceAccess("https://a.test", "sk_1")
 
@@ -43,7 +43,7 @@ def test_the_demos_key_goes_to_the_demos_address_only(data: Path) -> None:
     assert f"is for {DEMO.url}, not for http://a.test" in message
 
 
-def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_missing_option_is_named_with_a_remedy(tmp_path: Path) -> None:
     for url, key in ((None, None), ("http://a.test", None), (None, "sk_secret")):
         message = refusal(url, key, tmp_path)
         assert all(name in message for name in ("--url", "--key", "DESKWIRE_KEY", "--data", "demo.json"))
@@ -51,7 +51,7 @@ def test_what_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"baseUrl": 1, "serverKey": 2}', '"x"'])
-def test_a_demo_file_that_is_none_is_refused_by_name(tmp_path: Path, content: str) -> None:
+def test_invalid_demo_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
     (tmp_path / "demo.json").write_text(content)
     assert str(tmp_path / "demo.json") in refusal(None, None, tmp_path)
 
@@ -59,7 +59,7 @@ def test_a_demo_file_that_is_none_is_refused_by_name(tmp_path: Path, content: st
 @pytest.mark.parametrize(
     "url", ["a.test", "ftp://a.test", "http://", "http://user:secret@a.test", "http://a/?x"]
 )
-def test_a_url_that_is_none_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
+def test_invalid_url_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
     message = refusal(url, "sk_1", tmp_path)
     assert message.startswith("--url must be an http or https URL")
     assert "secret" not in message

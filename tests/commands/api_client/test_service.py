@@ -27,7 +27,7 @@ def service(receiver: Receiver) -> Service:
     return Service(ServiceAccess(f"http://127.0.0.1:{receiver.port}", KEY))
 
 
-async def test_a_call_goes_below_v3_with_the_key_and_its_parameters() -> None:
+async def test_call_has_the_v3_path_the_key_and_its_parameters() -> None:
     async with receiving(OK) as receiver, service(receiver) as called:
         assert await called.fetch("/s2s/project", {"after": "a b"}) == {"id": "prj_1"}
         assert await called.post("/s2s/x", {"since": "ü"}) == {"id": "prj_1"}
@@ -39,7 +39,7 @@ async def test_a_call_goes_below_v3_with_the_key_and_its_parameters() -> None:
     assert (empty.headers["Content-Length"], empty.body) == ("0", b"")
 
 
-async def test_a_refusal_says_what_the_problem_says() -> None:
+async def test_refusal_has_the_text_of_the_problem_document() -> None:
     flaws = [{"pointer": "/type", "code": "x", "message": "There is no such type."}]
     async with (
         receiving(problem("400 Bad Request", "bad_query", errors=flaws)) as receiver,
@@ -51,7 +51,7 @@ async def test_a_refusal_says_what_the_problem_says() -> None:
     assert str(caught.value) == "HTTP 400 bad_query: /type: There is no such type."
 
 
-async def test_a_key_that_is_not_accepted_says_where_to_look_and_is_not_shown() -> None:
+async def test_rejected_key_is_reported_with_its_source_and_not_shown() -> None:
     async with (
         receiving(problem("401 Unauthorized", "invalid_server_key")) as receiver,
         service(receiver) as called,
@@ -62,7 +62,7 @@ async def test_a_key_that_is_not_accepted_says_where_to_look_and_is_not_shown() 
 
 
 @pytest.mark.parametrize("status", ["429 Slow", "500 Oops", "502 Bad", "503 Busy", "504 Late"])
-async def test_what_may_be_better_later_is_away_with_the_wait_that_was_asked_for(status: str) -> None:
+async def test_temporary_refusal_is_unavailability_with_its_retry_after(status: str) -> None:
     async with (
         receiving(problem(status, "x", extra=b"Retry-After: 7\r\n")) as receiver,
         service(receiver) as called,
@@ -73,7 +73,7 @@ async def test_what_may_be_better_later_is_away_with_the_wait_that_was_asked_for
 
 
 @pytest.mark.parametrize("header", ["", "Retry-After: soon\r\n", "Retry-After: inf\r\n"])
-async def test_a_wait_that_is_no_number_of_seconds_is_none(header: str) -> None:
+async def test_retry_after_without_a_number_of_seconds_is_ignored(header: str) -> None:
     async with (
         receiving(answering("503 Busy", b"<html>", header.encode())) as receiver,
         service(receiver) as called,
@@ -83,7 +83,7 @@ async def test_a_wait_that_is_no_number_of_seconds_is_none(header: str) -> None:
     assert caught.value.retry_after_s is None
 
 
-async def test_nobody_there_and_a_connection_that_breaks_are_away() -> None:
+async def test_refused_and_broken_connections_count_as_unavailability() -> None:
     async def hang_up(stream: trio.abc.Stream, _: Request) -> None:
         await stream.aclose()
 
@@ -101,7 +101,7 @@ async def test_an_answer_that_is_not_json_is_away_with_a_hint() -> None:
             await called.fetch("/s2s/x")
 
 
-async def test_a_patient_caller_says_once_that_the_service_is_away_and_once_that_it_is_back() -> None:
+async def test_retrying_caller_reports_the_outage_once_and_the_recovery_once() -> None:
     notes: list[str] = []
     answers = [problem("503 Busy", "not_ready"), answering("500 Oops"), OK]
 

@@ -10,14 +10,14 @@ from deskwire.commands.shell.output import visible, visible_lines
 
 
 @given(st.text())
-def test_nothing_that_is_shown_can_drive_a_terminal(text: str) -> None:
+def test_shown_text_can_not_control_a_terminal(text: str) -> None:
     assert visible(text).isprintable()
     assert all(line.isprintable() for line in visible_lines(text))
     assert len(visible_lines(text)) == text.count("\n") + 1
 
 
 @given(st.text(st.characters(codec="ascii", min_codepoint=32, max_codepoint=126)) | st.just("Grüße 👋"))
-def test_plain_text_stays_as_it_is(text: str) -> None:
+def test_plain_text_is_shown_unchanged(text: str) -> None:
     assert visible(text) == text
 
 
@@ -31,5 +31,5 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
         ("\x7f\b", "\\x7f\\x08"),
     ],
 )
-def test_what_could_is_shown_as_an_escape(text: str, shown: str) -> None:
+def test_control_characters_are_shown_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown

@@ -30,13 +30,11 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 
 def names(directory: Path) -> list[str]:
-    """Return the names of what is in a directory."""
+    """Return the names of the files in a directory."""
     return sorted(path.name for path in directory.iterdir())
 
 
-async def test_an_export_is_the_document_of_the_api_on_stdout_or_in_a_file_of_ones_own(
-    service: Service, tmp_path: Path
-) -> None:
+async def test_export_goes_to_stdout_or_a_file_as_the_apis_document(service: Service, tmp_path: Path) -> None:
     printed = (await deskwire(service, "contact", "export", ODD)).document
     assert printed["contact"]["userId"] == ODD
     assert printed["complete"] is True
@@ -52,13 +50,13 @@ async def test_an_export_is_the_document_of_the_api_on_stdout_or_in_a_file_of_on
     assert names(tmp_path) == ["data", "export.json"]
 
 
-async def test_an_export_of_nobody_leaves_no_file(service: Service, tmp_path: Path) -> None:
+async def test_export_of_an_unknown_contact_leaves_no_file(service: Service, tmp_path: Path) -> None:
     refused = await deskwire(service, "contact", "export", "nobody", "-o", str(tmp_path / "export.json"))
     assert (refused.status, "contact_not_found" in refused.said) == (1, True)
     assert names(tmp_path) == ["data"]
 
 
-async def test_a_contact_is_erased_only_if_that_is_meant_and_is_gone_then(service: Service) -> None:
+async def test_contact_is_erased_only_after_a_confirmation(service: Service) -> None:
     unasked = await deskwire(service, "contact", "erase", ODD)
     assert (unasked.status, "--yes" in unasked.said) == (2, True)
     assert (await service.http.get("/s2s/conversations")).json()["items"] != []
@@ -70,7 +68,7 @@ async def test_a_contact_is_erased_only_if_that_is_meant_and_is_gone_then(servic
 
 
 class Busy:
-    """A service whose erasures take long; a call for the path of one is answered with what is left of `answers`."""
+    """A service whose erasures take long; a call for the path of one gets the rest of `answers`."""
 
     def __init__(self, *answers: ServiceError) -> None:
         self.answers = list(answers)
@@ -80,7 +78,7 @@ class Busy:
         raise self.answers.pop(0)
 
 
-async def test_an_erasure_that_takes_long_is_followed_until_it_has_ended(
+async def test_long_erasure_is_followed_to_its_end(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     under_way = ("The erasure continues in the background.", 10.0, "erasure_under_way")
@@ -94,7 +92,7 @@ async def test_an_erasure_that_takes_long_is_followed_until_it_has_ended(
     assert (gone["deleted"], busy.answers, trio.current_time() - began) == (True, [], 20)
 
 
-async def test_a_contact_that_never_was_is_not_said_to_be_erased() -> None:
+async def test_unknown_contact_is_not_reported_as_erased() -> None:
     busy = Busy(CallRefused(404, "contact_not_found", "There is no such contact."))
     with pytest.raises(CallRefused):
         await erase_contact(busy, "/s2s/contacts/u1", no_progress)  # type: ignore[arg-type]

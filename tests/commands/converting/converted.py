@@ -17,7 +17,7 @@ NOW = 1_790_000_000_000
 
 @dataclass(frozen=True)
 class Converted:
-    """The lines that were written, as records, and what was told of the others."""
+    """The written lines as records, and the reports of the others."""
 
     records: list[dict[str, Any]]
     notes: dict[str, int]
@@ -41,7 +41,7 @@ class Converted:
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """Who has said what: the type of each author with the name, and the text."""
+        """The author's type and name, and the text, of each message."""
         return [
             (" ".join(filter(None, (each["author"]["type"], each["author"].get("name")))), each["text"])
             for each in self.messages

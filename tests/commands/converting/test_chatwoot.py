@@ -56,7 +56,7 @@ def test_pages_of_the_api_become_a_conversation_with_its_messages() -> None:
     assert done.notes == {"step": 1}
 
 
-def test_rows_of_the_database_become_the_same_conversation_whatever_its_number_there() -> None:
+def test_database_rows_become_the_same_conversation_with_any_row_number() -> None:
     done = converted("chatwoot", *reversed(chatwoot_rows()))
     [conversation] = done.conversations
     assert conversation["externalId"] == "chatwoot-7"
@@ -98,7 +98,7 @@ def test_attachments_bots_and_markup_of_mails_are_carried_over() -> None:
 MAIL = "Hello,\n\nmy order A-1 is late.\nSee <https://example.org/o/1>.\n\n    if a<b and c>d:\n\nAda <ada@example.org>"
 
 
-def test_text_of_a_mail_is_taken_as_it_is() -> None:
+def test_text_of_a_mail_is_converted_unchanged() -> None:
     for kind in ("incoming_email", 8, "text", 0, None):
         done = converted(
             "chatwoot", chatwoot_conversation(), chatwoot_message(1, 0, MAIL, T, content_type=kind)

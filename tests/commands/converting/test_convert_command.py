@@ -66,7 +66,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-async def test_what_is_converted_is_imported_once_however_often(
+async def test_repeated_imports_of_a_conversion_add_each_record_once(
     service: Service, tmp_path: Path, source: str
 ) -> None:
     records, name, shown = SOURCES[source]
@@ -91,7 +91,7 @@ async def test_what_is_converted_is_imported_once_however_often(
     ]
 
 
-async def test_a_later_export_brings_what_is_new(service: Service) -> None:
+async def test_later_export_brings_only_new_records(service: Service) -> None:
     before = converted("zendesk", zendesk_ticket(status="open", updated_at=None), *ZENDESK_USERS)
     await brought(service, before.output)
     comments = [*zendesk_ticket()["comments"], zendesk_comment(4, 20978392, "<p>Thanks!</p>", 30)]
@@ -102,7 +102,7 @@ async def test_a_later_export_brings_what_is_new(service: Service) -> None:
     assert (report["imported"], report["existing"]) == (counts(0, 1), counts(1, 3))
 
 
-async def test_long_texts_odd_fields_and_characters_come_in_all_the_same(service: Service) -> None:
+async def test_long_texts_and_odd_fields_and_characters_are_imported_too(service: Service) -> None:
     long = "word " * 9_000
     comments = [
         zendesk_comment(1, 20978392, f"<p>{long}</p>", 0),
@@ -124,14 +124,14 @@ async def test_long_texts_odd_fields_and_characters_come_in_all_the_same(service
     assert shown[3] == "nul and half \ufffd of a pair"
 
 
-def test_a_record_that_no_import_takes_is_told_and_makes_the_status_1() -> None:
+def test_unimportable_record_is_reported_and_makes_the_status_1() -> None:
     done = converted("zendesk", {**zendesk_ticket(), "id": "x" * 300}, *ZENDESK_USERS)
     assert done.records == []
     assert done.notes == {"refused": 1}
     assert done.told[0]["about"] == f"{'x' * 300}: /externalId"
 
 
-async def test_faults_are_told_with_their_places_and_the_report_has_each(tmp_path: Path) -> None:
+async def test_faults_are_reported_with_their_places_and_listed_in_the_report(tmp_path: Path) -> None:
     export = written(tmp_path / "export.json", zendesk_ticket(), *ZENDESK_USERS)
     export.write_text(export.read_text() + '{"id": \n')
     report, output = tmp_path / "report.ndjson", tmp_path / "history.ndjson"
@@ -152,7 +152,7 @@ async def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
 
 
 def many(count: int) -> Iterator[str]:
-    """The lines of an export with so many tickets, their comments, and users behind them."""
+    """Yield the lines of an export with that many tickets, their comments, and the users at the end."""
     for number in range(count):
         comments = [
             zendesk_comment(
@@ -166,7 +166,7 @@ def many(count: int) -> Iterator[str]:
 
 
 async def _peak_kib(tmp_path: Path, count: int) -> tuple[int, int]:
-    """Return the most memory that a conversion of so many tickets takes, and how many bytes they are."""
+    """Return the peak memory of a conversion of that many tickets, and the size of the export in bytes."""
     export, output = tmp_path / f"{count}.json", tmp_path / f"{count}.ndjson"
     with export.open("w") as file:
         file.writelines(many(count))

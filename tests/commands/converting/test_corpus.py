@@ -30,7 +30,7 @@ def read(folder: Path, files: list[bytes]) -> Converted:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_export_becomes_its_lines_whatever_the_order_of_files(folder: Path) -> None:
+def test_export_gives_the_same_lines_in_any_order_of_files(folder: Path) -> None:
     expected = (folder / _LINES).read_text()
     assert "4111" not in expected
     for order in permutations(files_of(folder)):

@@ -54,7 +54,7 @@ def test_a_conversation_becomes_one_with_its_parts() -> None:
     assert done.notes == {"step": 2}
 
 
-def test_a_message_of_a_campaign_begins_with_its_agent_and_belongs_to_the_contact() -> None:
+def test_campaign_message_begins_with_its_agent_and_belongs_to_the_contact() -> None:
     source = {"type": "push", "id": "1", "body": "<p>Can we help?</p>", "author": GRACE}
     done = converted("intercom", intercom_conversation(source=source, state="snoozed"))
     assert done.said[0] == ("agent Grace Hopper", "Can we help?")
@@ -62,7 +62,7 @@ def test_a_message_of_a_campaign_begins_with_its_agent_and_belongs_to_the_contac
     assert done.conversations[0]["contact"] == {"userId": "u1"}
 
 
-def test_words_beside_an_assignment_stay_internal_and_those_at_a_closing_are_shown() -> None:
+def test_text_of_an_assignment_is_internal_and_text_of_a_closing_public() -> None:
     parts = [
         intercom_part(1, "assignment", GRACE, "<p>Please look.</p>", T + 1),
         intercom_part(2, "close", GRACE, "<p>Bye!</p>", T + 2),
@@ -73,7 +73,7 @@ def test_words_beside_an_assignment_stay_internal_and_those_at_a_closing_are_sho
     assert done.said[3] == ("bot Grace Hopper", "Automatic.")
 
 
-def test_a_conversation_of_a_list_lacks_its_parts_and_that_is_told() -> None:
+def test_listed_conversation_lacks_its_parts_and_is_reported() -> None:
     listed, cut = intercom_conversation("1"), intercom_conversation("2")
     del listed["conversation_parts"]
     cut["conversation_parts"]["total_count"] = 900
@@ -85,7 +85,7 @@ def test_a_conversation_of_a_list_lacks_its_parts_and_that_is_told() -> None:
     ]
 
 
-def test_what_contacts_are_called_may_come_in_a_list_of_its_own() -> None:
+def test_names_of_contacts_may_come_from_a_separate_list() -> None:
     conversation = intercom_conversation(source={"type": "push", "body": "<p>Hi</p>", "author": FIN})
     contact = {
         "type": "contact",
@@ -104,7 +104,7 @@ def test_what_contacts_are_called_may_come_in_a_list_of_its_own() -> None:
     }
 
 
-def test_further_customers_redacted_parts_and_attachments_are_told() -> None:
+def test_further_customers_redacted_parts_and_attachments_are_reported() -> None:
     bob = {"type": "lead", "id": "bob", "name": None, "email": "bob@example.org"}
     file = {"type": "upload", "name": "a.png", "url": "https://downloads.intercomcdn.com/a.png"}
     parts = [
@@ -121,7 +121,7 @@ def test_further_customers_redacted_parts_and_attachments_are_told() -> None:
     assert done.notes == {"redacted": 1, "not_imported": 1, "other_person": 1, "links": 1}
 
 
-def test_a_field_of_ones_own_with_a_name_of_the_converter_is_kept_beside_it() -> None:
+def test_custom_field_with_a_name_of_the_converter_is_kept_beside_it() -> None:
     done = converted("intercom", intercom_conversation(custom_attributes={"url": "mine", "size": 3}))
     attributes = done.conversations[0]["attributes"]
     assert (attributes["url"], attributes["custom url"], attributes["size"]) == (
@@ -135,7 +135,7 @@ TEXT = "Hello,\n\nif a<b and c>d:\n    go()\n\nSee <https://example.org/o/1>.\nA
 
 
 @pytest.mark.parametrize("place", ["conversation", "source and part", "page", "option"])
-def test_plain_text_is_taken_as_it_is_where_the_export_says_so(place: str) -> None:
+def test_declared_plain_text_is_converted_unchanged(place: str) -> None:
     shown = {"display_as": "plaintext"}
     near, far = (shown if place == each else {} for each in ("source and part", "conversation"))
     source = {"type": "email", "subject": "a<b", "body": TEXT, "author": ADA, **near}

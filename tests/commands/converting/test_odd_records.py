@@ -1,4 +1,4 @@
-"""Whatever stands in a record, its conversion goes on, and everything that it writes is taken by an import."""
+"""A conversion goes on after any record, and an import accepts all lines that it writes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def places(value: Any, way: tuple[str | int, ...] = ()) -> list[tuple[str | int,
 @pytest.mark.parametrize("source", SHAPES)
 @budget(300)
 @given(data=st.data())
-def test_an_odd_value_anywhere_stops_nothing_and_what_is_written_is_taken(
+def test_odd_value_anywhere_stops_no_conversion_and_its_output_is_importable(
     source: str, data: st.DataObject
 ) -> None:
     records = json.loads(json.dumps(SHAPES[source]))
@@ -88,7 +88,7 @@ def test_an_odd_value_anywhere_stops_nothing_and_what_is_written_is_taken(
 
 @pytest.mark.parametrize("source", SHAPES)
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_number_of_any_length_anywhere_stops_nothing(source: str, number: str) -> None:
+def test_number_of_any_length_anywhere_stops_no_conversion(source: str, number: str) -> None:
     expected = converted(source, *SHAPES[source])
     for way in places(SHAPES[source]):
         records = json.loads(json.dumps(SHAPES[source]))

@@ -62,7 +62,7 @@ def test_markup_becomes_text(markup: str, text: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=200))
-def test_whatever_is_given_becomes_text_that_an_import_takes(given_text: str) -> None:
+def test_any_text_becomes_one_that_an_import_accepts(given_text: str) -> None:
     for text in (plain(given_text), clean(given_text), plain(f"<p>{given_text}")):
         assert "\0" not in text
         text.encode()

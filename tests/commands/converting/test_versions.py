@@ -198,7 +198,7 @@ WITHDRAWN: Final[dict[str, tuple[str, list[Any], dict[str, int]]]] = {
 
 
 @pytest.mark.parametrize("case", WITHDRAWN)
-def test_withdrawn_text_is_left_out_whatever_the_order(case: str) -> None:
+def test_withdrawn_text_is_left_out_in_any_order_of_versions(case: str) -> None:
     source, records, notes = WITHDRAWN[case]
     outputs = set()
     for order in permutations(records):
@@ -210,7 +210,7 @@ def test_withdrawn_text_is_left_out_whatever_the_order(case: str) -> None:
     assert len(outputs) == 1
 
 
-def test_redacted_words_count_whatever_the_order_and_are_marked() -> None:
+def test_redacted_words_win_in_any_order_of_versions_and_are_marked() -> None:
     records = [
         ticket(10, FIRST, comment(CARD)),
         {"comments": [comment("my card is ▇▇▇▇")], "ticket_id": 1},
@@ -236,7 +236,7 @@ def test_a_comment_that_became_internal_stays_so() -> None:
         assert converted("zendesk", ticket(10), *order).messages[0]["internal"]
 
 
-def test_a_redacted_attachment_has_no_link_any_more() -> None:
+def test_redacted_attachment_has_no_link() -> None:
     files = [
         {"id": number, "file_name": f"{number}.png", "content_url": f"https://z.example/{number}"}
         for number in (7, 8)
@@ -247,7 +247,7 @@ def test_a_redacted_attachment_has_no_link_any_more() -> None:
         assert done.messages[1]["text"] == "See\n[attachment: 8.png] https://z.example/8"
 
 
-def test_a_ticket_that_was_restored_is_there() -> None:
+def test_restored_ticket_is_converted() -> None:
     records = [ticket(10, FIRST), ticket(11, status="deleted"), ticket(12, FIRST, status="open")]
     for order in permutations(records):
         done = converted("zendesk", *order)
@@ -301,7 +301,7 @@ def test_a_deleted_person_has_no_name_and_no_address(source: str, records: list[
         assert done.notes["person_deleted"] == 1
 
 
-def test_an_agent_who_was_renamed_has_the_newest_name_everywhere() -> None:
+def test_renamed_agent_has_the_newest_name_everywhere() -> None:
     renamed = {**GRACE, "name": "Grace Murray"}
     records = [
         intercom(10, intercom_part(1, "comment", GRACE, "<p>One</p>", T + 1)),

@@ -81,7 +81,7 @@ def test_pages_of_the_api_give_the_same_lines_as_the_json_export() -> None:
     assert done.output == converted("zendesk", *ZENDESK_USERS, zendesk_ticket()).output
 
 
-def test_a_ticket_that_comes_in_two_pages_is_taken_as_it_was_last() -> None:
+def test_ticket_on_two_pages_has_its_last_version() -> None:
     before, after = zendesk_ticket(status="open", comments=[]), zendesk_ticket(status="hold")
     done = converted("zendesk", {"tickets": [before]}, {"tickets": [after]}, {"users": ZENDESK_USERS})
     assert [each["status"] for each in done.conversations] == ["PENDING"]
@@ -118,7 +118,7 @@ def test_attachments_become_links_and_those_without_an_address_are_counted() -> 
     assert done.notes == {"links": 1, "no_link": 1}
 
 
-def test_people_who_are_in_no_file_and_further_customers_are_told() -> None:
+def test_unknown_people_and_further_customers_are_reported() -> None:
     comments = [zendesk_comment(1, 35334, "<p>Me too</p>", 0), zendesk_comment(2, 999, "<p>Hello</p>", 1)]
     done = converted("zendesk", zendesk_ticket(comments=comments), ZENDESK_USERS[2])
     assert done.said == [("contact", "Bob wrote:\nMe too"), ("agent", "Hello")]
@@ -126,7 +126,7 @@ def test_people_who_are_in_no_file_and_further_customers_are_told() -> None:
     assert done.notes == {"unknown_contact": 1, "other_person": 1, "unknown_author": 1}
 
 
-def test_what_an_import_has_no_place_for_is_counted_with_its_reason() -> None:
+def test_unimportable_parts_are_counted_with_their_reason() -> None:
     done = converted(
         "zendesk",
         zendesk_ticket(1, status="deleted"),
@@ -150,7 +150,7 @@ def test_what_an_import_has_no_place_for_is_counted_with_its_reason() -> None:
     ]
 
 
-def test_customers_without_an_id_of_ones_own_are_known_by_the_address_if_that_is_asked_for() -> None:
+def test_customers_without_an_external_id_are_identified_by_address_on_request() -> None:
     ticket = zendesk_ticket(requester_id=35334)
     assert (
         converted("zendesk", ticket, *ZENDESK_USERS).conversations[0]["contact"]["userId"] == "zendesk-35334"

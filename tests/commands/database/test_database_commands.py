@@ -1,4 +1,4 @@
-"""The commands for a database that nodes share: what they do, and what they refuse with a sentence (ADR 61)."""
+"""The commands for a database that nodes share: their effects, and their refusals in a sentence (ADR 61)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_copy_with_another_secret_than_the_installations_is_refused(
     assert done.exit_code == 0, done.output
 
 
-def test_the_check_finds_what_is_wrong_with_rows_secret_and_files(copied: str) -> None:
+def test_check_finds_faults_of_rows_secret_and_files(copied: str) -> None:
     with psycopg.connect(copied) as connection:
         connection.execute("UPDATE conversations SET messages = 9")
         connection.execute("UPDATE upload_parts SET data = 'other'")
@@ -91,7 +91,7 @@ def test_the_check_finds_what_is_wrong_with_rows_secret_and_files(copied: str) -
         assert code in checked.output
 
 
-def test_backup_and_restore_say_what_to_do_instead(copied: str, tmp_path: Path) -> None:
+def test_backup_and_restore_are_refused_with_the_tool_to_use_instead(copied: str, tmp_path: Path) -> None:
     for arguments, advice in (("backup", "pg_dump"), ("restore", "deskwire restored")):
         refused = run(copied, arguments, str(tmp_path / "file"))
         assert refused.exit_code == 1
@@ -99,7 +99,7 @@ def test_backup_and_restore_say_what_to_do_instead(copied: str, tmp_path: Path) 
     assert not (tmp_path / "file").exists()
 
 
-def test_after_a_restore_nodes_and_sessions_of_that_moment_are_gone_and_pending_deliveries_if_wanted(
+def test_restore_drops_old_nodes_and_sessions_and_on_request_pending_deliveries(
     copied: str,
 ) -> None:
     with psycopg.connect(copied) as connection:
@@ -132,7 +132,7 @@ def in_files(server: PostgresServer, marker: bytes) -> int:
     )
 
 
-def test_after_a_scrub_the_tables_files_have_no_byte_of_what_was_erased(copied: str) -> None:
+def test_scrub_leaves_no_erased_byte_in_the_tables_files(copied: str) -> None:
     server = shared_server()
     assert in_files(server, FILE) > 0
     with psycopg.connect(copied) as connection:
@@ -148,7 +148,7 @@ def test_after_a_scrub_the_tables_files_have_no_byte_of_what_was_erased(copied: 
 FILE_OF: Final = "SELECT pg_relation_filenode('theirs')"
 
 
-def test_a_scrub_rewrites_no_table_of_somebody_else(url: str) -> None:
+def test_scrub_rewrites_no_table_of_another_program(url: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE theirs (name text)")
     before = rows(url, FILE_OF)
@@ -182,7 +182,7 @@ def test_tables_are_vacuumed_within_the_time_after_an_erasure_and_not_before(cop
     assert rows(copied, "SELECT scrub_due FROM event_window") == [(0,)]
 
 
-def test_a_copy_needs_a_database_files_that_all_nodes_see_and_a_source(tmp_path: Path) -> None:
+def test_copy_needs_a_database_shared_files_and_a_source(tmp_path: Path) -> None:
     directory = tmp_path / "empty"
     directory.mkdir()
     runner = CliRunner(env={"DESKWIRE_DATABASE_URL": "", "DESKWIRE_SECRET": SECRET})
@@ -224,7 +224,7 @@ def test_the_url_is_shown_without_its_password() -> None:
         ("%00", "", "is written in a way that PostgreSQL's client library"),
     ],
 )
-def test_a_url_that_can_not_be_read_is_refused_with_a_sentence_and_without_its_password(
+def test_unreadable_url_is_refused_in_a_sentence_without_its_password(
     password: str, query: str, words: str
 ) -> None:
     refused = run(f"postgresql://deskwire:{PASSWORD}{password}@127.0.0.1:9/x{query}", "migrate")
@@ -233,7 +233,7 @@ def test_a_url_that_can_not_be_read_is_refused_with_a_sentence_and_without_its_p
     assert PASSWORD not in refused.output
 
 
-def test_without_the_driver_the_program_starts_and_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_driver_the_program_starts_and_names_the_package_to_install(tmp_path: Path) -> None:
     blocked = "import sys; sys.modules['psycopg'] = None; from deskwire.__main__ import main; main()"
     environ = {
         **environment(),
@@ -258,7 +258,7 @@ def test_without_the_driver_the_program_starts_and_says_what_to_install(tmp_path
         assert "Traceback" not in refused.stderr
 
 
-def test_an_order_whose_nodes_have_not_confirmed_it_is_stored_and_says_so(
+def test_command_that_nodes_have_not_confirmed_is_stored_and_reported_so(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installation, "_NOTIFY_TIMEOUT_S", 0.2)

@@ -42,7 +42,7 @@ def contents(url: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("command", LOOKING, ids=" ".join)
-def test_a_look_leaves_an_empty_and_an_older_database_as_it_is_and_says_what_it_lacks(
+def test_reading_command_leaves_empty_and_older_databases_unchanged_and_names_missing_migrations(
     url: str, command: tuple[str, ...]
 ) -> None:
     refused = run(url, *command)
@@ -56,7 +56,7 @@ def test_a_look_leaves_an_empty_and_an_older_database_as_it_is_and_says_what_it_
     assert "`deskwire migrate`" in refused.stderr
 
 
-def test_what_was_made_is_listed_by_an_account_that_may_only_read(url: str) -> None:
+def test_read_only_account_can_list_created_objects(url: str) -> None:
     good(run(url, "org", "create", "Acme"))
     good(run(url, "project", "create", "Shop"))
     good(run(url, "user", "create", "ada@example.com", "--role", "owner", "--one-time"))

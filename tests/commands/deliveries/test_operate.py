@@ -52,7 +52,7 @@ class Stage:
                 items = (await self.service.http.get(path)).json()["items"]
                 if sum(each["endedAt"] is not None for each in items) >= count:
                     return list(items)
-                await trio.sleep(0.02)  # what is recorded is not announced
+                await trio.sleep(0.02)  # poll: there is no notification of a record
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ async def test_all_deliveries_are_listed_newest_first_and_filtered(stage: Stage)
     assert (await stage.listed("--limit", "4")) == everything[:4]
 
 
-async def test_the_table_names_what_an_operator_needs_and_an_empty_one_says_so(stage: Stage) -> None:
+async def test_table_has_each_deliverys_figures_and_an_empty_one_is_reported(stage: Stage) -> None:
     empty = await stage.deskwire("deliveries")
     assert (empty.status, empty.printed, empty.said) == (0, "", "No deliveries.\n")
     await stage.service.create()
@@ -144,7 +144,7 @@ async def test_one_delivery_is_sent_again_under_a_new_id(stage: Stage) -> None:
     assert json.loads(as_json.printed)["redeliveryOf"] == delivered["id"]
 
 
-async def test_what_an_endpoint_missed_is_counted_and_then_sent_again(stage: Stage) -> None:
+async def test_missed_events_of_an_endpoint_are_counted_and_then_sent_again(stage: Stage) -> None:
     conversation = await stage.service.create()
     await stage.service.say(conversation, "Hello")
     dropped = await stage.ended("bad", 2)
@@ -161,7 +161,7 @@ async def test_what_an_endpoint_missed_is_counted_and_then_sent_again(stage: Sta
     await stage.bad.wait(2)
 
 
-async def test_what_the_service_refuses_ends_with_1_and_its_words(stage: Stage) -> None:
+async def test_refusal_of_the_service_ends_with_status_1_and_its_text(stage: Stage) -> None:
     unknown = await stage.deskwire("redeliver", NOBODY)
     assert (unknown.status, unknown.printed) == (1, "")
     assert "HTTP 404 delivery_not_found: There is no such delivery." in unknown.said
@@ -191,13 +191,13 @@ async def test_what_the_service_refuses_ends_with_1_and_its_words(stage: Stage) 
         ("redeliver", "--since", "1h"),
     ],
 )
-def test_a_mistake_in_the_call_ends_with_2_before_anything_is_asked(arguments: tuple[str, ...]) -> None:
+def test_usage_error_ends_with_2_before_any_request(arguments: tuple[str, ...]) -> None:
     access = ("--url", f"http://127.0.0.1:{free_port()}", "--key", "sk_1")
     done = CliRunner().invoke(cli, [*arguments, *access])
     assert done.exit_code == 2, done.output
 
 
-def test_a_service_that_cannot_be_reached_ends_with_1_and_says_so() -> None:
+def test_unreachable_service_ends_with_1_and_a_message() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     done = CliRunner().invoke(cli, ["deliveries", "--url", url, "--key", "sk_1"])
     assert done.exit_code == 1

@@ -29,7 +29,7 @@ DELIVERY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("width", [80, 100, 160, 220, 240])
-def test_ids_are_whole_and_nothing_drives_the_terminal_on_any_width(width: int) -> None:
+def test_ids_are_whole_at_any_width_and_no_text_controls_the_terminal(width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
     console.print(delivery_table([DELIVERY, DELIVERY], width))
     assert isinstance(console.file, io.StringIO)
@@ -39,13 +39,13 @@ def test_ids_are_whole_and_nothing_drives_the_terminal_on_any_width(width: int) 
     assert "skipped" in shown
 
 
-def test_what_has_no_conversation_and_no_attempt_has_no_line_for_them() -> None:
+def test_delivery_without_conversation_and_attempt_has_no_lines_for_them() -> None:
     shown = list(delivery_lines(DELIVERY))
     assert not any(line.startswith(("Conversation", "Sequence", "Next", "Repeat")) for line in shown)
     assert "Reason:       the circuit is open \\x1b[31m" in shown
 
 
-def test_a_recovery_is_told_in_words() -> None:
+def test_recovery_is_shown_in_words() -> None:
     assert list(recovery_lines({"count": 1, "notStored": 0}, False)) == ["1 delivery sent again."]
     assert list(recovery_lines({"count": 2, "notStored": 3}, True)) == [
         "2 deliveries would be sent again.",

@@ -1,4 +1,4 @@
-"""The client: what it sends again, what it does not, and what it says of it."""
+"""The client: the calls that it repeats, those that it does not, and its messages about both."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def call(
     return reply, api, server
 
 
-async def test_an_answer_is_handed_over_with_its_bytes(nursery: trio.Nursery) -> None:
+async def test_answer_is_returned_with_its_bytes(nursery: trio.Nursery) -> None:
     reply, api, server = await call(nursery, [OK])
     assert (reply.outcome, reply.status, reply.body, reply.raw) == (
         "acknowledged",
@@ -72,7 +72,7 @@ async def test_an_answer_is_handed_over_with_its_bytes(nursery: trio.Nursery) ->
     assert request.endswith(b'{"a":1}')
 
 
-async def test_what_was_put_off_is_sent_again_and_counted(nursery: trio.Nursery) -> None:
+async def test_postponed_request_is_sent_again_and_counted(nursery: trio.Nursery) -> None:
     reply, api, server = await call(nursery, [LATER, LATER, OK])
     assert (reply.outcome, api.put_off, len(server.requests)) == ("acknowledged", 2, 3)
 
@@ -85,23 +85,23 @@ async def test_a_service_that_always_puts_off_is_given_up(
     assert (reply.outcome, reply.status, len(server.requests)) == ("refused", 503, 2)
 
 
-async def test_a_lost_answer_is_not_asked_for_again_by_itself(nursery: trio.Nursery) -> None:
+async def test_lost_answer_is_not_requested_again_automatically(nursery: trio.Nursery) -> None:
     reply, _, server = await call(nursery, [LOST, OK])
     assert (reply.outcome, reply.status, len(server.requests)) == ("unacknowledged", None, 1)
     assert reply.detail
 
 
-async def test_a_lost_answer_is_asked_for_again_where_that_does_no_harm(nursery: trio.Nursery) -> None:
+async def test_lost_answer_of_a_safe_request_is_requested_again(nursery: trio.Nursery) -> None:
     reply, _, server = await call(nursery, [LOST, OK], repeatable=True)
     assert (reply.outcome, len(server.requests)) == ("acknowledged", 2)
 
 
-async def test_a_refusal_says_what_the_problem_document_says(nursery: trio.Nursery) -> None:
+async def test_refusal_has_the_text_of_the_problem_document(nursery: trio.Nursery) -> None:
     reply, _, _ = await call(nursery, [REFUSED])
     assert (reply.outcome, reply.detail) == ("refused", "HTTP 422 invalid_input: /text: Say something.")
 
 
-async def test_a_service_that_comes_back_gets_what_it_never_received(nursery: trio.Nursery) -> None:
+async def test_service_that_comes_back_gets_the_requests_that_it_missed(nursery: trio.Nursery) -> None:
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     await listener.aclose()
@@ -133,5 +133,5 @@ async def test_a_service_that_stays_away_is_given_up_as_refused(monkeypatch: pyt
     ("retry_after", "seconds"),
     [("3", 3), ("0", 0.2), ("900", 10), ("", 1), ("soon", 1), ("nan", 1), ("-5", 0.2)],
 )
-def test_the_pause_is_what_the_service_asks_for_within_bounds(retry_after: str, seconds: float) -> None:
+def test_pause_is_the_requested_one_within_bounds(retry_after: str, seconds: float) -> None:
     assert module._pause_s(retry_after) == seconds

@@ -1,4 +1,4 @@
-"""Chats in, requests out: what is read, what is refused, and what each chat turns into."""
+"""Chats in, requests out: the fields that are read, the refusals, and the requests for each chat."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def kinds(number: int) -> list[str]:
     return [step.kind for step in steps(spoken("customer", "agent"), number)]
 
 
-def test_a_chat_is_read_with_what_is_known_of_the_customer_and_without_other_fields() -> None:
+def test_chat_is_read_with_its_customers_data_and_without_other_fields() -> None:
     known = {"name": "Ada", "email": "ada@example.com", "memberLevel": "gold"}
     (chat,) = parse({**CHAT, "customer": known, "source": "somewhere"}, "", "  ")
     assert (chat.id, chat.topic, chat.turns) == (
@@ -60,7 +60,7 @@ def test_the_bundled_chats_are_varied() -> None:
     assert any(ord(letter) > 0xFFFF for letter in everything)  # emoji
 
 
-def test_every_bad_line_is_named_with_everything_that_is_wrong_with_it() -> None:
+def test_every_bad_line_is_named_with_all_its_problems() -> None:
     with pytest.raises(BadChats) as refusal:
         parse(
             CHAT,
@@ -115,7 +115,7 @@ def test_a_chat_that_the_agent_begins_is_created_empty() -> None:
     ]
 
 
-def test_the_chats_number_decides_what_happens_behind_its_last_turn() -> None:
+def test_number_of_the_chat_decides_the_requests_after_its_last_turn() -> None:
     start = ["create", "message"]
     assert kinds(1) == start
     assert kinds(2) == [*start, "close"]
@@ -135,6 +135,6 @@ def test_a_message_of_the_contact_in_a_closed_conversation_must_reopen_it() -> N
     assert effects_of(last, answer, closed=False) == (Effect("message.created", {"message": answer}),)
 
 
-def test_a_message_of_an_agent_reopens_nothing() -> None:
+def test_agents_message_reopens_no_conversation() -> None:
     _, last = steps(spoken("customer", "agent"))
     assert [effect.type for effect in effects_of(last, {}, closed=True)] == ["message.created"]

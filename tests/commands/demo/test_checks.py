@@ -26,7 +26,7 @@ def found(history: History) -> list[str]:
 
 
 def changed(arrival: Arrival, **fields: Any) -> Arrival:
-    """Return the arrival with other fields in its envelope; what stands beside the body stays."""
+    """Return the arrival with other fields in its envelope; all but the body stays."""
     return replace(arrival, body=orjson.dumps({**orjson.loads(arrival.body), **fields}))
 
 
@@ -67,7 +67,7 @@ def test_a_duplicate_is_counted_and_is_no_fault(history: History, channel: str, 
 
 
 @given(histories, channels, st.data())
-def test_a_swap_is_a_fault_where_order_is_promised_and_counted_on_webhooks(
+def test_swap_is_a_fault_on_ordered_channels_and_counted_on_webhooks(
     history: History, channel: str, data: st.DataObject
 ) -> None:
     arrivals = list(history.channels[channel])
@@ -105,7 +105,7 @@ def test_altered_bytes_are_found_on_every_channel(
     arrivals = list(history.channels[channel])
     index = data.draw(st.integers(0, len(arrivals) - 1))
     body = arrivals[index].body
-    # A space behind a comma means the same to every JSON reader; the bytes are others all the same.
+    # A space after a comma changes nothing for a JSON reader, but the bytes differ.
     arrivals[index] = replace(arrivals[index], body=body.replace(b",", b", ", 1))
     spoilt = found(with_arrivals(history, channel, arrivals))
     assert any("has other bytes than on" in each for each in spoilt)
@@ -163,13 +163,13 @@ def test_a_number_below_one_is_found() -> None:
     assert "stream: evt_zero of cnv_1 has the number 0" in found(with_arrivals(history, STREAM, arrivals))
 
 
-def test_what_is_no_event_is_found() -> None:
+def test_invalid_event_is_found() -> None:
     history = good_history([0])
     arrivals = [*history.channels[STREAM], Arrival(1.0, b"not an event", "message.created")]
     assert found(with_arrivals(history, STREAM, arrivals)) == ["stream: this is no event: b'not an event'"]
 
 
-def test_an_event_that_nobody_asked_for_is_found_unless_others_may_write() -> None:
+def test_unrequested_event_is_found_unless_others_may_write() -> None:
     history = with_outcome(good_history([1, 1]), 0, "acknowledged")  # its effects are forgotten
     assert [each for each in found(history) if "nobody asked for evt_1_1" in each]
     assert found(replace(history, exact=False)) == []
@@ -185,7 +185,7 @@ def test_a_refused_command_is_a_fault_with_its_reason() -> None:
     assert found(history) == ["step in cnv_1 was refused: for a test"]
 
 
-def test_a_conversation_that_the_api_shows_in_another_state_than_its_last_event_is_found() -> None:
+def test_difference_between_the_apis_state_and_the_last_event_is_found() -> None:
     history = replace(good_history([1]), finals={"cnv_1": state(1, 3)})
     assert found(history) == [
         f"{channel}: the last event of cnv_1 shows another state than the API" for channel in EVERYWHERE
@@ -196,7 +196,7 @@ def test_a_conversation_that_cannot_be_fetched_is_found() -> None:
     assert found(replace(good_history([1]), finals={"cnv_1": None})) == ["cnv_1 can't be fetched"]
 
 
-def test_a_state_that_is_ahead_of_all_channels_is_a_gap_on_each() -> None:
+def test_state_ahead_of_all_channels_is_a_gap_on_each() -> None:
     history = replace(good_history([0]), finals={"cnv_1": state(1, 3)})
     assert [each for each in found(history) if "no event 3 of 3" in each] == [
         f"{channel}: cnv_1 has no event 3 of 3" for channel in EVERYWHERE

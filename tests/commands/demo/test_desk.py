@@ -23,7 +23,7 @@ STOP = "Stop it with Ctrl-C."
 
 @asynccontextmanager
 async def desk(*options: str) -> AsyncIterator[Sequence[str]]:
-    """Run the command; what it has printed once the inbox is there. In the end it is interrupted."""
+    """Run the command; yield the lines that it has printed once the inbox is there, and interrupt it at the end."""
     process = await trio.lowlevel.open_process(
         [sys.executable, "-u", "-m", "deskwire", "demo", "--desk", *options],
         stdout=subprocess.PIPE,
@@ -102,7 +102,7 @@ async def test_the_demo_passes_and_then_leaves_an_inbox_to_look_at() -> None:
             await check_inbox(owner)
 
 
-async def test_the_inbox_of_a_running_service_is_filled_once_and_its_endpoints_are_switched_off(
+async def test_inbox_of_a_running_service_is_filled_once_and_its_endpoints_disabled(
     tmp_path: Path,
 ) -> None:
     server = Server(tmp_path, "--allow-private-webhooks")

@@ -65,7 +65,7 @@ def test_every_placeholder_of_a_story_is_filled() -> None:
     )
 
 
-def test_what_was_long_ago_is_in_order_and_never_ahead() -> None:
+def test_past_messages_are_in_order_and_never_in_the_future() -> None:
     for each in plan(load_stories())[:-LIVE_CONVERSATIONS]:
         conversation, *messages = import_records(each, NOW, AGENTS, TEAMS)
         times = [conversation["createdAt"], *(message["createdAt"] for message in messages)]

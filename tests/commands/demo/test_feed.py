@@ -6,7 +6,7 @@ from deskwire.engine.core.ids import IdGenerator, is_id, new_id
 from tests.support.replay.feed import just_before
 
 
-def test_reading_begins_before_the_first_event_of_all_conversations_and_behind_all_earlier_ones() -> None:
+def test_reading_begins_before_the_first_own_event_and_after_all_earlier_ones() -> None:
     now, mint = 1_790_000_000_000, IdGenerator()
     earlier = mint.new("evt", now - 1)
     start = just_before([new_id("cnv", now + 7), new_id("cnv", now), new_id("evt", now + 3)])
@@ -15,5 +15,5 @@ def test_reading_begins_before_the_first_event_of_all_conversations_and_behind_a
     assert earlier < start < mint.new("evt", now)
 
 
-def test_without_any_conversation_there_is_nothing_to_begin_with() -> None:
+def test_feed_without_conversations_has_no_start() -> None:
     assert just_before([]) is None

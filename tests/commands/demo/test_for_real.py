@@ -121,7 +121,7 @@ async def test_a_wrong_key_is_reported_with_the_services_reason(server: Server) 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_a_signal_ends_a_demo_in_order_which_a_second_one_did_not_disturb(
+async def test_signal_ends_a_demo_in_order_after_an_undisturbed_second_demo(
     server: Server, number: signal.Signals
 ) -> None:
     target = ("--url", server.url, "--key", server.demo()["serverKey"])

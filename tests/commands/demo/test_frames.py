@@ -42,7 +42,7 @@ def test_a_message_of_the_protocol_is_understood(message: dict[str, Any], frame:
     assert decode(json.dumps({**message, "channel": "private-x"})) == frame
 
 
-def test_an_events_bytes_are_those_that_were_sent_whatever_the_frame_escapes() -> None:
+def test_events_bytes_are_the_sent_ones_with_any_escapes_in_the_frame() -> None:
     body = '{"text":"\u05e9 \U0001f600 \\u0061 \\\\"}'
     assert decode(json.dumps({"event": "x", "data": body})) == Event("x", body.encode())
     assert decode(json.dumps({"event": "x", "data": body}, ensure_ascii=False)) == Event("x", body.encode())
@@ -56,7 +56,7 @@ def test_no_message_makes_reading_fail(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "null", '{"data":"{}"}', '{"event":"pusher:connection_established","data":"1"}']
 )
-def test_what_is_not_understood_is_kept_to_be_found(text: str) -> None:
+def test_malformed_frame_is_kept_as_an_event_without_a_name(text: str) -> None:
     assert decode(text) == Event("", text.encode())
 
 

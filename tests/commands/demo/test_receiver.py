@@ -63,7 +63,7 @@ async def test_a_delivery_without_the_headers_is_noted_for_the_checks_to_find(
     assert (noted.signature, noted.delivery_id, noted.label, noted.previous) == ("", "", "", None)
 
 
-async def test_an_attempt_that_is_no_number_of_attempts_is_noted_as_none(
+async def test_invalid_attempt_number_is_recorded_as_zero(
     receiver: Receiver, journal: Journal, client: httpx.AsyncClient
 ) -> None:
     """Python makes no number of 5,000 digits, and a receiver takes whatever comes."""
@@ -87,7 +87,7 @@ async def test_many_deliveries_over_few_connections_all_arrive(
     assert len({each.body for each in journal.arrivals}) == 400
 
 
-async def test_what_is_no_delivery_is_not_noted(
+async def test_invalid_delivery_is_not_recorded(
     receiver: Receiver, journal: Journal, client: httpx.AsyncClient
 ) -> None:
     assert (await client.get(receiver.url)).status_code == 404
@@ -120,7 +120,7 @@ async def test_waiting_ends_with_the_last_event_that_is_waited_for(
         assert await journal.wait_for(["a", "b"], patience_s=30) == 0
 
 
-async def test_waiting_is_bounded_and_says_how_many_are_missing(
+async def test_wait_is_bounded_and_reports_the_missing_deliveries(
     autojump_clock: trio.testing.MockClock, journal: Journal
 ) -> None:
     start = trio.current_time()

@@ -14,7 +14,7 @@ BODY = b'{"id":"evt_1"}'
 KNOWN = "9b658ee1a66f3233d76d5c0a9e0b2396aac35d5825b14ad24c57b453e2590949"
 
 
-def test_a_known_answer_is_right() -> None:
+def test_signature_matches_a_known_answer() -> None:
     assert signature_fault("whsec_known", f"t=1790000000,v1={KNOWN}", BODY, 1790000000) is None
 
 

@@ -26,7 +26,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
         yield started
 
 
-async def test_what_is_stored_is_printed_as_lines_or_as_the_very_envelopes(service: Service) -> None:
+async def test_stored_events_are_printed_as_lines_or_as_original_envelopes(service: Service) -> None:
     conversation = await service.create("u1", message={"text": "Hello"})
     shown = await deskwire(service, *TAIL)
     lines = [line.split() for line in shown.printed.splitlines()]
@@ -48,14 +48,14 @@ async def test_only_the_types_that_are_named_are_printed_extensions_among_them(s
     ]
 
 
-async def test_it_begins_behind_the_event_that_is_named(service: Service) -> None:
+async def test_it_begins_after_the_named_event(service: Service) -> None:
     await service.create("u1", message={"text": "Hello"})
     first, second = await service.events()
     shown = await deskwire(service, "event", "tail", "--from", first["id"], "--once", "--json")
     assert json.loads(shown.printed) == second
 
 
-async def test_what_happens_from_now_on_is_printed_until_it_is_stopped(service: Service) -> None:
+async def test_new_events_are_printed_until_the_command_is_stopped(service: Service) -> None:
     await service.create("u1")
     variables = {"DESKWIRE_URL": service.url, "DESKWIRE_KEY": service.demo["serverKey"]}
     process = await trio.lowlevel.open_process(
@@ -81,18 +81,18 @@ async def test_what_happens_from_now_on_is_printed_until_it_is_stopped(service: 
 
 
 async def _create_again_and_again(service: Service) -> None:
-    """Make conversations until cancelled: when the command has begun to follow is known to nobody but itself."""
+    """Make conversations until cancelled, because the command does not announce when it has begun to follow."""
     while True:
         await service.create("new")
         await trio.sleep(0.05)
 
 
-async def test_types_and_places_that_there_are_not_are_a_wrong_command_line(service: Service) -> None:
+async def test_unknown_types_and_cursors_are_usage_errors(service: Service) -> None:
     for option, value, words in (("--types", "nonsense", "'nonsense'"), ("--from", "evt_1", "an event id")):
         refused = await deskwire(service, "event", "tail", option, value)
         assert (refused.status, refused.printed, words in refused.said) == (2, "", True)
 
 
-async def test_a_service_that_is_not_there_ends_a_run_of_once_with_the_reason(service: Service) -> None:
+async def test_unavailable_service_ends_a_single_run_with_the_reason(service: Service) -> None:
     refused = await deskwire(service, *TAIL, "--url", "http://127.0.0.1:9")
     assert (refused.status, "can't be reached" in refused.said) == (1, True)

@@ -40,7 +40,7 @@ async def deskwire(service: Service, *arguments: str, given: bytes = b"", key: s
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-async def test_a_file_comes_in_whole_and_again_without_effect(service: Service, tmp_path: Path) -> None:
+async def test_file_is_imported_whole_and_again_without_effect(service: Service, tmp_path: Path) -> None:
     file = tmp_path / "history.ndjson"
     file.write_bytes(ndjson(threads(3, 400)))
     first = await deskwire(service, str(file))
@@ -55,7 +55,7 @@ async def test_a_file_comes_in_whole_and_again_without_effect(service: Service, 
     assert await service.events() == []
 
 
-async def test_refused_lines_are_shown_with_their_numbers_in_the_file_and_written_to_another(
+async def test_refused_lines_are_shown_with_their_numbers_and_written_to_another_file(
     service: Service, tmp_path: Path
 ) -> None:
     records = [*threads(1, 1_500), message("nowhere", 0), conversation("\x1b[2Jodd", status="GONE")]
@@ -73,7 +73,9 @@ async def test_refused_lines_are_shown_with_their_numbers_in_the_file_and_writte
     assert len(await service.events()) == 200  # a page of them
 
 
-async def test_a_service_that_is_away_or_refuses_is_told_with_what_is_acknowledged(tmp_path: Path) -> None:
+async def test_unavailable_or_refusing_service_is_reported_with_the_acknowledged_lines(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path / "one") as service:
         wrong = await deskwire(service, "-", given=b"{}\n", key="sk_wrong")
     assert wrong.status == 1
@@ -85,7 +87,7 @@ async def test_a_service_that_is_away_or_refuses_is_told_with_what_is_acknowledg
     assert "can't be reached" in away.said
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["import", str(tmp_path / "none")])
     assert done.exit_code == 2
     assert "does not exist" in done.output

@@ -15,7 +15,9 @@ from deskwire.commands.import_.run import LINE_BYTES_MAX, PART_BYTES, PART_LINES
     st.booleans(),
 )
 @settings(deadline=None, derandomize=True, max_examples=20)
-def test_the_parts_together_are_the_file_and_say_where_they_begin(lines: list[bytes], ended: bool) -> None:
+def test_parts_together_are_the_file_and_have_their_first_line_number(
+    lines: list[bytes], ended: bool
+) -> None:
     content = b"\n".join(lines) + (b"\n" if ended and lines else b"")
     found = list(parts(io.BytesIO(content)))
     together = b"".join(part.content for part in found)
@@ -35,7 +37,7 @@ def test_a_part_is_bounded_in_lines_and_in_bytes() -> None:
     assert max(len(part.content) for part in long) <= PART_BYTES + LINE_BYTES_MAX
 
 
-def test_a_line_that_is_too_long_is_cut_off_and_the_lines_behind_it_keep_their_numbers() -> None:
+def test_overlong_line_is_cut_off_and_later_lines_keep_their_numbers() -> None:
     content = b"one\n" + b"x" * (3 * LINE_BYTES_MAX) + b"\nthree"
     (part,) = parts(io.BytesIO(content))
     one, long, three, rest = part.content.split(b"\n")

@@ -68,7 +68,7 @@ class Shown:
 
     @property
     def results(self) -> list[tuple[str, int | None, str]]:
-        """Type, sequence and result of what is over, in that order."""
+        """Type, sequence and result of each finished step, in their order."""
         over = [each for each in self.steps if each.state in ("delivered", "failed")]
         return [(each.delivery.event.type, each.delivery.event.sequence, each.state) for each in over]
 

@@ -31,7 +31,7 @@ def test_a_receiver_without_a_scheme_is_one_of_http(target: str, url: str) -> No
 @pytest.mark.parametrize(
     "target", ["", "ftp://x.test/", "local host", "http://", "localhost:port/", "a@b:1", "/hook"]
 )
-def test_what_can_not_be_posted_to_is_refused_with_a_reason(target: str) -> None:
+def test_invalid_target_is_refused_with_a_reason(target: str) -> None:
     with pytest.raises(BadReceiverUrl, match=r"\w"):
         receiver_url(target)
     done = CliRunner().invoke(cli, ["listen", "--forward", target])
@@ -79,7 +79,7 @@ def test_every_type_that_the_feed_never_has_is_named_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize("options", [("--secret", "whsec_1"), ("-H", "X-A: 1")])
-def test_what_is_for_a_receiver_has_no_place_without_one(options: tuple[str, ...]) -> None:
+def test_options_for_a_receiver_are_refused_without_one(options: tuple[str, ...]) -> None:
     done = CliRunner().invoke(cli, ["listen", *options])
     assert done.exit_code == 2
     assert "no effect without --forward" in done.output

@@ -32,14 +32,14 @@ with CursorFile(Path(sys.argv[1])) as file:
     st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 2**53)),
     st.booleans(),
 )
-def test_what_was_saved_is_what_is_loaded(after: str | None, sequences: dict[str, int], forgot: bool) -> None:
+def test_loading_returns_the_saved_cursor(after: str | None, sequences: dict[str, int], forgot: bool) -> None:
     kept = CursorState(after, "whsec_1", sequences, forgot)
     with TemporaryDirectory() as folder, CursorFile(Path(folder) / "cursor.json") as file:
         file.save(kept)
         assert file.load() == kept
 
 
-def test_a_first_run_finds_nothing_and_only_the_owner_can_read_what_it_leaves(tmp_path: Path) -> None:
+def test_first_run_finds_no_cursor_and_only_its_owner_reads_the_file(tmp_path: Path) -> None:
     path = default_path(tmp_path, "http://x.test", "prj_1")
     with CursorFile(path) as file:
         assert file.load() is None
@@ -66,7 +66,7 @@ def test_a_crash_between_writing_and_renaming_leaves_the_old_cursor_whole(tmp_pa
     assert sorted(each.name for each in tmp_path.iterdir()) == [".cursor.json.lock", "cursor.json"]
 
 
-def test_a_second_process_on_the_same_cursor_is_told_what_to_do(tmp_path: Path) -> None:
+def test_second_process_on_the_same_cursor_is_refused_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "cursor.json"
     with CursorFile(path), pytest.raises(CursorError, match="Another"), CursorFile(path):
         raise AssertionError

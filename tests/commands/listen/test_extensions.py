@@ -12,7 +12,7 @@ from tests.support.sockets.receivers import answering
 OK = answering("204 No Content")
 
 
-async def test_extensions_that_are_named_are_forwarded_as_a_webhook_gets_them_and_no_other_is(
+async def test_only_named_extensions_are_forwarded_and_as_a_webhook_gets_them(
     service: Service, tmp_path: Path
 ) -> None:
     named, state = (
@@ -58,7 +58,7 @@ async def test_extensions_that_are_named_are_forwarded_as_a_webhook_gets_them_an
         assert shown.results == []  # not named this time
 
 
-async def test_the_place_moves_over_the_contracts_events_while_an_extension_is_waited_for(
+async def test_cursor_passes_the_contracts_events_while_waiting_for_an_extension(
     service: Service, tmp_path: Path
 ) -> None:
     events = frozenset({"ticket.created"})

@@ -38,9 +38,7 @@ def sequences(requests: list[Request]) -> dict[str, list[int]]:
     return found
 
 
-async def test_a_forwarded_event_is_what_the_service_would_have_sent(
-    service: Service, tmp_path: Path
-) -> None:
+async def test_forwarded_event_equals_the_services_webhook_request(service: Service, tmp_path: Path) -> None:
     """Contract 6.3: the same bytes and headers, but for the delivery's id, and a signature that verifies."""
     async with receiving(OK) as hooked, receiving(OK) as mine:
         endpoint = (await service.http.post("/s2s/webhooks", json={"url": hooked.url})).json()
@@ -69,9 +67,7 @@ async def test_a_forwarded_event_is_what_the_service_would_have_sent(
         assert request.headers["Service-Delivery-Id"].startswith("dlv_")
 
 
-async def test_the_first_run_begins_now_and_the_next_goes_on_where_it_ended(
-    service: Service, tmp_path: Path
-) -> None:
+async def test_first_run_begins_now_and_the_next_continues_after_it(service: Service, tmp_path: Path) -> None:
     state = tmp_path / "state"
     async with receiving(OK) as receiver:
         conversation = await service.create()
@@ -87,9 +83,7 @@ async def test_the_first_run_begins_now_and_the_next_goes_on_where_it_ended(
     assert previous == ["0", "2", "3"]
 
 
-async def test_now_is_the_end_of_the_feed_also_when_it_is_longer_than_a_page(
-    service: Service, tmp_path: Path
-) -> None:
+async def test_start_at_now_is_the_end_of_a_feed_of_several_pages(service: Service, tmp_path: Path) -> None:
     conversation = await service.create()
     for _ in range(2):
         async with trio.open_nursery() as nursery:
@@ -102,7 +96,7 @@ async def test_now_is_the_end_of_the_feed_also_when_it_is_longer_than_a_page(
         assert any(each.startswith(f"Starting after {last['id']};") for each in shown.notes)
 
 
-async def test_now_is_found_although_nothing_was_ever_stored(service: Service, tmp_path: Path) -> None:
+async def test_start_at_now_works_before_the_first_event(service: Service, tmp_path: Path) -> None:
     async with (
         receiving(OK) as receiver,
         listening(service, receiver.url, tmp_path / "state"),
@@ -164,7 +158,7 @@ async def test_conversations_that_wait_for_their_next_attempt_hold_up_no_other(
     assert sequences(receiver.requests)[fine["id"]] == [1, 2]
 
 
-async def test_one_that_is_stuck_holds_up_no_other_however_much_comes_and_a_restart_repeats_nothing(
+async def test_stuck_conversation_blocks_no_other_and_a_restart_repeats_no_event(
     service: Service, tmp_path: Path
 ) -> None:
     """More than what was once read ahead of the cursor."""
@@ -211,7 +205,7 @@ async def test_a_contact_that_is_stuck_holds_up_no_other(service: Service, tmp_p
         await receiver.wait(4)
 
 
-async def test_headers_of_ones_own_come_beside_those_of_the_service(service: Service, tmp_path: Path) -> None:
+async def test_custom_headers_are_added_to_those_of_the_service(service: Service, tmp_path: Path) -> None:
     await service.create()
     headers = parse_headers(["X-Tunnel: let me in", "authorization:Bearer a:b", "X-Empty:"])
     async with receiving(OK) as receiver:
@@ -242,13 +236,13 @@ async def test_without_a_receiver_events_are_printed_with_a_place_of_its_own(
     await service.do(conversation, "close")
     _, shown = await once(service, None, state, secret=None)
     assert [each.type for each in shown.printed] == ["conversation.closed"]
-    async with receiving(OK) as receiver:  # what was printed is still to be forwarded
+    async with receiving(OK) as receiver:  # the printed event is still to be forwarded
         await once(service, receiver.url, state, start="beginning")
         _, shown = await once(service, None, state, secret=None)
     assert (len(receiver.requests), shown.printed) == (3, [])
 
 
-async def test_no_more_than_eight_conversations_are_forwarded_at_the_same_time(
+async def test_at_most_eight_conversations_are_forwarded_at_the_same_time(
     service: Service, tmp_path: Path
 ) -> None:
     full, let_go = trio.Event(), trio.Event()
@@ -272,7 +266,7 @@ async def test_no_more_than_eight_conversations_are_forwarded_at_the_same_time(
     assert receiver.most == 8
 
 
-async def test_an_event_that_is_refused_four_times_is_shown_as_failed_and_passed_over(
+async def test_event_refused_four_times_is_shown_as_failed_and_skipped(
     service: Service, tmp_path: Path
 ) -> None:
     """Contract 6.4.2."""
@@ -301,7 +295,7 @@ async def test_an_event_that_is_refused_four_times_is_shown_as_failed_and_passed
     assert receiver.requests[-1].headers["Service-Previous-Sequence"] == "2"
 
 
-async def test_a_receiver_that_is_down_is_waited_for_and_nothing_counts_as_an_attempt(
+async def test_receiver_that_is_down_is_waited_for_without_counting_attempts(
     service: Service, tmp_path: Path
 ) -> None:
     port = free_port()
@@ -318,7 +312,7 @@ async def test_a_receiver_that_is_down_is_waited_for_and_nothing_counts_as_an_at
     assert sum(each.startswith("The receiver is down") for each in shown.notes) == 1
 
 
-async def test_only_the_listed_types_are_forwarded_and_the_header_tells_what_was_left_out(
+async def test_only_listed_types_are_forwarded_with_the_sequence_before_each(
     service: Service, tmp_path: Path
 ) -> None:
     """Contract 6.2.3, decisions 6."""
@@ -337,7 +331,7 @@ async def test_only_the_listed_types_are_forwarded_and_the_header_tells_what_was
     assert shown.notes[-1].endswith(f"The next run continues after {last['id']}.")
 
 
-async def test_a_given_place_beats_the_kept_one(service: Service, tmp_path: Path) -> None:
+async def test_given_cursor_takes_precedence_over_the_saved_one(service: Service, tmp_path: Path) -> None:
     conversation = await service.create()
     await service.say(conversation, "one")
     first = (await service.events())[0]
@@ -348,7 +342,7 @@ async def test_a_given_place_beats_the_kept_one(service: Service, tmp_path: Path
             assert [json.loads(request.body)["sequence"] for request in receiver.requests] == expected
 
 
-async def test_a_cursor_older_than_what_is_stored_is_said_and_the_oldest_comes_next(tmp_path: Path) -> None:
+async def test_cursor_older_than_the_stored_events_is_reported_and_the_oldest_follows(tmp_path: Path) -> None:
     async with (
         running(tmp_path / "data", event_window_s=0.0, retention_interval_s=0.05) as service,
         receiving(OK) as receiver,
@@ -366,17 +360,15 @@ async def test_a_cursor_older_than_what_is_stored_is_said_and_the_oldest_comes_n
 
 
 async def _pruned(service: Service, after: str) -> None:
-    """Return when events behind that one are gone."""
+    """Return when retention has deleted the events after that one."""
     with trio.fail_after(20):
         answer = await service.http.get("/s2s/events", params={"after": after})
         while answer.status_code != 410:
-            await trio.sleep(0.02)  # nothing announces what retention has done
+            await trio.sleep(0.02)  # poll: there is no notification of retention
             answer = await service.http.get("/s2s/events", params={"after": after})
 
 
-async def test_a_cursor_that_the_service_has_not_reached_is_refused_with_what_to_do(
-    service: Service, tmp_path: Path
-) -> None:
+async def test_cursor_ahead_of_the_service_is_refused_with_a_remedy(service: Service, tmp_path: Path) -> None:
     await service.create()
     (event,) = await service.events()
     beyond = event["id"][:-10] + "ZZZZZZZZZZ"
@@ -412,7 +404,7 @@ async def test_something_that_is_no_deskwire_service_is_named_so(tmp_path: Path)
     assert shown.notes == ["Error: The response has no project: is this a Deskwire service?"]
 
 
-async def test_a_service_that_is_away_ends_a_run_for_scripts_with_its_reason(tmp_path: Path) -> None:
+async def test_unavailable_service_ends_a_run_for_scripts_with_its_reason(tmp_path: Path) -> None:
     shown = Shown()
     url = f"http://127.0.0.1:{free_port()}"
     refused = ListenOptions(

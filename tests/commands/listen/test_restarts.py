@@ -98,7 +98,7 @@ class Project:
         self._headers = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
 
     async def _post(self, paths_and_bodies: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Return the responses; each call has a connection of its own, as the service may have been started anew."""
+        """Return the responses; each call has a connection of its own, because the service may have restarted."""
         made = []
         async with httpx.AsyncClient(headers=self._headers, trust_env=False, timeout=20) as http:
             for path, body in paths_and_bodies:
@@ -141,7 +141,7 @@ async def enough(receiver: Receiver, listener: Listener, count: int) -> None:
         pytest.fail(listener.said.decode())
 
 
-async def test_a_listener_that_is_killed_again_and_again_misses_nothing(server: Server) -> None:
+async def test_repeatedly_killed_listener_misses_no_event(server: Server) -> None:
     project = Project(server)
     async with receiving(OK) as receiver:
         listener = Listener(server, receiver.port, "--secret", SECRET)
@@ -155,7 +155,7 @@ async def test_a_listener_that_is_killed_again_and_again_misses_nothing(server: 
     check(receiver.requests, conversations, 1 + ROUNDS)
 
 
-async def test_a_service_that_is_killed_is_waited_for_and_nothing_is_missed(server: Server) -> None:
+async def test_listener_waits_for_a_killed_service_and_misses_no_event(server: Server) -> None:
     async with receiving(OK) as receiver:
         listener = Listener(server, receiver.port, "--secret", SECRET, "--from", "beginning")
         conversations = await Project(server).start()
@@ -171,7 +171,7 @@ async def test_a_service_that_is_killed_is_waited_for_and_nothing_is_missed(serv
     assert b"The service is back." in listener.said
 
 
-async def test_a_receiver_that_goes_away_is_waited_for_and_nothing_is_missed(server: Server) -> None:
+async def test_listener_waits_for_a_lost_receiver_and_misses_no_event(server: Server) -> None:
     project, port = Project(server), free_port()
     requests: list[Request] = []
     conversations = await project.start()
@@ -191,7 +191,7 @@ async def test_a_receiver_that_goes_away_is_waited_for_and_nothing_is_missed(ser
     check(requests, conversations, 1 + ROUNDS)
 
 
-async def test_ctrl_c_ends_in_order_and_says_where_it_goes_on(server: Server) -> None:
+async def test_ctrl_c_ends_in_order_and_prints_the_cursor(server: Server) -> None:
     project = Project(server)
     async with receiving(OK) as receiver:
         listener = Listener(server, receiver.port, "--from", "beginning")
@@ -235,7 +235,7 @@ async def test_without_a_terminal_each_event_is_a_line_or_a_json_object(server: 
     assert (objects[0]["result"], objects[0]["status"], objects[0]["attempts"]) == ("delivered", 204, 1)
 
 
-async def test_on_a_terminal_a_table_is_kept_up_to_date(server: Server) -> None:
+async def test_table_on_a_terminal_is_updated(server: Server) -> None:
     (conversation, *_) = await Project(server).start()
     async with receiving(OK) as receiver:
         ours, theirs = pty.openpty()
@@ -269,7 +269,7 @@ def _rest(terminal: int) -> str:
     return shown.decode()
 
 
-async def test_a_reader_of_the_output_that_goes_away_ends_it_quietly(server: Server) -> None:
+async def test_closed_output_ends_the_command_quietly(server: Server) -> None:
     project = Project(server)
     await project.start()
     async with receiving(OK) as receiver:

@@ -39,11 +39,11 @@ def attempt(status: int | None, error: str | None, number: int = 1) -> Attempt:
         (step("failed", attempt(None, "TLS: \x1b[31m", 4)), "failed after 4 attempts: TLS: \\x1b[31m"),
     ],
 )
-def test_the_status_says_how_it_stands(shown: ForwardStep, status: str) -> None:
+def test_status_shows_the_state_of_a_step(shown: ForwardStep, status: str) -> None:
     assert cells(shown)[:4] == ("message.created", "cnv_1", "3", status)
 
 
-def test_lines_are_for_what_is_over_and_retries_go_beside_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_finished_steps_go_to_stdout_and_retries_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     for screen in (LineOutput(), JsonOutput()):
         with screen:
             screen.step(step("sending"))
@@ -80,7 +80,7 @@ def test_the_table_keeps_the_newest_events_one_row_each_and_counts_all() -> None
         ("status 500", False),
     ],
 )
-def test_only_what_reached_nobody_counts_as_a_receiver_that_is_down(words: str, nobody: bool) -> None:
+def test_only_failed_connections_count_as_a_receiver_that_is_down(words: str, nobody: bool) -> None:
     assert is_unreachable(words) is nobody
 
 

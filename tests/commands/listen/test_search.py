@@ -12,8 +12,8 @@ DAY_MS = 86_400_000
 
 
 @given(st.integers(-30 * DAY_MS, 30 * DAY_MS))
-def test_the_end_is_found_however_far_the_clocks_or_the_last_event_are(distance: int) -> None:
-    """Find the end although a time up to the newest event has stored events behind it, and a later one is not reached."""
+def test_end_is_found_at_any_distance_of_clocks_and_last_event(distance: int) -> None:
+    """Find the newest event's time: times up to it have stored events after them, and the feed has not reached later ones."""
     newest, search, tries = NOW + distance, EndSearch(NOW), 0
     while (at := search.next()) is not None:
         tries += 1
@@ -25,7 +25,7 @@ def test_the_end_is_found_however_far_the_clocks_or_the_last_event_are(distance:
     assert tries <= 64
 
 
-def test_a_feed_without_any_event_is_given_up_at_the_beginning_of_time() -> None:
+def test_search_in_an_empty_feed_ends_at_the_beginning_of_time() -> None:
     search, tries = EndSearch(NOW), 0
     while (at := search.next()) is not None:
         search.high, tries = at, tries + 1

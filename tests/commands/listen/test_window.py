@@ -35,7 +35,7 @@ def feed_of(choices: list[tuple[int, bool]]) -> list[tuple[FeedEvent, bool]]:
     st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=40),
     st.randoms(use_true_random=False),
 )
-def test_whatever_order_answers_come_in_the_cursor_covers_only_what_is_over(
+def test_cursor_covers_only_finished_events_in_any_order_of_answers(
     choices: list[tuple[int, bool]], random: object
 ) -> None:
     pick = getattr(random, "randrange")  # noqa: B009  # hypothesis types it as object
@@ -84,7 +84,7 @@ def test_the_sequences_as_of_the_cursor_do_not_run_ahead_of_it() -> None:
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4),
     st.randoms(use_true_random=False),
 )
-def test_over_any_restarts_each_event_is_forwarded_once_and_in_order_of_its_conversation(
+def test_restarts_forward_each_event_once_and_in_its_conversations_order(
     choices: list[tuple[int, bool]], runs: list[tuple[int, int]], random: object
 ) -> None:
     """Read some of the feed in each run and end some of it; the last run ends all."""
@@ -113,7 +113,7 @@ def test_over_any_restarts_each_event_is_forwarded_once_and_in_order_of_its_conv
         assert forwarded[conversation] == wanted_ones
 
 
-def test_a_queue_whose_attempt_has_failed_is_taken_apart_until_one_succeeds() -> None:
+def test_queue_after_a_failed_attempt_is_split_until_one_succeeds() -> None:
     held_window = window()
     for number in (1, 2, 3):
         held_window.add(event(number, "bad", number))
@@ -136,7 +136,7 @@ def test_a_queue_whose_attempt_has_failed_is_taken_apart_until_one_succeeds() ->
     assert last.event.id == "evt_0003"
 
 
-def test_an_event_without_a_conversation_says_nothing_of_what_was_before() -> None:
+def test_event_without_a_conversation_has_no_previous_sequence() -> None:
     held_window = window()
     held_window.add(event(1, None, None, "contact.updated"))
     held = held_window.take()
@@ -144,7 +144,7 @@ def test_an_event_without_a_conversation_says_nothing_of_what_was_before() -> No
     assert held.previous is None
 
 
-def test_of_too_many_conversations_the_oldest_is_forgotten_and_nothing_false_is_said_of_it() -> None:
+def test_sequence_table_evicts_the_oldest_conversation_and_reports_its_predecessor_as_unknown() -> None:
     sequences = SequenceTable({}, False)
     assert sequences.before(event(0, "c0", 7)) == 0
     for number in range(SEQUENCES_MAX + 1):

@@ -22,7 +22,7 @@ def script_for(shell: str) -> str:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_of_a_shell_is_read_by_that_shell_without_an_error(shell: str, tmp_path: Path) -> None:
+def test_shell_reads_its_script_without_an_error(shell: str, tmp_path: Path) -> None:
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not installed")

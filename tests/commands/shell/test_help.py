@@ -24,7 +24,7 @@ def help_of(name: str = "") -> str:
     return answer.stdout
 
 
-def test_the_programs_own_help_shows_every_command_under_its_heading_with_its_whole_summary() -> None:
+def test_programs_help_shows_every_command_under_its_heading_with_the_whole_summary() -> None:
     shown = " ".join(help_of().split())
     assert "..." not in shown.replace("COMMAND [ARGS]...", "")
     for heading, section in SECTIONS.items():
@@ -33,7 +33,7 @@ def test_the_programs_own_help_shows_every_command_under_its_heading_with_its_wh
             assert f"{name} {each.summary}" in below
 
 
-def test_the_names_and_summaries_that_help_knows_are_those_of_the_commands() -> None:
+def test_help_has_the_names_and_summaries_of_all_commands() -> None:
     listed = {name: each for section in SECTIONS.values() for name, each in section.items()}
     for name, each in listed.items():
         command = each.load()
@@ -64,7 +64,7 @@ def test_every_commands_help_fits_a_terminal_and_ends_with_examples() -> None:
 
 
 @pytest.mark.parametrize("name", LEAVES)
-def test_the_examples_of_a_command_are_command_lines_that_it_takes(name: str) -> None:
+def test_examples_of_a_command_are_valid_command_lines(name: str) -> None:
     command = LEAVES[name]
     assert isinstance(command, HelpCommand)
     for example in command.examples:
@@ -76,12 +76,12 @@ def test_the_examples_of_a_command_are_command_lines_that_it_takes(name: str) ->
         try:
             command.make_context(name, given)
         except click.BadParameter as error:
-            if "does not exist" not in str(error):  # a file of whoever reads it
+            if "does not exist" not in str(error):  # a file of the page's reader
                 raise
 
 
 def words_of(example: str) -> list[str]:
-    """Return the words behind `deskwire` of a line for a shell, up to a pipe or a redirection."""
+    """Return the words after `deskwire` in a line for a shell, up to a pipe or a redirection."""
     inner = re.search(r"\$\((.*)\)", example)
     words = shlex.split(inner[1] if inner else example)
     begin = words.index("deskwire") + 1
@@ -117,7 +117,7 @@ def test_every_command_that_lists_something_has_json() -> None:
             assert any("--json" in each.opts for each in command.params), name
 
 
-def test_every_command_that_deletes_for_good_can_be_told_that_it_is_meant() -> None:
+def test_every_command_that_deletes_for_good_has_a_confirming_option() -> None:
     for name, command in LEAVES.items():
         if name.split()[-1] in ("delete", "erase"):
             assert any("--yes" in each.opts for each in command.params), name

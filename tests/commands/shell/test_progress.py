@@ -46,7 +46,7 @@ def on_a_terminal(environ: dict[str, str], *arguments: str) -> tuple[str, str]:
     return printed.decode(), shown.decode()
 
 
-def test_on_a_terminal_a_backup_a_check_and_a_restore_say_how_far_they_are(
+def test_backup_check_and_restore_show_their_progress_on_a_terminal(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     file, other = str(tmp_path / "backup.tar"), str(tmp_path / "other")
@@ -58,7 +58,7 @@ def test_on_a_terminal_a_backup_a_check_and_a_restore_say_how_far_they_are(
     assert "Reading the backup" in on_a_terminal(environ, "restore", file, "--data", other, "--new-secret")[1]
 
 
-def test_on_a_pipe_no_command_says_how_far_it_is(environ: dict[str, str], tmp_path: Path) -> None:
+def test_no_command_shows_its_progress_on_a_pipe(environ: dict[str, str], tmp_path: Path) -> None:
     for arguments in (
         ("backup", str(tmp_path / "backup.tar"), "--json"),
         ("check", "--json"),

@@ -1,4 +1,4 @@
-"""Refusals in the words of whoever typed the command."""
+"""Refusals in terms of the typed command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deskwire.commands.shell.refusals import as_options
         ("?limit: Too many.", "?limit: Too many."),
     ],
 )
-def test_a_field_of_an_order_is_told_as_the_option_that_it_came_from(problem: str, told: str) -> None:
+def test_refusal_names_a_field_by_its_option(problem: str, told: str) -> None:
     @click.command()
     @click.argument("name")
     @click.option("-t", "--ttl")

@@ -1,4 +1,4 @@
-"""Commands start fast, as they load what they need and nothing else."""
+"""Commands start fast, because they load only the modules that they need."""
 
 from __future__ import annotations
 

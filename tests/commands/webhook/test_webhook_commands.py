@@ -54,7 +54,7 @@ async def test_a_new_endpoints_secret_is_printed_once_and_masked_ever_after(
     assert secret not in table.printed
 
 
-async def test_what_is_wrong_with_an_endpoint_is_told_by_the_options_that_have_it(service: Service) -> None:
+async def test_problems_of_an_endpoint_are_named_by_their_options(service: Service) -> None:
     refused = await deskwire(
         service, "webhook", "create", "ftp://x", "--event", "message.created", "--event", "nonsense"
     )
@@ -74,7 +74,7 @@ async def test_a_test_event_reaches_the_receiver_and_its_answer_is_shown(
     assert re.search(r"Attempt 1, .* ms: 200\n", tested.printed)
 
 
-async def test_the_exit_status_of_a_test_is_1_if_the_receiver_does_not_accept_it(service: Service) -> None:
+async def test_webhook_test_ends_with_status_1_if_the_receiver_refuses_it(service: Service) -> None:
     async with receiving(answering("500 Oops")) as refusing:
         endpoint = await created(service, refusing)
         tested = await deskwire(service, "webhook", "test", endpoint, "--json")
@@ -82,7 +82,7 @@ async def test_the_exit_status_of_a_test_is_1_if_the_receiver_does_not_accept_it
     assert '"status": "pending"' in tested.printed
 
 
-async def test_a_rotated_secret_is_printed_with_the_time_until_which_the_old_one_signs(
+async def test_rotated_secret_is_printed_with_the_old_ones_expiry(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await created(service, receiver)
@@ -92,7 +92,7 @@ async def test_a_rotated_secret_is_printed_with_the_time_until_which_the_old_one
     assert listed["oldSecretUntil"] in rotated.said
 
 
-async def test_what_an_endpoint_missed_while_it_was_disabled_is_counted_and_recovered(
+async def test_missed_events_of_a_disabled_endpoint_are_counted_and_recovered(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await created(service, receiver, "--event", "conversation.created")
@@ -121,7 +121,7 @@ async def test_an_endpoint_is_deleted_only_if_that_is_meant(service: Service, re
 
 
 @pytest.mark.parametrize("command", ["test", "rotate", "enable", "disable", "delete"])
-async def test_an_id_that_is_none_is_a_wrong_command_line_and_one_that_nobody_has_a_refusal(
+async def test_malformed_id_is_a_usage_error_and_an_unknown_one_a_refusal(
     service: Service, command: str
 ) -> None:
     wrong = await deskwire(service, "webhook", command, "whk_1")
@@ -130,7 +130,7 @@ async def test_an_id_that_is_none_is_a_wrong_command_line_and_one_that_nobody_ha
     assert (unknown.status, "webhook_not_found" in unknown.said) == (1, True)
 
 
-async def test_a_key_that_is_not_accepted_is_said_to_be_so(service: Service) -> None:
+async def test_rejected_key_is_reported_as_rejected(service: Service) -> None:
     refused = await deskwire(service, "webhook", "list", key="sk_" + "x" * 43)
     assert (refused.status, refused.printed) == (1, "")
     assert "The server key is not accepted" in refused.said

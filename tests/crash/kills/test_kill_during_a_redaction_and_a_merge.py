@@ -219,7 +219,7 @@ class Merging:
             with trio.fail_after(60):
                 told = await http.get("/s2s/events", params=query)
                 while "contact.merged" not in told.text:
-                    await trio.sleep(LOOK_S)  # polls: the merge continues without a call
+                    await trio.sleep(LOOK_S)  # poll: the merge continues without a call
                     told = await http.get("/s2s/events", params=query)
             events = told.json()["items"]
             kinds = [event["type"] for event in events]

@@ -64,7 +64,7 @@ async def test_exhausted_descriptors_exclude_no_client_and_lose_no_event(tmp_pat
             while True:
                 if descriptors(server) <= usual + FEW:
                     break
-                await trio.sleep(0.02)  # it hears of each peer's end in turn; nothing announces the last
+                await trio.sleep(0.02)  # poll: there is no notification when the last peer has closed
         upload = await http.post("/uploads", files={"file": ("a.txt", b"some text")})
         assert upload.status_code == 200, upload.text
         beside = await operate(Beside(tmp_path / "disk" / "data"), "org.create", name="Acme")

@@ -1,4 +1,4 @@
-"""A disk that takes nothing more under a running service: it says so, keeps what it has, and goes on when there is room."""
+"""A full disk under a running service: the service reports it, keeps its data, and continues when there is room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine credentials by the clock: until when each of their secrets is good, and what nobody can pass on."""
+"""Machine credentials: the time until which each secret is valid, and the permissions that no caller can pass on."""
 
 from __future__ import annotations
 
@@ -50,31 +50,31 @@ def refusal(machine: Machine, hashed: bytes, now: int) -> str:
     return refused.value.reason
 
 
-def test_a_credential_without_an_end_is_good_for_ever() -> None:
+def test_credential_without_an_end_stays_valid() -> None:
     assert check_secret(NEVER, OLD, 10**15) == "mcr_1.0"
     assert until(NEVER, "mcr_1.0", 10**15) == inf
 
 
-def test_a_credential_is_good_up_to_its_end_and_not_at_it() -> None:
+def test_credential_is_valid_before_its_end_and_not_at_it() -> None:
     ending = replace(NEVER, expires_at=100)
     assert check_secret(ending, OLD, 99) == "mcr_1.0"
     assert refusal(ending, OLD, 100) == "expired_machine_credential"
     assert (until(ending, "mcr_1.0", 99), until(ending, "mcr_1.0", 100)) == (100, 0)
 
 
-def test_a_revoked_credential_is_good_no_more_whatever_its_end() -> None:
+def test_revoked_credential_is_invalid_before_its_end_too() -> None:
     revoked = replace(ROTATED, revoked_at=1, expires_at=10**6)
     assert {refusal(revoked, OLD, 0), refusal(revoked, NEW, 0)} == {"revoked_machine_credential"}
     assert (until(revoked, "mcr_1.0"), until(revoked, "mcr_1.1")) == (0, 0)
 
 
-def test_both_secrets_are_good_during_the_overlap_and_the_new_one_after_it() -> None:
+def test_both_secrets_are_valid_during_the_overlap_and_the_new_one_afterwards() -> None:
     assert (check_secret(ROTATED, OLD, 99), check_secret(ROTATED, NEW, 99)) == ("mcr_1.0", "mcr_1.1")
     assert refusal(ROTATED, OLD, 100) == "rotated_machine_credential"
     assert check_secret(ROTATED, NEW, 100) == "mcr_1.1"
 
 
-def test_what_a_former_secret_has_authorized_ends_with_the_overlap() -> None:
+def test_authorizations_of_a_former_secret_end_with_the_overlap() -> None:
     assert (until(ROTATED, "mcr_1.0", 99), until(ROTATED, "mcr_1.0", 100)) == (100, 0)
     assert until(ROTATED, "mcr_1.1", 100) == inf
     sooner = replace(ROTATED, expires_at=50)
@@ -87,12 +87,12 @@ def test_a_secret_from_before_the_former_one_has_ended() -> None:
     assert until(twice, "mcr_1.3") == 0
 
 
-def test_what_is_not_stored_lets_nobody_in() -> None:
+def test_unknown_credential_gets_no_access() -> None:
     assert (until(None, "mcr_1.0"), until(NEVER, "mcr_2.0"), until(NEVER, "key_1")) == (0, 0, 0)
     assert (is_machine("mcr_1.0"), is_machine("key_1")) == (True, False)
 
 
-def test_nobody_passes_on_what_they_do_not_have() -> None:
+def test_callers_can_not_pass_on_permissions_that_they_lack() -> None:
     check_grant(None, {"members.manage"})
     check_grant({"tickets.read", "tickets.manage"}, {"tickets.read"})
     with pytest.raises(Forbidden, match=r"members\.manage, surveys\.read") as refused:
@@ -108,7 +108,7 @@ def test_the_secret_is_masked_unless_it_is_shown_this_once() -> None:
     assert len(secret) == len(new_secret()) > 40
 
 
-def test_the_end_of_the_former_secret_is_shown_as_long_as_it_is_ahead() -> None:
+def test_end_of_the_former_secret_is_shown_until_it_has_passed() -> None:
     assert machine_view(NEVER, 0)["previousExpiresAt"] is None
     assert machine_view(ROTATED, 99)["previousExpiresAt"] == "1970-01-01T00:00:00.100Z"
     assert machine_view(ROTATED, 100)["previousExpiresAt"] is None

@@ -60,7 +60,7 @@ def refused(password: str) -> str | None:
         ("D3skwire!D3skwire!", "easy to guess"),
     ],
 )
-def test_what_guessers_try_first_is_refused(password: str, why: str) -> None:
+def test_common_passwords_are_refused(password: str, why: str) -> None:
     message = refused(password)
     assert message is not None
     assert why in message
@@ -80,11 +80,11 @@ def test_what_guessers_try_first_is_refused(password: str, why: str) -> None:
         "ada and eleven penguins",
     ],
 )
-def test_what_is_hard_to_guess_is_taken_whatever_it_is_made_of(password: str) -> None:
+def test_password_that_is_hard_to_guess_is_accepted_with_any_characters(password: str) -> None:
     assert refused(password) is None
 
 
-def test_what_is_known_are_the_texts_their_words_and_the_service() -> None:
+def test_guessed_words_are_the_texts_their_words_and_the_service() -> None:
     assert guessed_words(("Ada.L@b.example", "Ada")) == [
         "deskwire",
         "ada.l@b.example",
@@ -103,7 +103,7 @@ def test_any_password_can_be_judged(password: str) -> None:
 
 
 @given(st.text(alphabet="4@8({[</369&#!1|0$5+7%2ae", min_size=10, max_size=1_024))
-def test_nobody_can_make_the_estimate_take_long(password: str) -> None:
+def test_hostile_password_can_not_make_the_estimate_slow(password: str) -> None:
     """Bound the work: the substitutions that are tried, times the substrings of the password."""
     for piece in _pieces(password):
         tried = matching.enumerate_l33t_subs(matching.relevant_l33t_subtable(piece, matching.L33T_TABLE))
@@ -111,7 +111,7 @@ def test_nobody_can_make_the_estimate_take_long(password: str) -> None:
         assert len(tried) * len(piece) ** 2 <= 48_000  # of letters alone: 400
 
 
-def test_what_is_known_of_one_account_is_not_held_against_another_at_the_same_time() -> None:
+def test_guessed_words_of_one_account_do_not_count_for_another_in_parallel() -> None:
     said: list[str | None] = []
 
     def judge() -> None:

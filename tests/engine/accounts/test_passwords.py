@@ -1,4 +1,4 @@
-"""Checking a password takes the same work whoever is meant (decisions 2)."""
+"""Checking a password takes the same work for each address (decisions 2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Counting(argon2.PasswordHasher):
         return super().verify(hash, password)
 
 
-def test_an_unknown_user_one_without_a_password_and_a_wrong_password_cost_the_same_and_say_the_same() -> None:
+def test_every_failed_password_check_costs_and_reports_the_same() -> None:
     passwords = Passwords(8 * 1024)
     hasher = Counting()
     somebody = User(1, "usr_1", "a@b.example", "A", passwords.hash("right"))
@@ -44,7 +44,7 @@ def test_an_unknown_user_one_without_a_password_and_a_wrong_password_cost_the_sa
     assert passwords.check(somebody, "right", nobody) is somebody
 
 
-def test_the_cost_is_what_hashes_begin_with() -> None:
+def test_cost_is_the_beginning_of_the_hashes() -> None:
     passwords, before = Passwords(8 * 1024), Passwords(16 * 1024)
     assert passwords.hash("x").startswith(passwords.cost)
     assert passwords.cost != before.cost
@@ -58,7 +58,7 @@ OLD, NEW = Passwords(8 * 1024).cost, Passwords(16 * 1024).cost
 
 
 @pytest.mark.parametrize(("old", "new"), [(0, 0), (0, 5), (5, 0), (3, 1), (1, 9)])
-def test_an_address_without_an_account_costs_what_accounts_do_in_the_same_parts(old: int, new: int) -> None:
+def test_addresses_without_accounts_share_the_costs_in_the_accounts_proportions(old: int, new: int) -> None:
     costs = {cost: count for cost, count in ((OLD, old), (NEW, new)) if count}
     shares = [(2 * number + 1) << 53 for number in range(1_024)]  # evenly over 2**64
     found = Counter(cost_of_share(costs, NEW, share) for share in shares)

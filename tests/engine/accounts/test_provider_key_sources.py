@@ -77,7 +77,7 @@ async def test_keys_are_fetched_at_the_start_and_again_when_they_are_old(autojum
         assert await keys.find("old", "ES256") is None
 
 
-async def test_a_key_that_is_rotated_in_is_fetched_when_a_token_names_it(autojump_clock: MockClock) -> None:
+async def test_rotated_key_is_fetched_when_a_token_names_it(autojump_clock: MockClock) -> None:
     provider = Provider(jwks(OLD))
     async with fetched(provider) as keys:
         await trio.sleep(FETCH_INTERVAL_MIN_S)  # virtual time: the mock clock jumps
@@ -99,7 +99,7 @@ async def test_unknown_key_ids_cost_the_provider_one_fetch_in_half_a_minute(
         assert min(pauses) >= FETCH_INTERVAL_MIN_S
 
 
-async def test_a_key_that_was_replaced_under_its_id_is_fetched_at_most_once_in_half_a_minute(
+async def test_key_replaced_under_its_id_is_fetched_at_most_every_half_minute(
     autojump_clock: MockClock,
 ) -> None:
     provider = Provider(jwks(OLD))
@@ -118,7 +118,7 @@ async def test_a_key_that_was_replaced_under_its_id_is_fetched_at_most_once_in_h
         assert found.key == replaced.key.public_key()
 
 
-async def test_the_last_good_keys_are_used_while_the_url_fails_and_no_longer_than_is_set(
+async def test_last_good_keys_serve_for_the_set_time_of_an_outage(
     autojump_clock: MockClock,
 ) -> None:
     provider = Provider(jwks(OLD))
@@ -141,7 +141,7 @@ async def test_the_last_good_keys_are_used_while_the_url_fails_and_no_longer_tha
         assert await keys.find("new", "ES256") is not None
 
 
-async def test_a_provider_that_never_answers_holds_nobody_up_for_long(autojump_clock: MockClock) -> None:
+async def test_provider_that_never_answers_delays_callers_only_briefly(autojump_clock: MockClock) -> None:
     provider = Provider(None)
     async with fetched(provider) as keys:
         before = trio.current_time()
@@ -175,7 +175,7 @@ def replace(path: Path, content: bytes) -> None:
     os.replace(scratch, path)
 
 
-async def test_a_file_is_read_again_when_it_changes_and_a_broken_one_changes_nothing(
+async def test_file_is_read_again_when_it_changes_and_a_broken_one_ignored(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     path = tmp_path / "jwks.json"
@@ -195,7 +195,7 @@ async def test_a_file_is_read_again_when_it_changes_and_a_broken_one_changes_not
     assert await keys.find("old", "ES256") is None
 
 
-async def test_a_file_that_is_not_there_or_no_key_set_stops_the_start(tmp_path: Path) -> None:
+async def test_missing_file_or_invalid_key_set_stops_the_start(tmp_path: Path) -> None:
     with pytest.raises(BadKeys, match="can't be read"):
         FileKeys(tmp_path / "missing", parse_jwks)
     (tmp_path / "wrong").write_text("no keys")
@@ -203,5 +203,5 @@ async def test_a_file_that_is_not_there_or_no_key_set_stops_the_start(tmp_path: 
         FileKeys(tmp_path / "wrong", parse_jwks)
 
 
-def test_the_bounds_are_what_the_guide_says() -> None:
+def test_bounds_equal_those_in_the_guide() -> None:
     assert (provider_keys.FETCH_INTERVAL_MIN_S, provider_keys.FETCH_TIMEOUT_S) == (30.0, 5.0)

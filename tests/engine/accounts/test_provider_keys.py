@@ -39,7 +39,7 @@ def test_a_key_is_found_by_its_id_and_algorithm_together(kind: Kind) -> None:
     assert all(keys.find(kid, other) is None for other in ("RS256", "ES256", "EdDSA") if other != kind)
 
 
-def test_a_token_without_a_key_id_gets_the_only_key_of_its_algorithm_and_never_one_of_two() -> None:
+def test_token_without_a_key_id_needs_a_single_key_of_its_algorithm() -> None:
     one, two = Signer("ES256", "one"), Signer("ES256", "two")
     assert parse_jwks(jwks(one)).find(None, "ES256") is not None
     assert parse_jwks(jwks(one, two)).find(None, "ES256") is None
@@ -78,7 +78,7 @@ def test_an_unusable_key_is_left_out_and_alone_is_refused(entry: Any) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"keys": 1}', b"null", b"<html>"])
-def test_what_is_no_key_set_is_refused(content: bytes) -> None:
+def test_invalid_key_set_is_refused(content: bytes) -> None:
     with pytest.raises(BadKeys):
         parse_jwks(content)
     with pytest.raises(BadKeys):

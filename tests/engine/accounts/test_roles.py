@@ -1,4 +1,4 @@
-"""The protection of owners: an organisation keeps one, and nobody takes an owner's role."""
+"""The protection of owners: an organisation keeps one, and no other role can take an owner's role away."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Organisation:
         max_size=40,
     )
 )
-def test_an_organisation_always_has_an_owner_and_nobody_else_ends_an_owners_role(
+def test_organisation_keeps_an_owner_and_only_owners_end_an_owners_role(
     steps: list[tuple[int | None, int, Role | None]],
 ) -> None:
     organisation = Organisation()

@@ -23,15 +23,15 @@ class Guessing:
         self.throttle = SignInThrottle(lambda: self.now)
 
     def fails(self, count: int = 1, email: str = "a@b.example", network: str | None = HERE) -> int:
-        """Count those of so many attempts that are let in; all of them fail."""
+        """Return how many of these failing attempts the throttle admits."""
         return sum(self._fails(email, network) for _ in range(count))
 
     def fail_all(self, emails: Iterable[str], network: str | None = HERE) -> int:
-        """Count those let in of an attempt at each of these accounts."""
+        """Return how many attempts the throttle admits, with one at each of these accounts."""
         return sum(self._fails(email, network) for email in emails)
 
     def succeeds(self, email: str = "a@b.example", network: str | None = HERE) -> bool:
-        """Tell whether an attempt with the right password is let in."""
+        """Return whether an attempt with the right password succeeds."""
         try:
             with self.throttle.attempt(email, network):
                 return True
@@ -49,11 +49,11 @@ class Guessing:
 
 
 def users(count: int) -> list[str]:
-    """Addresses of so many accounts."""
+    """Return the addresses of that many accounts."""
     return [f"user{number}@b.example" for number in range(count)]
 
 
-def test_one_network_may_fail_at_one_account_so_often_and_elsewhere_still_try() -> None:
+def test_failures_of_a_network_at_one_account_are_limited_separately() -> None:
     guessing = Guessing()
     assert guessing.fails(50) == PER_PAIR
     assert guessing.fails(1, "A@B.example") == 0
@@ -80,7 +80,7 @@ def test_many_networks_together_may_fail_at_an_account_only_so_often() -> None:
     assert let_in == PER_ACCOUNT
 
 
-def test_one_network_may_fail_at_all_accounts_together_only_so_often() -> None:
+def test_failures_of_a_network_at_all_accounts_are_limited() -> None:
     assert Guessing().fail_all(users(500)) == PER_NETWORK
 
 
@@ -88,13 +88,13 @@ def test_a_proxy_on_this_machine_is_not_counted_as_one_caller() -> None:
     assert Guessing().fail_all(users(500), network=None) == 500
 
 
-def test_who_signs_in_again_and_again_is_never_held_up() -> None:
+def test_repeated_successful_sign_ins_are_never_throttled() -> None:
     guessing = Guessing()
     assert all(guessing.succeeds() for _ in range(500))
     assert guessing.fails(50) == PER_PAIR
 
 
-def test_a_success_makes_good_for_the_failures_before_it() -> None:
+def test_success_resets_the_failures_before_it() -> None:
     guessing = Guessing()
     for _ in range(30):
         assert guessing.fails(PER_PAIR - 1) == PER_PAIR - 1
@@ -111,7 +111,7 @@ def test_attempts_side_by_side_do_not_slip_through() -> None:
     assert guessing.fails(50) == PER_PAIR  # none of those has failed
 
 
-def test_an_attempt_that_was_not_carried_out_counts_for_nothing() -> None:
+def test_attempt_that_was_not_made_does_not_count() -> None:
     guessing = Guessing()
     for _ in range(50):
         with pytest.raises(Unavailable), guessing.throttle.attempt("a@b.example", HERE):
@@ -121,7 +121,7 @@ def test_an_attempt_that_was_not_carried_out_counts_for_nothing() -> None:
 
 @pytest.mark.thorough
 def test_failures_are_not_forgotten_however_many_other_accounts_are_made_up() -> None:
-    """Counters that make room for others would be flushed by whoever makes up enough keys."""
+    """Keep the counters: an attacker who makes up enough keys could flush counters that make room for others."""
     guessing, strangers = Guessing(), 30_000
     guessing.fails(PER_PAIR)
     guessing.fails(PER_PAIR, network=None)
@@ -133,7 +133,7 @@ def test_failures_are_not_forgotten_however_many_other_accounts_are_made_up() ->
     assert guessing.fails(1, network=None) == 0
 
 
-def test_a_throttle_takes_the_same_memory_however_many_are_counted() -> None:
+def test_throttle_takes_constant_memory() -> None:
     guessing = Guessing()
     sketches = (guessing.throttle._pairs, guessing.throttle._accounts, guessing.throttle._networks)
     before = sum(each.size for each in sketches)
@@ -143,7 +143,7 @@ def test_a_throttle_takes_the_same_memory_however_many_are_counted() -> None:
     assert not guessing.throttle._under_way
 
 
-def test_going_on_after_a_refusal_uses_up_the_networks_own_attempts_and_nobody_elses() -> None:
+def test_attempts_after_a_refusal_use_up_only_the_networks_own_limit() -> None:
     guessing = Guessing()
     guessing.fails(PER_NETWORK)  # ten are tried, the others are refused
     assert guessing.fails(1, "other@b.example") == 0
@@ -153,7 +153,7 @@ def test_going_on_after_a_refusal_uses_up_the_networks_own_attempts_and_nobody_e
     assert guessing.succeeds(network="192.0.2.3")
 
 
-def test_who_has_signed_in_from_a_network_is_not_locked_out_by_others() -> None:
+def test_user_who_has_signed_in_from_a_network_is_not_locked_out() -> None:
     guessing = Guessing()
     assert guessing.succeeds()
     for number in range(50):  # from everywhere, at this account
@@ -168,7 +168,7 @@ def test_who_has_signed_in_from_a_network_is_not_locked_out_by_others() -> None:
     assert guessing.succeeds()
 
 
-def test_of_those_who_signed_in_so_many_are_remembered_and_the_others_count_as_everybody(
+def test_known_sign_ins_are_bounded_and_evicted_ones_count_as_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "KNOWN_MAX", 2)

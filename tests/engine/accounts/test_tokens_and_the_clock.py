@@ -7,7 +7,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.secret import Secrets
 
 
-def test_a_token_is_taken_although_the_clock_was_set_back_since() -> None:
+def test_token_is_accepted_after_the_clock_was_set_back() -> None:
     tokens = Tokens(Secrets("a secret of this installation, long enough"))
     later = wall_clock() + 3_600_000
     assert tokens.identity(tokens.issue("usr_1", later)).value == "usr_1"

@@ -24,7 +24,7 @@ from deskwire.engine.contacts.addresses import clean_email, clean_phone
         "\uff21\uff44\uff41\uff20example.org",
     ],
 )
-def test_an_address_is_read_out_of_what_is_around_it(text: str) -> None:
+def test_address_is_extracted_from_its_surroundings(text: str) -> None:
     assert clean_email(text) == "Ada@example.org"
 
 
@@ -35,7 +35,7 @@ def test_an_address_is_read_out_of_what_is_around_it(text: str) -> None:
         '"ada l"@example.org', "अदा@उदाहरण.भारत", "ada@xn--mller-kva.example", "a_b@my_host.example",
     ],
 )  # fmt: skip
-def test_an_address_stays_as_it_is_written(text: str) -> None:
+def test_address_keeps_its_spelling(text: str) -> None:
     assert clean_email(text) == text
 
 
@@ -48,7 +48,7 @@ def test_an_address_stays_as_it_is_written(text: str) -> None:
         "mailto:ada@example.org%0ABcc:bob@example.org",
     ],
 )  # fmt: skip
-def test_what_is_no_single_address_is_refused(text: str) -> None:
+def test_text_without_exactly_one_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="address"):
         clean_email(text)
 
@@ -72,6 +72,6 @@ def test_a_telephone_number_keeps_its_grouping(text: str, number: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "call me", "+", "ada@example.org", "+49 30 123456\nBcc", "12:30"])
-def test_what_is_no_telephone_number_is_refused(text: str) -> None:
+def test_invalid_telephone_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="telephone number"):
         clean_phone(text)

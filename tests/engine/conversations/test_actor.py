@@ -122,7 +122,7 @@ async def test_after_a_failed_commit_the_state_is_read_again(inline_store: Inlin
         assert (await state_after(directory, command.conversation_id, post())).sequence == 2
 
 
-async def test_a_command_is_decided_again_in_the_commit_if_the_state_has_changed(
+async def test_command_is_decided_again_in_the_commit_after_a_state_change(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as one, open_directory(inline_store) as other:
@@ -169,7 +169,7 @@ async def test_a_state_with_an_old_revision_and_the_same_sequence_is_stale(
         assert (state.title, state.rating) == ("theirs", 3)
 
 
-async def test_a_state_that_is_stale_even_in_the_commit_is_reported_as_busy(
+async def test_state_that_is_stale_even_in_the_commit_is_reported_as_busy(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as directory:

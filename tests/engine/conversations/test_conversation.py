@@ -218,7 +218,7 @@ def test_the_status_of_a_closed_conversation_can_only_be_changed_by_reopening() 
     assert refused.value.reason == "conversation_closed"
 
 
-def test_a_note_leaves_no_trace_in_events_numbers_or_what_is_shown() -> None:
+def test_note_leaves_no_trace_in_events_numbers_or_shown_fields() -> None:
     play = played(create(), post())
     before = conversation_view(play.now_is, CONTACT, PROJECT.id)
     assert play(post("agent", "she is angry", internal=True)) == []
@@ -243,7 +243,7 @@ def test_network_logs_cause_no_event_and_no_visible_change() -> None:
 
 
 @pytest.mark.parametrize("author", ["agent", "bot", "system"])
-def test_an_agents_or_bots_message_is_unread_until_the_contact_reads_or_writes(author: AuthorType) -> None:
+def test_agents_or_bots_message_is_unread_until_the_contact_reads_or_writes(author: AuthorType) -> None:
     play = played(create())
     (message,) = play(post(author))
     assert message.data["conversation"]["unread"] is True

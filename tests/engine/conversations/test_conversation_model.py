@@ -197,7 +197,7 @@ def _refused(state: Conversation, command: Command) -> bool:
 
 
 @pytest.mark.thorough
-def test_a_consumer_of_the_events_alone_has_the_conversation_as_it_is() -> None:
+def test_consumer_of_the_events_reconstructs_the_conversation() -> None:
     run_state_machine_as_test(
         AnyCommands,
         settings=settings(max_examples=150, stateful_step_count=25, deadline=None, derandomize=True),

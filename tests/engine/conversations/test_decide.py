@@ -43,13 +43,13 @@ BEA = Assignee("user", "usr_bea", "Bea")
 
 
 @pytest.mark.parametrize("seen", [None, 4, 5, 7])
-def test_a_reply_of_an_agent_who_saw_the_last_turn_is_posted(seen: int | None) -> None:
+def test_reply_to_the_last_turn_is_posted(seen: int | None) -> None:
     (posted,) = decide(STATE, Reply(post("agent"), seen), NOON)
     assert isinstance(posted, MessagePosted)
 
 
 @pytest.mark.parametrize("seen", [0, 3, 8])
-def test_a_reply_of_an_agent_who_missed_a_turn_or_invents_one_is_refused(seen: int) -> None:
+def test_reply_that_missed_a_turn_or_names_an_unknown_one_is_refused(seen: int) -> None:
     with pytest.raises(MovedOn, match="moved on since that sequence"):
         decide(STATE, Reply(post("agent"), seen), NOON)
 
@@ -117,7 +117,7 @@ def test_messages_and_the_end_of_a_conversation_are_its_turns(fact: Fact, last_t
     assert evolve(STATE, fact).last_turn == last_turn
 
 
-def test_a_hidden_conversation_has_turns_from_when_it_is_shown() -> None:
+def test_hidden_conversation_has_turns_after_it_is_shown() -> None:
     hidden = replace(STATE, visible=False, sequence=0, last_turn=0)
     for fact in (said("agent"), Closed("agent", NOON)):
         assert evolve(hidden, fact).last_turn == 0
@@ -136,7 +136,7 @@ def test_a_contact_waits_from_the_first_message_until_an_answer() -> None:
     assert evolve(waiting, Reopened()).waiting_since == NOON + 9
 
 
-def test_a_snooze_ends_with_a_message_of_the_contact_a_closing_and_a_reopening() -> None:
+def test_contacts_message_closing_and_reopening_end_a_snooze() -> None:
     snoozed = replace(STATE, snoozed_until=NOON + 60_000)
     for fact in (said("contact"), Closed("agent", NOON), Reopened()):
         assert evolve(snoozed, fact).snoozed_until is None
@@ -152,7 +152,7 @@ def test_the_last_assigned_team_is_kept_while_members_take_over() -> None:
     assert evolve(STATE, Assigned(BEA)).team_id is None
 
 
-def test_the_time_of_a_reopening_is_kept_if_it_is_to_be_stored() -> None:
+def test_time_of_a_reopening_is_kept_if_it_will_be_stored() -> None:
     assert evolve(STATE, Reopened(), NOON + 5).opened_at == NOON + 5
     assert evolve(STATE, Reopened()).opened_at is None
     assert evolve(STATE, Closed("agent", NOON), NOON + 5).opened_at is None

@@ -39,7 +39,7 @@ def test_every_phase_has_transitions_and_gone_is_final() -> None:
     assert set(_AFTER[Phase.GONE]) == {Phase.GONE}
 
 
-async def test_a_refusal_is_not_based_on_a_commit_that_failed_during_a_read(
+async def test_refusal_is_not_based_on_a_commit_that_failed_during_a_read(
     tmp_path: Path,
 ) -> None:
     """The first answer advances the workflow, so the second one is for no pending step; then the first one fails."""

@@ -80,7 +80,7 @@ async def test_a_conversation_wakes_at_its_time_and_not_before(
         assert here.until(conversation_id) is None
 
 
-async def test_a_snooze_outlives_the_process_and_one_that_is_overdue_ends_at_the_start(
+async def test_snooze_survives_a_restart_and_an_overdue_one_ends_at_the_start(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with life(store) as here:

@@ -29,7 +29,7 @@ from deskwire.engine.conversations.tags import LENGTH_MAX, normal_tag, normal_ta
         ("x" * LENGTH_MAX, "x" * LENGTH_MAX),
     ],
 )
-def test_a_tag_has_small_letters_single_blanks_and_one_way_to_write_it(given: str, tag: str) -> None:
+def test_tag_has_small_letters_single_blanks_and_one_spelling(given: str, tag: str) -> None:
     assert normal_tag(given) == tag
 
 
@@ -55,7 +55,7 @@ def test_an_invalid_tag_is_refused_with_a_reason(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_a_normal_tag_stays_as_it_is(text: str) -> None:
+def test_normal_tag_is_unchanged(text: str) -> None:
     try:
         tag = normal_tag(text)
     except ValueError:

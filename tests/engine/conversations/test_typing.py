@@ -95,7 +95,7 @@ async def test_the_event_has_exactly_the_decided_fields_and_no_sequence(
         assert (event.project, event.user_id, event.conversation_id) == (1, "user-1", office.conversation_id)
 
 
-async def test_typing_stops_by_itself_six_seconds_after_it_began_and_once(
+async def test_typing_expires_once_after_six_seconds(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     """Decisions 4."""
@@ -105,7 +105,7 @@ async def test_typing_stops_by_itself_six_seconds_after_it_began_and_once(
         assert office.told == [(0, "started", "Ada"), (6, "stopped", "Ada")]
 
 
-async def test_an_agent_whose_typing_has_stopped_by_itself_can_type_again(
+async def test_agent_whose_typing_has_expired_can_type_again(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -120,7 +120,7 @@ async def test_an_agent_whose_typing_has_stopped_by_itself_can_type_again(
         ]
 
 
-async def test_an_agent_who_goes_on_is_announced_again_at_most_every_three_seconds(
+async def test_agent_who_keeps_typing_is_announced_at_most_every_three_seconds(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -149,7 +149,7 @@ async def test_an_agent_can_stop_at_once_and_only_once(
         assert office.told == [(0, "started", "Ada"), (2, "stopped", "Ada")]
 
 
-async def test_agents_who_type_at_once_have_each_their_own_time(
+async def test_agents_who_type_simultaneously_expire_separately(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -232,7 +232,7 @@ async def test_typing_in_a_hidden_conversation_is_not_public(
         assert office.told == [(1, "started", "Ada")]
 
 
-async def test_typing_in_an_unknown_or_foreign_conversation_finds_nothing(
+async def test_typing_in_an_unknown_or_foreign_conversation_is_not_found(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:

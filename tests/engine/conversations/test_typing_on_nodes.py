@@ -58,7 +58,7 @@ async def stage(store: InlineStore) -> AsyncIterator[Stage]:
         yield Stage((one, other), buses, command.conversation_id, said)
 
 
-async def test_an_agent_who_stops_on_another_node_stops_at_once_and_once(
+async def test_stop_at_another_node_ends_typing_at_once_and_once(
     autojump_clock: MockClock, inline_store: InlineStore
 ) -> None:
     async with stage(inline_store) as live:
@@ -69,7 +69,7 @@ async def test_an_agent_who_stops_on_another_node_stops_at_once_and_once(
         assert live.said == [(0, "started"), (0, "stopped")]
 
 
-async def test_an_agent_who_goes_on_on_another_node_stops_only_there(
+async def test_agent_who_types_on_at_another_node_stops_only_there(
     autojump_clock: MockClock, inline_store: InlineStore
 ) -> None:
     async with stage(inline_store) as live:

@@ -103,7 +103,7 @@ def test_a_second_reading_changes_nothing() -> None:
     assert decide(replace(OPEN, contact_seen_index=2, messages=3), MarkRead(), 7_000) == ()
 
 
-def test_network_logs_say_when_they_came() -> None:
+def test_network_logs_have_their_arrival_time() -> None:
     (step,) = fold(OPEN, (NetworkLogsReplaced(b"{}", 5_000),), 5_000)
     assert step[2].network_logs_at == 5_000
 

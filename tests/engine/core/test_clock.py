@@ -25,7 +25,7 @@ def test_a_time_that_is_written_is_read_as_it_was(at: int) -> None:
     | TIMES.map(iso).map(lambda text: text.replace("0", "", 1))
 )
 @settings(deadline=None, derandomize=True)
-def test_whatever_else_is_read_as_the_standard_library_does(text: str) -> None:
+def test_other_texts_are_parsed_as_the_standard_library_parses_them(text: str) -> None:
     try:
         at = datetime.fromisoformat(text)
         expected = round(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000)

@@ -10,7 +10,7 @@ from deskwire.engine.core.clock_jumps import JUMP_TOLERANCE_S, ClockJumpDetector
 HOUR_S = 3_600
 
 
-async def test_a_jump_is_told_of_once(autojump_clock: MockClock) -> None:
+async def test_jump_is_reported_once(autojump_clock: MockClock) -> None:
     extra_s = 0.0
     forward = ClockJumpDetector(lambda: int((trio.current_time() + extra_s) * 1000))
     await trio.sleep(100 * HOUR_S)  # virtual time: the mock clock jumps, and the wall clock with it

@@ -1,4 +1,4 @@
-"""Who follows the commits, and in which order they are told."""
+"""Subscribers to commits, and the order in which they are notified."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deskwire.storage.sqlite.store import open_store
 from tests.support.builders import found_projects
 
 
-def test_subscribers_are_told_of_each_commit_in_the_order_in_which_they_came() -> None:
+def test_subscribers_are_notified_of_each_commit_in_subscription_order() -> None:
     told: list[tuple[str, int]] = []
     commits = Subscribers[int]()
     for name in ("log", "deliveries", "keys"):
@@ -23,7 +23,7 @@ def test_subscribers_are_told_of_each_commit_in_the_order_in_which_they_came() -
     assert told == [(name, commit) for commit in (1, 2) for name in ("log", "deliveries", "keys")]
 
 
-def test_who_subscribes_later_is_told_of_later_commits_alone() -> None:
+def test_later_subscriber_is_notified_of_later_commits_only() -> None:
     told: list[int] = []
     commits = Subscribers[int]()
     commits.tell(1)
@@ -32,7 +32,7 @@ def test_who_subscribes_later_is_told_of_later_commits_alone() -> None:
     assert told == [2]
 
 
-def test_a_subscriber_is_told_only_of_commits_that_have_something_for_it() -> None:
+def test_subscriber_is_notified_only_of_commits_with_its_fields() -> None:
     told: list[tuple[str, Commit]] = []
     commits = Subscribers[Commit]()
     commits.subscribe(lambda commit: told.append(("keys", commit)), "callers")
@@ -45,7 +45,7 @@ def test_a_subscriber_is_told_only_of_commits_that_have_something_for_it() -> No
     assert told == [("all", nothing), ("keys", key), ("all", key), ("log", erasure), ("all", erasure)]
 
 
-async def test_subscribers_are_told_before_any_job_of_the_commit_is_answered(tmp_path: Path) -> None:
+async def test_subscribers_are_notified_before_any_job_of_the_commit_is_answered(tmp_path: Path) -> None:
     told: list[str] = []
     commits = Subscribers[Commit]()
     commits.subscribe(lambda commit: told.append("first"))
@@ -56,7 +56,7 @@ async def test_subscribers_are_told_before_any_job_of_the_commit_is_answered(tmp
     assert told == ["first", "second", "answer"]
 
 
-async def test_a_subscriber_that_fails_ends_the_writer_and_nobody_is_told_of_success(tmp_path: Path) -> None:
+async def test_failing_subscriber_ends_the_writer_and_no_job_reports_success(tmp_path: Path) -> None:
     told: list[Commit] = []
 
     def fail(_: Commit) -> None:

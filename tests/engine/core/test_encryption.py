@@ -13,18 +13,18 @@ from deskwire.engine.core.secret import Secrets, derived_key
 SEALING_KEY = "4f3d5a8c857c4b66b70243704e6bdf7788858264a870f996dd6ec02066f89aec"
 
 
-def test_what_was_sealed_opens_again_under_the_same_secret() -> None:
+def test_sealed_text_opens_again_under_the_same_secret() -> None:
     assert Encryption(Secrets("secret")).open(Encryption(Secrets("secret")).seal("whsec_ä")) == "whsec_ä"
 
 
-def test_sealed_text_does_not_show_what_it_is_and_differs_each_time() -> None:
+def test_sealed_text_hides_its_content_and_differs_each_time() -> None:
     sealing = Encryption(Secrets("secret"))
     first, second = sealing.seal("whsec_abc"), sealing.seal("whsec_abc")
     assert b"whsec" not in first
     assert first != second
 
 
-def test_another_installations_secret_opens_nothing_and_says_why() -> None:
+def test_secret_of_another_installation_opens_nothing_and_reports_the_reason() -> None:
     with pytest.raises(DecryptionFailed, match="DESKWIRE_SECRET"):
         Encryption(Secrets("another")).open(Encryption(Secrets("secret")).seal("whsec_abc"))
 
@@ -54,7 +54,7 @@ def test_every_alteration_and_every_shortening_is_refused() -> None:
                 sealing.open(broken)
 
 
-def test_what_an_older_version_has_sealed_opens_and_stays_as_it_is_until_the_secret_is_another() -> None:
+def test_text_sealed_by_an_older_version_opens_unchanged_until_the_secret_changes() -> None:
     """Versions before sealed by Fernet, under the key of the purpose itself."""
     older = Fernet(base64.urlsafe_b64encode(bytes.fromhex(SEALING_KEY))).encrypt(b"whsec_abc")
     secrets = Secrets("secret")
@@ -67,7 +67,7 @@ def test_what_an_older_version_has_sealed_opens_and_stays_as_it_is_until_the_sec
     assert Encryption(Secrets("another")).open(renewed) == "whsec_abc"
 
 
-def test_each_run_seals_under_a_key_of_its_own_and_each_text_with_a_nonce_of_its_own() -> None:
+def test_each_run_has_its_own_key_and_each_text_its_own_nonce() -> None:
     runs = [Encryption(Secrets("secret")) for _ in range(3)]
     sealed = [sealing.seal("same") for sealing in runs for _ in range(50)]
     assert len({each[1:17] for each in sealed}) == len(runs)
@@ -75,7 +75,7 @@ def test_each_run_seals_under_a_key_of_its_own_and_each_text_with_a_nonce_of_its
     assert {Encryption(Secrets("secret")).open(each) for each in sealed} == {"same"}
 
 
-def test_a_key_seals_only_so_many_texts_and_none_under_a_secret_that_was_replaced(
+def test_key_seals_a_bounded_number_and_none_under_a_replaced_secret(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("deskwire.engine.core.encryption._TEXTS_MAX", 2)

@@ -1,4 +1,4 @@
-"""What failed ends here, and what ends a task on purpose goes on."""
+"""Failures are contained, and exceptions that end a task on purpose pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.failures import BREAKS, cancelled, failures_logged
 
 
 @pytest.mark.parametrize("kind", [ValueError, trio.ClosedResourceError, MemoryError, RecursionError])
-def test_a_failure_is_told_and_ends_here_alone_and_in_groups(kind: type[Exception]) -> None:
+def test_failure_is_reported_and_contained_alone_and_in_groups(kind: type[Exception]) -> None:
     error = kind()
     for raised in (error, ExceptionGroup("", [error]), BaseExceptionGroup("", [ExceptionGroup("", [error])])):
         told: list[BaseException] = []
@@ -21,7 +21,9 @@ def test_a_failure_is_told_and_ends_here_alone_and_in_groups(kind: type[Exceptio
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
-def test_what_ends_the_process_goes_on_without_the_failure_beside_it(kind: type[BaseException]) -> None:
+def test_exception_that_ends_the_process_passes_without_the_failure_beside_it(
+    kind: type[BaseException],
+) -> None:
     told: list[BaseException] = []
     with pytest.raises(kind), contain_failures(told.append):
         raise kind
@@ -34,9 +36,7 @@ def test_what_ends_the_process_goes_on_without_the_failure_beside_it(kind: type[
     assert repr(failure) == "ExceptionGroup('', [ValueError(), ExceptionGroup('', [KeyError()])])"
 
 
-async def test_a_cancellation_reaches_the_scope_that_was_cancelled_and_the_failure_beside_it_the_log() -> (
-    None
-):
+async def test_cancellation_reaches_its_scope_and_the_failure_beside_it_the_log() -> None:
     told: list[BaseException] = []
     with trio.CancelScope() as scope:
         scope.cancel()
@@ -51,7 +51,7 @@ async def test_a_cancellation_reaches_the_scope_that_was_cancelled_and_the_failu
     assert failure.subgroup(ValueError)
 
 
-async def test_a_cancellation_by_which_nobody_is_cancelled_is_a_failure() -> None:
+async def test_cancellation_without_a_cancelled_scope_is_a_failure() -> None:
     told: list[BaseException] = []
     with contain_failures(told.append):
         raise await cancelled()
@@ -60,7 +60,7 @@ async def test_a_cancellation_by_which_nobody_is_cancelled_is_a_failure() -> Non
     assert [type(each) for each in told] == [trio.Cancelled, BaseExceptionGroup]
 
 
-async def test_a_task_of_the_background_that_fails_is_begun_anew_after_a_pause(
+async def test_failed_background_task_restarts_after_a_pause(
     autojump_clock: MockClock,
 ) -> None:
     breaks, began = list(BREAKS), list[float]()

@@ -46,7 +46,7 @@ def test_texts_that_read_alike_are_folded_to_one(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [("か", "が"), ("कि", "की"), ("ก่", "ก้"), ("a", "а"), ("1", "l"), ("東", "东")]
 )
-def test_texts_that_differ_in_a_letter_or_look_like_another_script_stay_apart(one: str, other: str) -> None:
+def test_texts_that_differ_in_a_letter_or_in_script_stay_different(one: str, other: str) -> None:
     assert fold(one) != fold(other)
 
 
@@ -67,7 +67,7 @@ def test_a_name_has_single_blanks_and_is_never_folded_to_nothing() -> None:
     assert fold_name("\u0301") == "\u0301"
 
 
-def test_a_double_is_between_the_bounds_of_its_name_and_of_no_longer_name() -> None:
+def test_duplicate_is_in_the_range_of_its_name_and_no_longer_one() -> None:
     folded, low, high = duplicate_range("sales")
     assert folded == "sales"
     assert low < duplicate_key("sales", "team_1") < high

@@ -16,7 +16,7 @@ TIMES = st.integers(0, (1 << 47))
 
 @given(st.lists(TIMES, min_size=2, max_size=50))
 @settings(deadline=None, derandomize=True)
-def test_ids_grow_whatever_the_clock_does(times: list[int]) -> None:
+def test_ids_grow_with_any_clock(times: list[int]) -> None:
     mint = IdGenerator()
     made = [mint.new("evt", at) for at in times]
     assert made == sorted(set(made))

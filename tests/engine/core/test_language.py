@@ -44,12 +44,12 @@ def test_a_well_formed_tag_is_written_in_its_usual_case(text: str, tag: str) -> 
         "e" * 36,
     ],
 )
-def test_what_is_no_tag_is_refused(text: str) -> None:
+def test_invalid_tag_is_refused(text: str) -> None:
     assert canonical_language_tag(text) is None
 
 
 @given(st.text(st.sampled_from("aAbBxX019-_"), max_size=36))
-def test_the_usual_case_of_a_tag_is_a_tag_in_its_usual_case(text: str) -> None:
+def test_canonical_case_of_a_tag_is_stable(text: str) -> None:
     tag = canonical_language_tag(text)
     if tag is not None:
         assert canonical_language_tag(tag) == tag

@@ -8,7 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 from deskwire.engine.core.tasks.mutex import Mutex
 
 
-async def test_those_who_wait_get_it_one_by_one_in_the_order_they_came() -> None:
+async def test_waiting_tasks_acquire_it_one_by_one_in_order() -> None:
     mutex, came, inside = Mutex(), list[int](), 0
 
     async def take(number: int) -> None:
@@ -29,7 +29,7 @@ async def test_those_who_wait_get_it_one_by_one_in_the_order_they_came() -> None
     assert not mutex.held
 
 
-async def test_who_gives_up_waiting_does_not_keep_it_from_the_next() -> None:
+async def test_cancelled_waiter_does_not_keep_it_from_the_next() -> None:
     mutex, had = Mutex(), list[str]()
 
     async def take(name: str, scope: trio.CancelScope) -> None:
@@ -50,7 +50,7 @@ async def test_who_gives_up_waiting_does_not_keep_it_from_the_next() -> None:
     assert not mutex.held
 
 
-async def test_an_error_inside_lets_go() -> None:
+async def test_error_inside_releases_it() -> None:
     mutex = Mutex()
     try:
         async with mutex:

@@ -30,12 +30,12 @@ def test_an_address_counts_for_its_network(address: str | None, network: str) ->
 
 
 @given(st.ip_addresses(v=4))
-def test_an_ipv4_address_is_the_same_however_it_is_written(address: object) -> None:
+def test_ipv4_address_has_one_network_in_any_spelling(address: object) -> None:
     assert network_of(str(address)) == network_of(f"::ffff:{address}") == str(address)
 
 
 @given(st.integers(1, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
-def test_all_addresses_of_a_64_count_for_one_and_those_of_another_do_not(
+def test_addresses_of_one_64_network_count_together_and_other_networks_separately(
     prefix: int, one: int, other: int
 ) -> None:
     def written(network: int, host: int) -> str:
@@ -59,5 +59,5 @@ def test_all_addresses_of_a_64_count_for_one_and_those_of_another_do_not(
         ("<local>", None),
     ],
 )
-def test_nobody_is_counted_for_an_address_that_is_everybodys(address: str | None, party: str | None) -> None:
+def test_shared_address_is_not_counted(address: str | None, party: str | None) -> None:
     assert remote_network(address) == party

@@ -10,7 +10,7 @@ from deskwire.engine.core.tasks.oneshot import OneShot
 
 
 @pytest.mark.parametrize("early", [True, False])
-async def test_the_answer_comes_to_whoever_waits_for_it(early: bool) -> None:
+async def test_answer_reaches_the_waiting_task(early: bool) -> None:
     slot = OneShot[int | None]()
     taken: list[int | None] = []
 
@@ -35,7 +35,7 @@ async def test_a_refusal_is_raised() -> None:
         await slot.take()
 
 
-async def test_an_answer_for_one_who_has_given_up_wakes_nobody() -> None:
+async def test_answer_after_the_waiter_has_given_up_wakes_no_task() -> None:
     slot = OneShot[int]()
     with trio.CancelScope() as gives_up:
         async with trio.open_nursery() as nursery:

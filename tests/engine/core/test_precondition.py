@@ -19,7 +19,7 @@ def fits(condition: Precondition, tag: str | None) -> bool:
     return True
 
 
-def test_a_refusal_says_the_present_tag() -> None:
+def test_refusal_has_the_present_tag() -> None:
     with pytest.raises(PreconditionFailed) as refused:
         Precondition(frozenset("a")).check(lambda: "b")
     assert refused.value.tag == "b"

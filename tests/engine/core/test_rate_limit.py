@@ -24,7 +24,7 @@ def moments(start: int, gaps: list[int]) -> list[int]:
 
 
 @given(rates, st.integers(0, 10**18), pauses)
-def test_no_stretch_of_time_allows_more_than_the_burst_and_what_was_refilled(
+def test_no_interval_allows_more_than_the_burst_and_the_refill(
     rate: RateLimit, start: int, gaps: list[int]
 ) -> None:
     full_at, taken = 0, []
@@ -52,7 +52,7 @@ def test_an_unused_bucket_gives_its_burst_at_once_and_then_nothing(rate: RateLim
 
 
 @given(rates, st.integers(0, 10**18), pauses)
-def test_who_waits_as_told_is_served_and_a_second_less_than_a_refill_before_is_not(
+def test_call_after_the_given_wait_is_served_and_an_earlier_one_refused(
     rate: RateLimit, start: int, gaps: list[int]
 ) -> None:
     full_at = 0
@@ -94,16 +94,16 @@ def test_refill_is_spread_evenly_over_a_minute(per_minute: int, step_ns: int) ->
         (-5, Quota(3, 3, 0, 0)),
     ],
 )
-def test_what_is_left_is_told_in_whole_seconds_rounded_up(missing_ns: int, left: Quota) -> None:
+def test_remaining_wait_is_given_in_whole_seconds_rounded_up(missing_ns: int, left: Quota) -> None:
     assert quota(RateLimit(60, 3), 10**18 + missing_ns, 10**18) == left
 
 
-def test_a_rate_of_nothing_is_no_limit_and_says_nothing() -> None:
+def test_rate_of_zero_is_no_limit_and_shows_no_figures() -> None:
     free = Buckets(None)
     assert [free.take("a", 0.0), free.look("a", 0.0), len(free)] == [None, None, 0]
 
 
-def test_one_who_has_used_up_a_bucket_takes_nothing_from_another() -> None:
+def test_key_with_an_empty_bucket_takes_nothing_from_another() -> None:
     shared = Buckets(RateLimit(60, 1))
     for who in ("a", "b"):
         first = shared.take(who, 1.0)
@@ -131,7 +131,7 @@ def test_no_bucket_is_dropped_before_it_is_full_again(monkeypatch: pytest.Monkey
     assert [each.remaining for each in left if each] == [0, 1, 1, 1, 2]
 
 
-def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> None:
+def test_used_calls_come_back_with_time_and_reading_takes_none() -> None:
     shared = Buckets(RateLimit(60, 2))
     assert [shared.take("a", 1.0), shared.take("a", 1.0)] == [Quota(2, 1, 1, 0), Quota(2, 0, 2, 0)]
     assert shared.take("a", 1.25) == Quota(2, 0, 2, 1)
@@ -139,7 +139,7 @@ def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> 
     assert shared.take("a", 2.0) == Quota(2, 0, 2, 0)
 
 
-def test_nodes_that_share_a_rate_together_allow_it_and_tell_of_all_of_it() -> None:
+def test_nodes_that_share_a_rate_allow_and_report_it_together() -> None:
     nodes = [Buckets(RateLimit(60, 10)) for _ in range(3)]
     for node in nodes:
         node.share(3)
@@ -186,7 +186,7 @@ def test_two_nodes_show_the_quota_of_both() -> None:
     assert node.look("who", 0.0) == Quota(10, 8, 2, 0)
 
 
-def test_one_that_is_given_back_can_be_taken_again() -> None:
+def test_returned_call_can_be_taken_again() -> None:
     shared = Buckets(RateLimit(60, 1))
     assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
     shared.give_back("a")
@@ -194,14 +194,14 @@ def test_one_that_is_given_back_can_be_taken_again() -> None:
     assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
 
 
-def test_giving_back_by_a_stranger_or_without_a_limit_changes_nothing() -> None:
+def test_return_for_an_unknown_key_or_without_a_limit_changes_nothing() -> None:
     shared, free = Buckets(RateLimit(60, 1)), Buckets(None)
     shared.give_back("a")
     free.give_back("a")
     assert (len(shared), len(free)) == (0, 0)
 
 
-def test_buckets_are_gone_through_only_when_there_are_more_than_there_is_room_for(
+def test_buckets_are_swept_only_when_they_exceed_their_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
@@ -222,5 +222,5 @@ def test_room_for_twice_the_buckets_that_are_not_full_is_made(monkeypatch: pytes
     assert sizes == [1, 2, 3, 4, 5, 6, 4], "six have room once three had to be kept"
 
 
-def test_a_rate_shows_what_it_was_made_of() -> None:
+def test_rate_shows_its_parameters() -> None:
     assert repr(RateLimit(60, 10)) == "RateLimit(per_minute=60, burst=10, minutes=1)"

@@ -1,4 +1,4 @@
-"""The installation's secret over rotations: what is made with the new one, and how long what the old one made is good."""
+"""Rotations of the installation's secret: the new one seals and signs, and the old one stays valid for a time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def rotate(secrets: Secrets, clock: HandClock, new: str = NEW) -> None:
     secrets.become(secrets.rotated(new, clock(), OVERLAP_MS))
 
 
-def test_an_access_token_of_before_is_good_until_its_overlap_is_over(
+def test_access_token_of_a_former_secret_is_valid_until_its_overlap_ends(
     secrets: Secrets, clock: HandClock
 ) -> None:
     tokens = Tokens(secrets)
@@ -68,7 +68,7 @@ def test_an_access_token_of_before_is_good_until_its_overlap_is_over(
     assert refused.value.reason == "invalid_token"
 
 
-def test_an_expired_token_of_before_is_told_to_have_expired(secrets: Secrets, clock: HandClock) -> None:
+def test_expired_token_of_a_former_secret_is_reported_as_expired(secrets: Secrets, clock: HandClock) -> None:
     expired = Tokens(secrets).issue("usr_1", clock() - 7_200_000)
     rotate(secrets, clock)
     with pytest.raises(Unauthenticated) as refused:
@@ -76,7 +76,7 @@ def test_an_expired_token_of_before_is_told_to_have_expired(secrets: Secrets, cl
     assert refused.value.reason in {"token_expired", "invalid_token"}
 
 
-def test_a_stream_token_of_before_is_good_until_its_overlap_is_over(
+def test_stream_token_of_a_former_secret_is_valid_until_its_overlap_ends(
     secrets: Secrets, clock: HandClock
 ) -> None:
     keys = secrets.keys("stream")
@@ -94,7 +94,7 @@ def test_a_stream_token_of_before_is_good_until_its_overlap_is_over(
         grant(before)
 
 
-def test_a_link_of_before_is_good_until_its_overlap_is_over(secrets: Secrets, clock: HandClock) -> None:
+def test_link_of_a_former_secret_is_valid_until_its_overlap_ends(secrets: Secrets, clock: HandClock) -> None:
     links = Links(secrets.keys("uploads"), "https://files.test/v3/uploads")
     before, _ = links.url("upl_1", "a.txt", clock())
     rotate(secrets, clock)
@@ -111,14 +111,14 @@ def test_a_link_of_before_is_good_until_its_overlap_is_over(secrets: Secrets, cl
     assert refused.value.reason == "link_invalid"
 
 
-def test_what_is_sealed_opens_over_any_number_of_rotations_and_is_renewed_once(
+def test_sealed_text_opens_after_any_number_of_rotations_and_is_renewed_once(
     secrets: Secrets, clock: HandClock
 ) -> None:
     sealing = Encryption(secrets)
     sealed = sealing.seal("whsec_x")
     for new in (NEW, NEWEST):
         rotate(secrets, clock, new)
-        clock.now += 2 * OVERLAP_MS  # what is stored does not depend on the overlap
+        clock.now += 2 * OVERLAP_MS  # stored texts do not depend on the overlap
         assert sealing.open(sealed) == "whsec_x"
     renewed = sealing.renewed(sealed)
     assert Encryption(Secrets(NEWEST)).open(renewed) == "whsec_x"
@@ -126,7 +126,7 @@ def test_what_is_sealed_opens_over_any_number_of_rotations_and_is_renewed_once(
     assert sealing.renewed(b"something else") == b"something else"
 
 
-def test_a_former_secret_is_kept_for_as_long_as_anything_needs_it() -> None:
+def test_former_secret_is_kept_while_tokens_or_stored_responses_need_it() -> None:
     secrets = Secrets(NEW, (FormerSecret(OLD, 100, 300),))
     assert secrets.without_expired(299, 50).former == secrets.former, "it is accepted"
     assert secrets.without_expired(300, 50).former == ()
@@ -135,12 +135,12 @@ def test_a_former_secret_is_kept_for_as_long_as_anything_needs_it() -> None:
 
 
 @given(WORDS, st.lists(st.builds(FormerSecret, WORDS, TIMES, TIMES), max_size=3))
-def test_the_file_says_what_was_written(current: str, former: list[FormerSecret]) -> None:
+def test_file_reads_back_as_written(current: str, former: list[FormerSecret]) -> None:
     found = Secrets.read(Secrets(current, former).written())
     assert (found.current, found.former) == (current, tuple(former))
 
 
-def test_a_file_of_before_has_one_secret() -> None:
+def test_file_of_an_older_version_has_one_secret() -> None:
     found = Secrets.read(f"{OLD}\n")
     assert (found.current, found.former) == (OLD, ())
 

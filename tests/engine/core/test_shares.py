@@ -1,4 +1,4 @@
-"""Few places for many: nobody gets all, and nobody waits for ever."""
+"""Few places for many tasks: no key gets all places, and no task waits forever."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def take_all(shares: Shares, who: Hashable) -> int:
 
 
 @given(st.integers(1, 200), st.lists(WHO, min_size=1, unique=True))
-def test_alone_one_gets_half_and_each_later_one_what_the_ones_before_have_left(
-    total: int, greedy: list[str]
-) -> None:
+def test_each_key_gets_half_of_the_free_places(total: int, greedy: list[str]) -> None:
     shares, free = Shares(total), total
     for who in greedy:
         got = take_all(shares, who)
@@ -39,7 +37,7 @@ def test_alone_one_gets_half_and_each_later_one_what_the_ones_before_have_left(
 
 
 @given(st.integers(1, 50), st.lists(st.tuples(WHO, st.integers(1, 9)), max_size=60))
-def test_what_is_given_back_is_there_again(total: int, asked: list[tuple[str, int]]) -> None:
+def test_released_places_can_be_taken_again(total: int, asked: list[tuple[str, int]]) -> None:
     shares, had = Shares(total), list[tuple[str, int]]()
     for who, size in asked:
         if shares.fits(who, size):
@@ -52,13 +50,15 @@ def test_what_is_given_back_is_there_again(total: int, asked: list[tuple[str, in
     assert take_all(shares, "a") == -(-total // 2)
 
 
-def test_the_service_itself_gets_what_there_is() -> None:
+def test_service_itself_gets_all_free_places() -> None:
     shares = Shares(4)
     assert take_all(shares, None) == 4
     assert not shares.fits("a")
 
 
-async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_clock: MockClock) -> None:
+async def test_key_with_a_hundred_waiting_tasks_gets_one_turn_like_any_other(
+    autojump_clock: MockClock,
+) -> None:
     turns, order = FairLimiter(2), list[Hashable]()
 
     async def work(who: Hashable) -> None:
@@ -71,7 +71,7 @@ async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_c
         for _ in range(100):
             nursery.start_soon(work, "greedy")
         await wait_all_tasks_blocked()
-        assert order == ["greedy"]  # one of two places, though nobody has the other one
+        assert order == ["greedy"]  # one of two places, though the other one is free
         began = trio.current_time()
         for who in ("b", "c", "b", "c"):
             nursery.start_soon(work, who)
@@ -82,7 +82,7 @@ async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_c
         nursery.cancel_scope.cancel()
 
 
-async def test_who_gives_up_waiting_takes_nobodys_place(autojump_clock: MockClock) -> None:
+async def test_cancelled_waiter_takes_no_place(autojump_clock: MockClock) -> None:
     turns = FairLimiter(1)
     await turns.take("a")
     with trio.move_on_after(1):
@@ -96,7 +96,7 @@ async def test_who_gives_up_waiting_takes_nobodys_place(autojump_clock: MockCloc
         await turns.take("d")
 
 
-async def test_who_is_cancelled_in_the_moment_of_its_turn_passes_it_on() -> None:
+async def test_task_cancelled_at_its_turn_passes_the_turn_on() -> None:
     turns = FairLimiter(1)
     await turns.take("a")
     async with trio.open_nursery() as nursery:
@@ -108,7 +108,7 @@ async def test_who_is_cancelled_in_the_moment_of_its_turn_passes_it_on() -> None
         await turns.take("c")
 
 
-async def test_a_thread_that_is_left_behind_keeps_its_place_until_it_ends() -> None:
+async def test_abandoned_thread_keeps_its_place_until_it_ends() -> None:
     turns, ended = FairLimiter(1), threading.Event()
 
     async def leave_behind() -> None:
@@ -125,7 +125,7 @@ async def test_a_thread_that_is_left_behind_keeps_its_place_until_it_ends() -> N
         await turns.take("b")
 
 
-async def test_work_that_holds_up_everybody_takes_a_third_of_the_time_in_turns(
+async def test_blocking_work_takes_a_third_of_the_time_in_turns(
     autojump_clock: MockClock,
 ) -> None:
     paced, done = PacedSection(), list[tuple[Hashable, float]]()

@@ -18,7 +18,7 @@ takes = st.lists(st.tuples(names, st.integers(0, 5)), max_size=60)
 
 
 @given(takes)
-def test_nobody_is_let_in_more_often_than_by_a_bucket_of_their_own(said: list[tuple[str, int]]) -> None:
+def test_sketch_allows_no_key_more_calls_than_a_bucket_of_its_own(said: list[tuple[str, int]]) -> None:
     """Cells that are shared may refuse one too many, never one too few; with so few keys none is."""
     rate, now = RateLimit(6, 3), 1.0
     sketch, own = Sketch(rate), {who: Sketch(rate) for who, _ in said}
@@ -27,7 +27,7 @@ def test_nobody_is_let_in_more_often_than_by_a_bucket_of_their_own(said: list[tu
         assert sketch.take(who, now) == own[who].take(who, now)
 
 
-def test_looking_takes_nothing_and_a_refusal_is_counted() -> None:
+def test_reading_takes_no_call_and_a_refusal_is_counted() -> None:
     sketch = Sketch(RateLimit(60, 1))
     assert [sketch.look("a", 1.0), sketch.look("a", 1.0)] == [Quota(1, 1, 0, 0)] * 2
     assert sketch.take("a", 1.0) == Quota(1, 0, 1, 0)
@@ -42,7 +42,7 @@ def test_without_a_rate_there_is_no_limit() -> None:
 
 
 @pytest.mark.thorough
-def test_nothing_that_strangers_do_frees_a_bucket_before_its_time() -> None:
+def test_other_keys_can_not_free_a_bucket_before_its_time() -> None:
     sketch = Sketch(RateLimit(1, 2, 60))
     for _ in range(2):
         sketch.take("guesser", 1.0)
@@ -67,7 +67,7 @@ def test_cells_can_not_be_foretold() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in this way how much memory is in use")
-def test_cells_take_no_memory_before_somebody_is_counted_in_them() -> None:
+def test_cells_take_no_memory_before_the_first_count() -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 

@@ -36,7 +36,7 @@ def test_plain_words_and_numbers_are_bare() -> None:
     "before", ["", " ", "\u200b", "\ufeff", "\u00a0", "\u202e", "\t", "\u2060\u200d ", "\x00", "\u3000"]
 )
 @pytest.mark.parametrize("sign", SIGNS)
-def test_a_sign_at_the_beginning_is_escaped_also_after_what_does_not_show(before: str, sign: str) -> None:
+def test_sign_at_the_beginning_is_escaped_also_after_invisible_characters(before: str, sign: str) -> None:
     assert escape_formula(f"{before}{sign}1+1") == f"'{before}{sign}1+1"
 
 

@@ -1,4 +1,4 @@
-"""A domain's store runs its own queries and no other's; a type checker says so, before anything runs (ADR 47)."""
+"""A domain's store runs only its own queries, which a type checker verifies (ADR 47)."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def followed(commits: Commits[LogCommit]) -> None:
 """
 
 
-def test_each_domain_is_served_by_the_real_store_and_refused_what_is_another_s(tmp_path: Path) -> None:
+def test_real_store_satisfies_each_domains_port_and_mypy_refuses_foreign_parts(tmp_path: Path) -> None:
     planted = tmp_path / "planted.py"
     planted.write_text(PLANTED)
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", str(planted)]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     errors = [line for line in answer.stdout.splitlines() if ": error: " in line]
-    # By its name alone: what mypy has in its cache of the same text names the folder of an earlier run.
+    # By its name alone: mypy's cache of the same text names the folder of an earlier run.
     refused = {int(line.split(":")[1]) for line in errors if Path(line.split(":")[0]).name == planted.name}
     marked = {number for number, line in enumerate(PLANTED.splitlines(), 1) if "# refused" in line}
     assert refused == marked, answer.stdout + answer.stderr

@@ -12,7 +12,7 @@ from deskwire.engine.core.values import replace
 _BEFORE = Conversation("cnv_1", project=1, created_at=2, updated_at=3, attributes={"plan": "pro"})
 
 
-def test_a_copy_has_the_fields_that_are_changed_and_the_others_of_before() -> None:
+def test_copy_has_the_changed_fields_and_the_earlier_others() -> None:
     made = replace(_BEFORE, status="CLOSED", sequence=4)
 
     assert made == Conversation(
@@ -28,7 +28,7 @@ def test_a_copy_has_the_fields_that_are_changed_and_the_others_of_before() -> No
     assert _BEFORE.status == "OPEN"  # it is not changed itself
 
 
-def test_nothing_changes_a_value_and_the_type_checker_says_so_too() -> None:
+def test_values_are_immutable_also_for_the_type_checker() -> None:
     with pytest.raises(AttributeError):
         _BEFORE.status = "CLOSED"  # type: ignore[misc]  # an ignore that is not needed is an error
 
@@ -40,7 +40,7 @@ def test_a_copy_without_changes_is_another_object_with_the_same_fields() -> None
         assert again.attributes is _BEFORE.attributes
 
 
-def test_a_field_that_is_not_there_is_refused_and_named_and_the_type_checker_says_so_too() -> None:
+def test_unknown_field_is_refused_by_name_and_by_the_type_checker_too() -> None:
     with pytest.raises(TypeError, match=r"seqence"):
         replace(_BEFORE, seqence=4)  # type: ignore[call-arg]
 

@@ -67,7 +67,7 @@ def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
 @pytest.mark.thorough
 @given(COMMITS, st.integers(0, 12), st.integers(0, 20))
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_count_of_later_events_is_exact_when_reported_so_and_never_too_large(
+def test_count_of_later_events_is_never_too_large_and_correct_when_exact(
     commits: list[tuple[list[tuple[int, int, int, str]], frozenset[int]]], ring_events: int, before: int
 ) -> None:
     table = Table([event(position, 1 + position % 2) for position in range(1, before + 1)])
@@ -133,7 +133,7 @@ async def test_a_waiting_reader_wakes_when_its_project_has_an_event() -> None:
         assert woken == [2, 1]
 
 
-async def test_a_reader_that_is_behind_does_not_wait(autojump_clock: MockClock) -> None:
+async def test_late_reader_does_not_wait(autojump_clock: MockClock) -> None:
     table = Table()
     log = opened(table, ring_events=2)
     publish(table, log, *(event(position) for position in range(1, 6)))
@@ -195,7 +195,7 @@ async def test_the_window_still_drops_the_right_events_after_an_erasure() -> Non
         assert await read_all(log, project, 0, 2) == expected
 
 
-async def test_a_tail_that_is_cut_now_and_then_loses_nothing() -> None:
+async def test_repeatedly_trimmed_tail_loses_no_event() -> None:
     table = Table()
     log = opened(table, ring_events=10)
     for position in range(1, 2_500):

@@ -181,7 +181,7 @@ def test_a_job_that_is_refused_leaves_its_key_free(transaction: SqliteTransactio
         once.check(transaction)
 
 
-def test_the_same_request_is_refused_while_it_is_under_way_and_another_is_not() -> None:
+def test_only_the_same_request_is_refused_while_it_is_under_way() -> None:
     answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
     assert answers.counters == IdempotencyCounters(0, 0, 0, 0, 0)
     with answers.in_flight("key 1", "POST", "k"):
@@ -213,7 +213,7 @@ def test_an_answer_is_kept_for_the_window_to_the_millisecond(
     assert orjson.loads(found.value.body) == {"id": "x"}
 
 
-def test_names_are_made_as_those_are_that_are_stored_already() -> None:
+def test_names_have_the_format_of_stored_ones() -> None:
     """Pin the format: another one would execute requests of the previous version again."""
     with StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S).in_flight("key 1", "POST") as once:
         (name,) = once.names
@@ -248,7 +248,7 @@ def test_the_database_reveals_neither_key_nor_response(transaction: SqliteTransa
         once.check(transaction)
 
 
-def test_a_rotation_while_a_request_is_under_way_keeps_the_second_one_out(
+def test_rotation_during_a_request_keeps_the_second_one_out(
     transaction: SqliteTransaction,
 ) -> None:
     secrets = Secrets(SECRET)
@@ -282,7 +282,7 @@ def state(tx: SqliteTransaction, once: IdempotentRequest) -> str:
     return "not carried out"
 
 
-def test_the_kept_answers_that_name_a_redacted_message_are_erased_and_no_others(
+def test_only_stored_responses_that_name_a_redacted_message_are_erased(
     transaction: SqliteTransaction,
 ) -> None:
     answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
@@ -337,7 +337,7 @@ def test_a_request_is_not_looked_up_before_its_body_is_known(transaction: Sqlite
         once.check(transaction)
 
 
-def test_a_store_is_of_one_node_unless_it_is_said_to_be_of_several() -> None:
+def test_store_belongs_to_one_node_unless_declared_otherwise() -> None:
     assert [
         StoredResponses(Secrets(SECRET), lambda: NOON, 1, **more).several for more in ({}, {"several": True})
     ] == [

@@ -68,7 +68,7 @@ def events(store: InlineStore) -> list[dict[str, Any]]:
     return [orjson.loads(each.body) for each in found]
 
 
-async def test_a_bot_only_history_is_kept_as_long_as_if_it_had_begun_here(inline_store: InlineStore) -> None:
+async def test_imported_bot_only_history_has_the_retention_of_a_local_one(inline_store: InlineStore) -> None:
     await bring(inline_store, thread("a"), said("a", 0, "bot"))
     due = seen(inline_store, lambda reader: reader.bot_only_before(NOON, (-1, -1), 10))
     assert due == []
@@ -96,7 +96,7 @@ async def test_an_agents_word_in_it_makes_it_one_of_people(inline_store: InlineS
     assert seen(inline_store, lambda reader: reader.bot_only_before(1 << 60, (-1, -1), 10)) == []
 
 
-async def test_the_newest_message_dates_a_conversation_wherever_it_stands(inline_store: InlineStore) -> None:
+async def test_newest_message_dates_a_conversation_in_any_order(inline_store: InlineStore) -> None:
     await bring(inline_store, thread("a", unread=True), said("a", 9), said("a", 3))
     await bring(inline_store, said("a", 5))
     conversation, _ = state(inline_store, "a")
@@ -104,13 +104,15 @@ async def test_the_newest_message_dates_a_conversation_wherever_it_stands(inline
     assert conversation.unread
 
 
-async def test_a_removed_project_takes_nothing_in(inline_store: InlineStore) -> None:
+async def test_removed_project_refuses_imports(inline_store: InlineStore) -> None:
     with pytest.raises(NotFound):
         await bring(inline_store, thread("a"), project=Project(99, "prj_none", 1, "x", "x"))
     assert events(inline_store) == []
 
 
-async def test_endpoints_are_sent_what_is_told_with_the_sequence_before_it(inline_store: InlineStore) -> None:
+async def test_endpoints_are_sent_imported_events_with_the_sequence_before_each(
+    inline_store: InlineStore,
+) -> None:
     wanted = frozenset({"message.created"})
     new = Endpoint(0, "whk_1", PROJECT.rowid, "https://a.test/", wanted, b"", "tail", NOON, NOON)
     endpoint = await inline_store.write(lambda tx: tx.insert_endpoint(new))
@@ -182,7 +184,7 @@ def content(tx: SqliteTransaction, project: Project) -> tuple[list[Any], list[An
     return conversations, messages
 
 
-async def test_with_events_the_last_one_shows_what_is_stored(inline_store: InlineStore) -> None:
+async def test_last_imported_event_shows_the_stored_state(inline_store: InlineStore) -> None:
     await bring(inline_store, thread("a"), said("a", 0), said("a", 1, "agent"), events=True)
     last = events(inline_store)[-1]
     conversation, contact = state(inline_store, "a")

@@ -25,7 +25,7 @@ def chat(server: ModelServer, *, key: str | None = None, timeout_s: float = 10) 
     return OpenAiChat(server.url, key, "small-1", timeout_s=timeout_s)
 
 
-async def test_a_call_asks_for_an_answer_that_keeps_the_schema(server: ModelServer) -> None:
+async def test_call_requests_an_answer_that_follows_the_schema(server: ModelServer) -> None:
     server.answer({"summary": "Fine."})
     assert await chat(server, key="sk-test").complete(MESSAGES, SCHEMA) == {"summary": "Fine."}
     (asked,) = server.asked
@@ -100,7 +100,7 @@ async def test_a_server_that_never_answers_is_given_up(server: ModelServer) -> N
         await chat(server, timeout_s=0.2).complete(MESSAGES, SCHEMA)
 
 
-async def test_a_server_that_is_not_there_is_an_error() -> None:
+async def test_missing_server_is_an_error() -> None:
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     await listener.aclose()

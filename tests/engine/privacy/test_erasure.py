@@ -23,7 +23,7 @@ from tests.support.seeing import seen
 
 
 class Unruly:
-    """A directory whose actors fail as often as it is told."""
+    """A directory whose actors raise the failures in `failures`."""
 
     def __init__(self, directory: ActorRegistry) -> None:
         self._directory = directory
@@ -57,7 +57,7 @@ def conversations(store: InlineStore) -> int:
     return len(rows)
 
 
-async def test_an_actors_bug_and_a_full_mailbox_delay_an_erasure_and_do_not_end_it(
+async def test_actors_bug_and_a_full_mailbox_delay_an_erasure_without_ending_it(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with erasing(tmp_path) as (erasures, store, unruly):
@@ -68,7 +68,7 @@ async def test_an_actors_bug_and_a_full_mailbox_delay_an_erasure_and_do_not_end_
         assert seen(store, lambda reader: reader.erasing()) == []
 
 
-async def test_a_caller_is_told_when_it_takes_long_and_may_ask_again(
+async def test_caller_of_a_long_erasure_is_notified_and_may_ask_again(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with erasing(tmp_path) as (erasures, store, unruly):
@@ -85,8 +85,8 @@ async def test_a_caller_is_told_when_it_takes_long_and_may_ask_again(
             await erasures.erase(PROJECT, "user-1")
 
 
-async def test_an_erasure_is_carried_out_whose_caller_leaves_while_it_is_marked(tmp_path: Path) -> None:
-    """Its mark is committed all the same, so nobody could find the contact to ask again."""
+async def test_erasure_is_finished_if_its_caller_leaves_while_it_is_marked(tmp_path: Path) -> None:
+    """Finish it: its mark is committed, so a repeated call would not find the contact."""
     async with running(tmp_path) as service, trio.open_nursery() as nursery:
         await service.directory.create(PROJECT, create())
         erasures = Erasures(nursery, service.store, HandClock(), service.directory)
@@ -115,7 +115,7 @@ async def test_a_restart_takes_an_erasure_up_and_a_caller_finds_it(
         assert [event.type for event in events] == [*["conversation.deleted"] * 3, "contact.updated"]
 
 
-async def test_a_bug_in_an_erasure_is_logged_and_the_erasure_tried_again_later(
+async def test_bug_in_an_erasure_is_logged_and_the_erasure_tried_again_later(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """Let through, it would end the nursery of all actors; and the next start would begin with it."""

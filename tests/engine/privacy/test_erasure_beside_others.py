@@ -48,7 +48,7 @@ def announced(store: InlineStore) -> list[str]:
 
 
 @pytest.mark.sqlite  # the leases' clock is Trio's, by functions of its own
-async def test_who_asks_another_node_waits_for_the_erasure_that_is_under_way(
+async def test_caller_at_another_node_waits_for_the_erasure_under_way(
     inline_store: InlineStore, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     a, b = await two(inline_store, nursery)
@@ -64,7 +64,7 @@ async def test_who_asks_another_node_waits_for_the_erasure_that_is_under_way(
 
 
 @pytest.mark.sqlite  # the leases' clock is Trio's, by functions of its own
-async def test_the_erasure_of_a_node_that_is_gone_is_taken_up_and_announced_once(
+async def test_erasure_of_a_dead_node_is_taken_over_and_announced_once(
     inline_store: InlineStore, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     a, _ = await two(inline_store, nursery)

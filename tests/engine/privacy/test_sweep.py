@@ -38,7 +38,7 @@ LONG_MS = 33 * DAY_MS
 
 @asynccontextmanager
 async def aged(directory: Path, days: int, *commands: Create) -> AsyncIterator[tuple[Running, HandClock]]:
-    """The engine with these conversations, so many days after they were made."""
+    """Yield the engine with these conversations, that many days after they were made."""
     clock = HandClock()
     async with running(directory, clock=clock) as engine:
         for command in commands:
@@ -70,7 +70,7 @@ def deletions(engine: Running) -> list[dict[str, Any]]:
     return [orjson.loads(event.body)["data"] for event in events]
 
 
-async def test_a_bot_only_conversation_goes_33_days_after_its_creation_and_one_of_an_agent_stays(
+async def test_only_bot_only_conversations_are_deleted_33_days_after_their_creation(
     tmp_path: Path,
 ) -> None:
     alone, answered = create(message=post("bot")), create(message=post("agent"))
@@ -86,7 +86,7 @@ async def test_a_bot_only_conversation_goes_33_days_after_its_creation_and_one_o
         assert data["conversation"]["id"] == alone.conversation_id
 
 
-async def test_the_audit_trail_counts_what_retention_has_deleted(tmp_path: Path) -> None:
+async def test_audit_trail_counts_the_deletions_of_retention(tmp_path: Path) -> None:
     answered, *alone = create(message=post("agent")), create(), create("user-2")
     async with aged(tmp_path, 34, answered, *alone) as (engine, clock):
         await sweep_of(engine, clock).run()
@@ -97,7 +97,7 @@ async def test_the_audit_trail_counts_what_retention_has_deleted(tmp_path: Path)
         assert record.details == {"conversations": 2}
 
 
-async def test_it_is_not_early(tmp_path: Path) -> None:
+async def test_conversation_is_not_deleted_early(tmp_path: Path) -> None:
     alone = create()
     async with aged(tmp_path, 32, alone) as (engine, clock):
         await sweep_of(engine, clock).run()
@@ -128,7 +128,7 @@ def with_window(days: int | None) -> Project:
     return replace(PROJECT, settings=replace(PROJECT.settings, archived_retention_days=days))
 
 
-async def test_more_than_one_look_and_batch_are_gone_through(tmp_path: Path) -> None:
+async def test_sweep_takes_several_reads_and_batches(tmp_path: Path) -> None:
     many = [create(f"user-{number}") for number in range(210)]
     async with aged(tmp_path, 34, *many) as (engine, clock):
         sweep = sweep_of(engine, clock)
@@ -160,7 +160,7 @@ class Forestalled:
         return await self._directory.ask(project, conversation_id, command, wrapper)
 
 
-async def test_whoever_answers_or_unarchives_at_the_last_moment_saves_the_conversation(
+async def test_reply_or_unarchiving_at_the_last_moment_saves_the_conversation(
     tmp_path: Path,
 ) -> None:
     answered, taken_out = create(), create(message=post("agent"))
@@ -177,7 +177,7 @@ async def test_whoever_answers_or_unarchives_at_the_last_moment_saves_the_conver
         assert sweep.deleted == {"bot_only": 0, "archived": 0}
 
 
-async def test_one_that_fails_or_is_busy_is_passed_over_and_the_others_go(tmp_path: Path) -> None:
+async def test_failing_or_busy_conversation_is_skipped_and_the_others_are_deleted(tmp_path: Path) -> None:
     busy, broken, fine = create("a"), create("b"), create("c")
     async with aged(tmp_path, 34, busy, broken, fine) as (engine, clock):
         faults: dict[str, ActorCommand | Exception] = {
@@ -191,14 +191,14 @@ async def test_one_that_fails_or_is_busy_is_passed_over_and_the_others_go(tmp_pa
         assert left(engine, busy, broken) == [False, False]
 
 
-async def test_one_that_nobody_saw_goes_without_an_event(tmp_path: Path) -> None:
+async def test_hidden_conversation_is_deleted_without_an_event(tmp_path: Path) -> None:
     hidden = create(visible=False)
     async with aged(tmp_path, 34, hidden) as (engine, clock):
         await sweep_of(engine, clock).run()
         assert (left(engine, hidden), deletions(engine)) == ([False], [])
 
 
-async def test_a_disk_that_refuses_ends_the_round_and_the_next_one_takes_it_up(tmp_path: Path) -> None:
+async def test_disk_error_ends_the_round_and_the_next_one_resumes_it(tmp_path: Path) -> None:
     store, clock = InlineStore(tmp_path), HandClock()
     async with trio.open_nursery() as actors:
         directory = ActorRegistry(actors, store, clock, mailbox=4, idle_s=60, live=10)

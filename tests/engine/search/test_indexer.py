@@ -25,7 +25,7 @@ _START: Final = IndexPosition(0, None, 0, 0)
 
 @dataclass
 class Transaction:
-    """What the index is told."""
+    """A transaction of the fake index."""
 
     index: FakeIndex
 
@@ -65,7 +65,7 @@ class FakeIndex:
     words: dict[int, set[str]] = field(default_factory=dict)
 
     async def bound(self) -> IndexPosition:
-        """Nobody else commits."""
+        """Return no bound: no other node commits."""
         return EVERYTHING
 
     async def write(self, job: Callable[[IndexTransaction], T]) -> T:
@@ -86,7 +86,7 @@ class FakeIndex:
 
 
 class Commit:
-    """A commit with so many events."""
+    """A commit with that many events."""
 
     def __init__(self, events: int = 1, erased: frozenset[int] = frozenset()) -> None:
         self.events: Final = range(events)
@@ -105,7 +105,7 @@ class Kept:
     actors: ActorRegistry
 
     async def say(self, text: str) -> str:
-        """Begin a conversation with a message, and tell of the commit; its id."""
+        """Begin a conversation with a message, and publish the commit; return the conversation's id."""
         command = create(message=post(text=text))
         await self.actors.create(PROJECT, command)
         self.commits.tell(Commit())
@@ -114,7 +114,7 @@ class Kept:
 
 @pytest.fixture
 async def kept(tmp_path: Path, nursery: trio.Nursery, autojump_clock: MockClock) -> Any:
-    """An indexer that has taken in that there is nothing."""
+    """Yield an indexer that has indexed an empty store."""
     store, index, commits = InlineStore(tmp_path), FakeIndex(), Subscribers[Any]()
     indexer: Indexer = Indexer(store, index)
     indexer.follow(commits)
@@ -131,7 +131,7 @@ async def kept(tmp_path: Path, nursery: trio.Nursery, autojump_clock: MockClock)
     store.close()
 
 
-async def test_what_is_committed_is_taken_in_soon_and_the_delay_says_how_soon(kept: Kept) -> None:
+async def test_committed_words_are_indexed_soon_and_the_delay_is_measured(kept: Kept) -> None:
     assert kept.index.complete
     assert kept.indexer.progress.delay_s == 0
     await kept.say("first words")
@@ -152,7 +152,7 @@ async def test_a_disk_that_refuses_is_tried_again(kept: Kept) -> None:
     assert kept.index.words == {1: {"words"}}
 
 
-async def test_something_is_to_be_overwritten_until_all_parts_of_that_are_done(kept: Kept) -> None:
+async def test_overwriting_stays_due_until_all_parts_are_done(kept: Kept) -> None:
     name = await kept.say("doomed")
     await trio.sleep(0.2)
     assert not kept.indexer.scrubbing
@@ -167,7 +167,7 @@ async def test_something_is_to_be_overwritten_until_all_parts_of_that_are_done(k
     assert kept.store.at_once(lambda tx: tx.search_changes(0, 10)) == []
 
 
-async def test_it_pauses_for_what_others_write_down_to_its_share_and_takes_more_when_it_is_late(
+async def test_pause_leaves_time_to_other_writers_and_shrinks_when_indexing_is_late(
     kept: Kept,
 ) -> None:
     pause_s = kept.indexer._pause_s
@@ -177,9 +177,7 @@ async def test_it_pauses_for_what_others_write_down_to_its_share_and_takes_more_
     assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / LATE_MIN_SHARE - 1))
 
 
-async def test_it_takes_in_more_at_a_time_while_nobody_writes(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_batches_grow_while_no_other_task_writes(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deskwire.engine.search.indexer.BATCH_SIZE", 1)
     monkeypatch.setattr("deskwire.engine.search.indexer.IDLE_BATCH_SIZE", 3)
     for _ in range(9):

@@ -1,4 +1,4 @@
-"""The search beside an index that goes on meanwhile."""
+"""The search while the index advances."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.builders import PROJECT
 
 
 class TakenInMeanwhile:
-    """A reader whose index takes in its last message right behind the first look at it."""
+    """A reader whose index takes in its last message right after the first read."""
 
     def __init__(self) -> None:
         self._left = 1
@@ -33,7 +33,7 @@ class TakenInMeanwhile:
         return []
 
 
-def test_an_answer_without_what_was_taken_in_while_it_was_made_is_not_told_as_complete() -> None:
+def test_result_is_incomplete_if_the_index_advanced_during_the_search() -> None:
     found = search(cast(SearchReader, TakenInMeanwhile()), PROJECT.rowid, "refund", ["conversations"], 10)
     assert found.conversations == []
     assert found.behind == IndexLag(1, 0, building=False)

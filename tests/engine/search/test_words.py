@@ -54,7 +54,7 @@ def matches(query: str, text: str) -> bool:
         ("a" * WORD_MAX, "a" * 20_000),
     ],
 )
-def test_a_text_is_found_by_what_people_type_for_it(query: str, text: str) -> None:
+def test_text_is_found_by_the_words_that_people_type(query: str, text: str) -> None:
     assert query_words(query)
     assert matches(query, text)
 
@@ -76,7 +76,7 @@ def test_a_text_is_not_found_by_other_words_or_their_ends(query: str, text: str)
 
 
 @pytest.mark.parametrize("query", ["", " ", "...", "-", "\u202e", "\x00", "\ud800", "🙂", "'", "\u0301"])
-def test_what_has_neither_letter_nor_digit_asks_for_nothing(query: str) -> None:
+def test_query_without_letters_and_digits_has_no_words(query: str) -> None:
     assert query_words(query) == ()
 
 
@@ -105,7 +105,7 @@ def test_every_form_of_a_text_has_the_same_words(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_what_is_marked_is_what_was_found(query: str, text: str) -> None:
+def test_marked_words_are_the_found_ones(query: str, text: str) -> None:
     for asked in query_words(query):
         found = any(word.startswith(asked) for word in words_of(text))
         assert (pattern_of((asked,)).search(text.translate(FOLDING)) is not None) == found

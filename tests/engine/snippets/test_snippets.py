@@ -1,4 +1,4 @@
-"""What a snippet may say, and who may change it."""
+"""The texts that a snippet may have, and the members who may change it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def may(editor: Editor, author: int, team: Team | None) -> bool:
     return True
 
 
-def test_a_name_in_braces_that_is_no_placeholder_is_found_and_named_once() -> None:
+def test_unknown_placeholder_in_braces_is_found_and_named_once() -> None:
     text = "Hi {contact.name}, {name}! {agent.nmae} {name} - {agent.name}"
     assert unknown_placeholders(text) == ("name", "agent.nmae")
     assert unknown_placeholders(" ".join(f"{{{name}}}" for name in PLACEHOLDERS)) == ()
@@ -46,7 +46,7 @@ def test_other_braces_are_text(text: str) -> None:
     assert unknown_placeholders(text) == ()
 
 
-def test_an_agent_changes_what_is_its_own_or_of_its_teams() -> None:
+def test_agent_changes_its_own_snippets_and_those_of_its_teams() -> None:
     agent = Editor(7, "agent")
     assert may(agent, 7, None)
     assert may(agent, 7, OTHERS)

@@ -57,7 +57,7 @@ def test_fence_ends_on_time_and_clears_superseded_ids() -> None:
     assert list(left.after_taking("c3", 70.0)) == ["c2"]
 
 
-async def test_the_lease_goes_to_the_new_holder_and_the_old_one_cannot_leave_it(stage: Stage) -> None:
+async def test_new_holder_gets_the_lease_and_the_old_one_cannot_release_it(stage: Stage) -> None:
     taken, first, second = lease(), await stage.hold("c1"), await stage.hold("c2")
     first.current = True
     changed = taken.changed

@@ -155,7 +155,7 @@ async def test_fence_of_a_dead_nodes_holder_runs_from_the_detection(
         assert (await b.hold("c1")).current
 
 
-async def test_fence_of_a_holder_ends_in_time_if_its_nodes_lease_was_late(
+async def test_holders_fence_ends_in_time_if_its_nodes_lease_was_late(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -270,7 +270,7 @@ async def test_a_late_confirmation_on_the_old_node_changes_nothing(
         assert new.current
 
 
-async def test_the_list_shows_what_other_nodes_hold(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_list_shows_the_consumers_of_other_nodes(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store, "abc") as (a, b, c):
         held = await a.hold("c1")
         events = await a.emit(3)
@@ -323,7 +323,7 @@ async def test_all_channels_of_a_connection_end_before_it_is_notified(
     assert left == [[False, False], [False, False]]
 
 
-async def test_a_consumer_of_a_dead_node_is_ended_when_its_lease_is_over(
+async def test_dead_nodes_consumer_is_ended_after_its_lease(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):

@@ -41,7 +41,7 @@ async def test_the_first_consumer_ever_begins_now(autojump_clock: MockClock, sta
     assert await numbers(held, 1) == [2]
 
 
-async def test_a_successor_begins_at_what_its_predecessor_confirmed(
+async def test_successor_begins_at_the_last_confirmed_event_of_its_predecessor(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     first = await stage.hold("c1")
@@ -428,7 +428,7 @@ class Log:
         ("", None, None, True),
     ],
 )
-def test_log_is_lost_if_it_lacks_the_confirmed_event_or_reused_its_position(
+def test_log_is_lost_without_the_confirmed_event_or_with_a_reused_position(
     known: str, newest: str | None, there: str | None, lost: bool
 ) -> None:
     assert is_lost(cast(StreamReader, Log(newest, there)), 1, 7, known) is lost

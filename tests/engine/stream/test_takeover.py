@@ -123,7 +123,7 @@ async def test_the_lease_after_a_restart_runs_from_the_restart(
     assert trio.current_time() == 65
 
 
-async def test_a_clock_that_is_set_back_makes_the_lease_after_a_restart_no_longer(
+async def test_clock_set_back_makes_the_lease_after_a_restart_no_longer(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     await stage.hold("c1")

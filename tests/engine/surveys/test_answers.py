@@ -65,7 +65,7 @@ def each(cases: list[tuple[dict[str, Any], list[Any]]]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("question", "answer"), each(GOOD))
-def test_an_answer_that_fits_its_question_is_taken(question: dict[str, Any], answer: Any) -> None:
+def test_answer_that_fits_its_question_is_accepted(question: dict[str, Any], answer: Any) -> None:
     assert answer_problems(one(**question), {"q": answer}) == []
 
 
@@ -76,7 +76,7 @@ def test_an_answer_that_does_not_fit_its_question_is_refused(question: dict[str,
     assert all(problem.pointer.startswith("/answers/q") for problem in problems)
 
 
-def test_what_is_required_must_be_answered_and_what_is_not_need_not() -> None:
+def test_required_questions_need_an_answer_and_optional_ones_do_not() -> None:
     definition = definition_of(VALID)
     assert [(each.pointer, each.code) for each in answer_problems(definition, {})] == [
         ("/answers/score", "required")
@@ -92,7 +92,7 @@ def test_an_answer_to_a_question_that_the_logic_skips_is_refused() -> None:
     assert [(problem.pointer, problem.code) for problem in problems] == [("/answers/why", "not_asked")]
 
 
-def test_every_problem_is_named_and_nothing_is_guessed_behind_an_answer_that_is_wrong() -> None:
+def test_every_problem_is_named_and_none_is_guessed_after_a_wrong_answer() -> None:
     problems = answer_problems(definition_of(VALID), {"score": 99, "why": "slow", "plan": "gold", "x/y": 1})
     assert {(problem.pointer, problem.code) for problem in problems} == {
         ("/answers/score", "bad_answer"),

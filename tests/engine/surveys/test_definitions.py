@@ -52,7 +52,7 @@ def test_the_example_of_a_rule_breaks_that_rule_and_no_other(rule: SurveyRule) -
     assert all(error.message for error in errors)
 
 
-def test_what_need_not_be_there_may_be_left_out() -> None:
+def test_optional_parts_may_be_left_out() -> None:
     value = {name: part for name, part in VALID.items() if name not in ("logic", "thankYou")}
     assert definition_errors(value) == []
 
@@ -198,7 +198,7 @@ def test_jumps_that_cover_every_answer_between_them_leave_the_next_question_unre
     ]
     errors = definition_errors(with_parts(questions=questions, logic=logic))
     assert [(error.path, error.code) for error in errors] == [("/questions/1", "unreachable_question")]
-    questions[0].pop("required")  # who does not answer goes on with the next
+    questions[0].pop("required")  # without an answer the next question follows
     assert codes(with_parts(questions=questions, logic=logic)) == set()
 
 

@@ -138,7 +138,7 @@ def test_an_export_has_a_new_type_in_its_own_words() -> None:
 
 
 @pytest.mark.usefixtures("planted")
-def test_insights_score_a_new_scale_and_read_what_a_new_type_has() -> None:
+def test_insights_score_a_new_scale_and_read_a_new_types_answers() -> None:
     answers = [{"s": number % 5, "w": [float(number % 5), 0.0]} for number in range(20)]
     drawn = sample(asking(STARS, WHERE), *answers)
     assert drawn.score_question == drawn.definition.questions[0]

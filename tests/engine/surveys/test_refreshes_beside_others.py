@@ -14,7 +14,7 @@ from tests.support.builders import NOON, PROJECT, HandClock, InlineStore
 from tests.support.nodes import ANode, Wires, with_clock
 
 
-async def test_a_refresh_is_joined_while_its_node_lives_and_fails_when_that_is_gone(
+async def test_refresh_is_joined_while_its_node_lives_and_fails_after_its_death(
     inline_store: InlineStore, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     wires = Wires()

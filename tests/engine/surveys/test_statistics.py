@@ -40,7 +40,7 @@ PLANS = [{"id": each, "label": {"en": each}} for each in ("free", "pro")]
         ("nps", [], None),
     ],
 )
-def test_a_score_is_what_its_definition_says(kind: Any, answers: list[int], score: float | None) -> None:
+def test_score_follows_its_definition(kind: Any, answers: list[int], score: float | None) -> None:
     assert score_of(Question("q", kind, {}), answers) == score
 
 
@@ -54,7 +54,7 @@ def test_an_nps_stays_between_its_ends(answers: list[int]) -> None:
 SCALES: list[tuple[QuestionType, int, int]] = [("nps", 0, 10), ("csat", 1, 5), ("ces", 1, 7)]
 
 
-def test_an_answer_is_felt_as_its_scale_says() -> None:
+def test_sentiment_of_an_answer_follows_its_scale() -> None:
     felt = {
         kind: [feeling(Question("q", kind, {}), answer) for answer in range(low, high + 1)]
         for kind, low, high in SCALES
@@ -93,7 +93,7 @@ def test_the_correlation_is_that_of_the_standard_library(pairs: list[tuple[int, 
         assert found == pytest.approx(statistics.correlation(xs, ys), abs=1e-9)
 
 
-def test_drivers_are_what_the_score_goes_up_or_down_with() -> None:
+def test_drivers_correlate_with_the_score() -> None:
     definition = asking(
         question("score", "nps"),
         question("speed", "rating"),
@@ -126,7 +126,7 @@ def test_too_few_responses_show_no_driver() -> None:
     assert len(drivers(sample(definition, *({"score": n, "wait": n} for n in range(10))))) == 1
 
 
-def test_a_group_that_nearly_all_or_nearly_none_are_in_is_no_driver() -> None:
+def test_group_of_nearly_all_or_nearly_no_answers_is_no_driver() -> None:
     definition = asking(question("score", "nps"), question("plan", "single_choice", choices=PLANS))
     answers = [{"score": n % 11, "plan": "pro" if n < 4 else "free"} for n in range(20)]
     assert drivers(sample(definition, *answers)) == []

@@ -42,7 +42,7 @@ WRITTEN = [
 ]
 
 
-def test_themes_are_what_several_people_write_about() -> None:
+def test_themes_are_subjects_that_several_people_write_about() -> None:
     found = {theme.title: theme for theme in keyword_themes(WRITTEN)}
     assert {"Late delivery", "Mobile app", "Slow refund process"} <= found.keys()
     refund = theme_view(found["Slow refund process"])
@@ -58,7 +58,7 @@ def test_themes_are_what_several_people_write_about() -> None:
     assert found["Mobile app"].sentiment == "positive"
 
 
-def test_what_one_person_alone_says_again_and_again_is_no_theme() -> None:
+def test_repeated_subject_of_one_person_is_no_theme() -> None:
     assert keyword_themes([comment("My purple giraffe is missing", "c1") for _ in range(9)]) == []
 
 
@@ -88,7 +88,7 @@ def test_comments_are_bounded_in_number_and_length() -> None:
     assert {len(each.text) for each in found} == {CHARACTERS_MAX}
 
 
-def test_the_summary_without_a_model_says_what_was_computed() -> None:
+def test_summary_without_a_model_reports_the_computed_figures() -> None:
     driver = {"id": "wait", "title": "Minutes waited", "impact": -0.8, "count": 20}
     said = plain_summary(1_234, [], keyword_themes(WRITTEN)[:1], [driver])
     assert said.startswith("1,234 responses. Mentioned most: ")
@@ -97,7 +97,7 @@ def test_the_summary_without_a_model_says_what_was_computed() -> None:
 
 
 class Told:
-    """A model that answers what it was told to, and remembers what it was asked."""
+    """A model that returns prepared answers, and records the prompts."""
 
     def __init__(self, *answers: Mapping[str, Any]) -> None:
         self.answers = list(answers)
@@ -127,13 +127,13 @@ async def test_a_models_themes_count_the_comments_that_it_names() -> None:
     assert shares == [1.0]
 
 
-async def test_what_a_model_invents_is_not_taken() -> None:
+async def test_invented_comments_of_a_model_are_ignored() -> None:
     answer = said(theme("One person", 0), theme("Nobody", 99, -1, True, "0"), theme("x" * 500, 0, 1))
     found = await model_themes(Told(answer), WRITTEN, lambda _: None)
     assert [each.title for each in found] == ["X" + "x" * 79]
 
 
-async def test_what_a_model_adds_to_the_form_of_its_answer_is_passed_over() -> None:
+async def test_additional_fields_of_a_models_answer_are_ignored() -> None:
     answer = {**said({**theme("Late parcels", 0, 1), "confidence": 0.9}), "note": "Here you are."}
     (found,) = await model_themes(Told(answer), WRITTEN, lambda _: None)
     assert (found.title, found.count) == ("Late parcels", 2)
@@ -150,7 +150,7 @@ async def test_what_a_model_adds_to_the_form_of_its_answer_is_passed_over() -> N
         None,
     ],
 )
-async def test_a_list_with_something_that_is_no_theme_is_a_failure_that_names_it(wrong: Any) -> None:
+async def test_list_with_an_invalid_theme_fails_and_names_it(wrong: Any) -> None:
     with pytest.raises(ModelError, match=r"^Theme 1 of its answer is not of the form"):
         await model_themes(Told(said(theme("Late parcels", 0, 1), wrong)), WRITTEN, lambda _: None)
 
@@ -162,12 +162,12 @@ async def test_an_answer_of_another_shape_is_a_failure_of_the_model(answer: dict
 
 
 @pytest.mark.parametrize("answer", [{}, {"summary": ""}, {"summary": 7}])
-async def test_a_summary_that_is_none_is_a_failure_of_the_model(answer: dict[str, Any]) -> None:
+async def test_invalid_summary_is_a_failure_of_the_model(answer: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
         await model_summary(Told(answer), "en", {})
 
 
-async def test_many_comments_are_asked_about_in_a_few_calls_that_share_their_themes() -> None:
+async def test_many_comments_take_a_few_calls_that_share_their_themes() -> None:
     written = [comment(f"Comment {number}", f"r{number}") for number in range(1_000)]
     model = Told(*(said(theme("Same", 0, 1)) for _ in range(BATCHES_MAX)))
     (found,) = await model_themes(model, written, lambda _: None)
@@ -222,7 +222,7 @@ def test_a_phrase_that_an_erased_contact_wrote_like_others_stays_a_theme() -> No
     assert without_texts(parts, ["late delivery"])["themes"] == [{**parts["themes"][0], "quotes": []}]
 
 
-def test_a_quote_that_was_cut_off_a_long_text_goes_with_it() -> None:
+def test_quote_from_a_removed_long_text_is_removed() -> None:
     parts = {
         **PARTS,
         "themes": [{"id": "a", "title": "T", "quotes": ["The beginning of", "middle of all that I said"]}],

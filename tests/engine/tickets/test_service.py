@@ -27,7 +27,7 @@ from tests.support.seeing import seen
 
 @dataclass
 class Office:
-    """A desk with what it works on."""
+    """A ticket service with its store and its actors."""
 
     store: InlineStore
     directory: ActorRegistry
@@ -84,7 +84,7 @@ async def test_a_link_that_the_disk_refuses_is_on_neither_side(tmp_path: Path) -
         assert office.sides(ticket, conversation) == [conversation, ticket.id]
 
 
-async def test_a_move_that_ends_half_way_leaves_no_side_linked_and_can_be_repeated(tmp_path: Path) -> None:
+async def test_move_that_fails_half_way_unlinks_both_sides_and_is_repeatable(tmp_path: Path) -> None:
     async with open_office(tmp_path) as office:
         first, second = await office.conversation("u1"), await office.conversation("u2")
         ticket = await office.ticket(first)
@@ -105,7 +105,7 @@ async def test_a_move_that_ends_half_way_leaves_no_side_linked_and_can_be_repeat
         assert office.sides(ticket, first, second) == [second, None, ticket.id]
 
 
-async def test_a_move_to_a_conversation_that_was_just_taken_leaves_the_ticket_where_it_is(
+async def test_move_to_a_conversation_that_was_just_taken_leaves_the_ticket_unchanged(
     tmp_path: Path,
 ) -> None:
     async with open_office(tmp_path) as office:
@@ -128,7 +128,7 @@ async def test_a_move_to_a_conversation_that_was_just_taken_leaves_the_ticket_wh
         assert office.sides(ticket, first, second) == [first, ticket.id, "tkt_other"]
 
 
-async def test_a_ticket_that_is_linked_just_before_its_deletion_is_deleted_on_both_sides(
+async def test_ticket_linked_just_before_its_deletion_is_deleted_on_both_sides(
     tmp_path: Path,
 ) -> None:
     async with open_office(tmp_path) as office:
@@ -141,7 +141,7 @@ async def test_a_ticket_that_is_linked_just_before_its_deletion_is_deleted_on_bo
             await office.desk.delete(ticket.id, NOON)
 
 
-async def test_a_conversation_that_is_deleted_just_before_it_is_unlinked_leaves_the_change_to_be_made(
+async def test_conversation_deleted_just_before_it_is_unlinked_does_not_block_the_change(
     tmp_path: Path,
 ) -> None:
     async with open_office(tmp_path) as office:
@@ -155,7 +155,7 @@ async def test_a_conversation_that_is_deleted_just_before_it_is_unlinked_leaves_
         assert (found.conversation_id, found.title) == (None, "New")
 
 
-async def test_a_ticket_whose_link_changes_each_time_it_is_looked_at_is_given_up(tmp_path: Path) -> None:
+async def test_ticket_whose_link_changes_at_each_read_is_given_up(tmp_path: Path) -> None:
     async with open_office(tmp_path) as office:
         ticket = await office.ticket()
         others = [await office.conversation("u1"), await office.conversation("u2")]

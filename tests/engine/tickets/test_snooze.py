@@ -1,4 +1,4 @@
-"""Snoozed tickets wake up at their time, whatever happens meanwhile (decisions 7)."""
+"""Snoozed tickets wake up at their time, also after restarts, crashes and changes (decisions 7)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def read(store: InlineStore, ticket: Ticket) -> Ticket:
     return found
 
 
-async def test_a_ticket_wakes_at_its_time_and_the_log_says_the_system_did_it(
+async def test_ticket_wakes_at_its_time_and_the_log_names_the_system(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     until = now() + 90_000
@@ -102,7 +102,7 @@ async def test_nothing_is_read_or_written_while_nothing_is_snoozed(
         assert store.writes == writes
 
 
-async def test_what_came_due_while_the_service_was_down_wakes_at_its_start(
+async def test_ticket_that_came_due_during_an_outage_wakes_at_the_start(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     tickets = [await ticket_until(store, now() + 1_000) for _ in range(3)]
@@ -125,7 +125,7 @@ async def test_more_tickets_than_one_batch_wake_together(
     assert {read(store, ticket).snoozed_until for ticket in tickets} == {None}
 
 
-async def test_a_snooze_that_is_moved_away_does_not_wake_at_the_old_time(
+async def test_postponed_snooze_does_not_wake_at_the_old_time(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     ticket = await ticket_until(store, now() + 10_000)
@@ -173,7 +173,7 @@ async def test_tickets_are_taken_from_a_deleted_team_and_then_it_is_forgotten(
     assert seen(store, lambda reader: reader.deleted_teams()) == []
 
 
-async def test_a_deletion_that_a_crash_cut_short_is_finished_at_the_next_start(
+async def test_deletion_cut_short_by_a_crash_is_finished_at_the_next_start(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     team = await store.write(

@@ -38,12 +38,12 @@ LINKS = Links(lambda: (b"key",), "https://files.test/v3/uploads", lifetime_s=30 
         ("x" * 300 + ".jpeg", "x" * 195 + ".jpeg"),
     ],
 )
-def test_a_name_becomes_one_that_harms_nobody(given_name: str, name: str) -> None:
+def test_any_name_becomes_a_harmless_one(given_name: str, name: str) -> None:
     assert clean_name(given_name) == name
 
 
 @given(st.text())
-def test_every_name_becomes_a_short_last_part_of_a_path_and_stays_as_it_is_then(given_name: str) -> None:
+def test_any_name_becomes_a_short_stable_last_part_of_a_path(given_name: str) -> None:
     name = clean_name(given_name)
     assert 1 <= len(name) <= NAME_MAX
     assert not set(name) & set('/\\"\r\n\0')
@@ -91,7 +91,7 @@ def test_a_url_is_valid_for_thirty_days_and_not_a_moment_longer() -> None:
     assert LINKS.upload_id(url, expires) is None
 
 
-def test_the_url_in_a_payload_is_another_one_each_second() -> None:
+def test_url_in_a_payload_changes_each_second() -> None:
     attachment = Attachment(UPLOAD, "a.png", "image/png", 3)
     (first,) = LINKS.shown([attachment], NOW)
     (second,) = LINKS.shown([attachment], NOW + 1_000)
@@ -109,7 +109,7 @@ def test_a_url_with_a_changed_letter_is_refused(name: str, at: int, letter: str)
 
 
 @given(st.text(), st.text(), st.text())
-def test_nothing_that_was_not_signed_gets_through(name: str, expires: str, signature: str) -> None:
+def test_unsigned_link_is_refused(name: str, expires: str, signature: str) -> None:
     with pytest.raises(Forbidden):
         LINKS.check(UPLOAD, name, expires, signature, NOW)
 

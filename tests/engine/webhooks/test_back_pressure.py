@@ -81,7 +81,7 @@ async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
         assert 0.8 * planned_s <= each.at - mine[0].at <= 1.2 * planned_s + 0.2
 
 
-async def test_those_that_were_under_way_at_once_ask_for_one_pause(
+async def test_simultaneous_attempts_request_one_pause(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(busy(30))
@@ -233,7 +233,7 @@ async def test_a_rate_limit_counting_refusals_gets_all_deliveries(
     assert len(receiver.requests) <= 200
 
 
-async def test_after_the_pause_of_a_rate_limit_one_attempt_begins_of_stored_and_one_of_typing_events(
+async def test_one_stored_and_one_typing_attempt_begin_after_a_rate_limits_pause(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """The next attempts start after the responses to these."""
@@ -319,7 +319,7 @@ async def test_an_endpoint_that_takes_events_is_not_paused_for_one_conversation(
     assert max(first[number] - at for number, at in made.items()) <= 3
 
 
-async def test_a_refused_event_is_known_for_it_after_a_restart(
+async def test_refused_event_is_remembered_after_a_restart(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """It keeps its own wait and does not pause the endpoint again."""

@@ -91,7 +91,7 @@ def test_the_backlog_is_not_urgent_without_ready_deliveries() -> None:
     assert not caught_up().may_start(9.0)
 
 
-def test_redeliveries_are_read_first_then_missed_ones_are_made_and_then_come_those_that_were_held() -> None:
+def test_backlog_reads_redeliveries_first_then_makes_missed_ones_then_reads_held_ones() -> None:
     backlog = caught_up()
     backlog.begin_catch_up(50)
     backlog.missed = True

@@ -289,7 +289,7 @@ async def test_a_quiet_endpoint_gets_everything_back_without_a_next_event(
         assert mine == sorted(mine)
 
 
-async def test_a_quiet_endpoint_that_stays_away_is_probed_at_the_times_of_the_circuit(
+async def test_quiet_endpoint_that_stays_unreachable_is_probed_at_the_circuits_times(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -333,7 +333,7 @@ async def test_an_event_that_is_refused_for_itself_keeps_nothing_else_missed(
         assert (await installation.stored()).circuit.probe_at is None
 
 
-async def test_a_new_event_is_sent_at_once_while_a_quiet_endpoint_is_probed(
+async def test_new_event_is_sent_at_once_while_a_quiet_endpoint_is_probed(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)

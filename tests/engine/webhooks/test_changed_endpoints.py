@@ -31,7 +31,7 @@ async def disable(installation: Installation, endpoint: Endpoint) -> None:
     installation.dispatcher.change(changed)
 
 
-async def test_a_disabled_endpoint_gets_nothing_more_in_mid_retry_and_its_deliveries_end(
+async def test_endpoint_disabled_during_a_retry_gets_nothing_more_and_its_deliveries_end(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)

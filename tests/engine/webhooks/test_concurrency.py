@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from tests.support.sockets.receivers import Receivers, Request, answering, opened
 
 
-async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_once(
+async def test_conversations_do_not_wait_for_each_other_and_sixteen_run_in_parallel(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: limited concurrency, default 16. Hanging attempts are tested below."""

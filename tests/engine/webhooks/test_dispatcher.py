@@ -141,7 +141,7 @@ async def test_deliveries_older_than_the_horizon_are_skipped_with_their_reason(
         assert installation.dispatcher.counters.skipped == 2
 
 
-async def test_a_clean_stop_lets_an_attempt_under_way_end_and_records_it(
+async def test_clean_stop_finishes_a_running_attempt_and_records_it(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.4: a stop avoids sending a delivery twice."""
@@ -216,7 +216,7 @@ async def test_a_removed_endpoint_gets_nothing_more_in_mid_retry(
 
 
 @pytest.mark.parametrize("ending", [Dispatcher.drop, Dispatcher.remove])
-async def test_a_drop_or_removal_cuts_off_attempts_of_an_endpoint_that_is_being_released(
+async def test_drop_or_removal_cuts_off_attempts_of_an_endpoint_under_release(
     tmp_path: Path,
     receivers: Receivers,
     mock_clock: MockClock,
@@ -257,7 +257,7 @@ async def test_an_erased_conversation_is_no_longer_sent(
     assert sorted(receiver.sequences) == [1, 2, 3, 3]
 
 
-async def test_a_deletion_waits_for_the_attempt_of_its_conversation_that_is_under_way(
+async def test_deletion_waits_for_the_running_attempt_of_its_conversation(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: like every event, it waits for the response to its predecessor; other conversations do not wait."""

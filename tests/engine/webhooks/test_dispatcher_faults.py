@@ -53,7 +53,7 @@ class Faulty:
         return await self.store.read(query)
 
 
-async def test_an_attempt_that_the_disk_refuses_is_recorded_later_and_not_made_again(
+async def test_attempt_that_the_disk_refuses_is_recorded_later_and_not_repeated(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.4."""

@@ -225,7 +225,7 @@ async def test_a_new_node_acquires_its_share_from_the_others(
     await receiver.wait(12)
 
 
-async def test_another_node_takes_over_within_a_lease_and_the_stopped_one_sends_nothing(
+async def test_another_node_takes_over_within_a_lease_from_a_silent_stopped_one(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -257,7 +257,7 @@ async def test_another_node_takes_over_within_a_lease_and_the_stopped_one_sends_
     assert generation == 3
 
 
-async def test_a_node_without_its_database_begins_no_attempt_once_its_lease_may_be_over(
+async def test_node_without_its_database_begins_no_attempt_after_its_lease(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     failing = answering("500 Internal Server Error")
@@ -278,7 +278,7 @@ async def test_a_node_without_its_database_begins_no_attempt_once_its_lease_may_
     assert nodes.superseded == 0
 
 
-async def test_nothing_is_sent_by_a_node_whose_lease_ends_while_it_connects(
+async def test_node_whose_lease_ends_while_it_connects_sends_nothing(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -358,7 +358,7 @@ async def test_a_superseded_worker_ends_without_a_failure(
     assert [each["event"] for each in logs] == ["delivery.superseded"]
 
 
-async def test_a_change_at_any_node_reaches_the_courier_with_or_without_a_hint(
+async def test_change_at_any_node_reaches_the_courier_with_or_without_a_hint(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -455,7 +455,7 @@ async def test_a_removal_during_a_release_affects_no_other_endpoint(
         assert nodes.holder(endpoint).membership.node == preferred_node(endpoint.rowid, a.membership.live)
 
 
-async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_nobody(
+async def test_reconciliation_between_two_runs_succeeds_and_leaves_every_endpoint_a_holder(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(WORKING)
@@ -490,7 +490,7 @@ async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_cou
     assert len(receiver.requests) == 12
 
 
-def test_most_endpoints_stay_where_they_are_when_a_node_goes() -> None:
+def test_most_endpoints_keep_their_node_when_another_leaves() -> None:
     nodes = [Node(name, number) for number, name in enumerate("abcd")]
     before = {endpoint: preferred_node(endpoint, nodes) for endpoint in range(400)}
     after = {endpoint: preferred_node(endpoint, nodes[:3]) for endpoint in range(400)}

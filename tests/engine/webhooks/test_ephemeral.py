@@ -332,7 +332,7 @@ def test_the_next_attempt_is_stored_with_the_delivery() -> None:
 
 
 @pytest.mark.parametrize("attempts", [0, 2])
-def test_a_full_box_drops_the_oldest_whether_new_or_waiting_for_a_retry(attempts: int) -> None:
+def test_full_box_drops_the_oldest_among_new_and_retried_ones(attempts: int) -> None:
     box = EphemeralQueue(memory=2)
     assert box.put(replace(waiting(1, 1), attempts=attempts))
     assert box.put(waiting(2, 2))

@@ -28,7 +28,7 @@ async def slow_lookup(_host: str, _port: int) -> Sequence[IPAddress]:
     return [ip_address("127.0.0.1")]
 
 
-async def test_a_conversation_that_is_deleted_while_its_attempt_connects_is_not_sent_and_its_deletion_is(
+async def test_deletion_during_connecting_is_sent_instead_of_the_attempt(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(answering("204 No Content"))
@@ -47,7 +47,7 @@ async def test_a_conversation_that_is_deleted_while_its_attempt_connects_is_not_
         assert installation.dispatcher.held == 0
 
 
-async def test_a_probe_that_is_erased_while_it_connects_is_not_sent_and_the_next_one_is(
+async def test_probe_erased_while_it_connects_is_replaced_by_the_next_one(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(CLOSING)
@@ -89,7 +89,7 @@ async def test_a_released_worker_sends_no_erased_conversation(
         assert receiver.sequences == [2]
 
 
-async def test_typing_of_a_conversation_that_is_erased_while_its_attempt_connects_is_not_sent(
+async def test_typing_of_a_conversation_erased_while_its_attempt_connects_is_not_sent(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     kind = "agent.typing.started"
@@ -107,7 +107,7 @@ async def test_typing_of_a_conversation_that_is_erased_while_its_attempt_connect
     assert receiver.sequences == [9]
 
 
-async def test_an_attempt_whose_first_byte_is_sent_goes_on(
+async def test_attempt_continues_after_its_first_sent_byte(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     go = trio.Event()

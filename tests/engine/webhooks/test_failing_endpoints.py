@@ -37,7 +37,7 @@ async def failing_until_open(installation: Installation) -> None:
     assert (await installation.stored()).circuit.state(wall()) == "open"
 
 
-async def test_failing_for_a_minute_opens_the_circuit_and_then_nothing_is_sent_but_probes(
+async def test_minute_of_failures_opens_the_circuit_and_then_only_probes_are_sent(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.3: held deliveries keep all their attempts, and a probe uses up none."""
@@ -260,7 +260,7 @@ async def test_an_open_circuit_skips_deliveries_older_than_the_horizon(
         assert int(receiver.requests[-1].body) == 100
 
 
-async def test_a_deletion_in_an_open_circuit_leaves_nothing_else_of_its_conversation_to_be_sent(
+async def test_deletion_in_an_open_circuit_leaves_no_other_delivery_of_its_conversation(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 4: only the deletion event of the conversation remains."""

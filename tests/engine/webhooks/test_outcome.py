@@ -50,7 +50,7 @@ def test_an_arrived_event_shows_its_time_and_delay() -> None:
     assert shown["reason"] is shown["reasonCode"] is shown["nextAttemptAt"] is None
 
 
-def test_an_event_that_is_no_longer_stored_is_as_old_as_its_id() -> None:
+def test_event_that_is_no_longer_stored_has_the_age_of_its_id() -> None:
     assert told(status="delivered", made_at=None, ended_at=NOON)["afterMs"] > 0
 
 

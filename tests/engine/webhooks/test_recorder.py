@@ -133,7 +133,7 @@ async def test_deliveries_with_unstored_results_are_sent_again_after_a_kill(
     assert first.headers["Service-Delivery-Id"] == second.headers["Service-Delivery-Id"]
 
 
-async def test_a_node_that_shares_the_store_records_bounded_parts_without_a_wait_between_them(
+async def test_node_that_shares_the_store_records_bounded_parts_without_waits(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     store = InlineStore(tmp_path)

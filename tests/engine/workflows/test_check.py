@@ -89,7 +89,7 @@ BROKEN: list[tuple[Any, list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("value", "problems"), BROKEN)
-def test_what_breaks_a_rule_is_named_with_its_place(value: Any, problems: list[tuple[str, str]]) -> None:
+def test_violated_rule_is_named_with_its_place(value: Any, problems: list[tuple[str, str]]) -> None:
     assert found(value) == problems
 
 
@@ -122,7 +122,7 @@ def test_every_problem_is_found_at_once() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        workflow([wait(1), branch(2, "f0", paid="end")]),  # asks again until something has happened
+        workflow([wait(1), branch(2, "f0", paid="end")]),  # poll: until something has happened
         workflow([buttons(1, "f0", "end")]),
         workflow([buttons(1, "end", free=True), send(2)]),  # a text goes on to the next action
         workflow([{**MENU, "options": [{"id": "a", "label": "A", "goto": "end"}]}]),
@@ -133,7 +133,7 @@ def test_a_loop_that_waits_and_can_end_is_sound(value: Any) -> None:
 
 
 def resolves(value: Any, pointer: str) -> bool:
-    """Tell whether a pointer names something in the document, or something missing in an object of it."""
+    """Return whether a pointer names a value in the document, or a missing member of an object in it."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     for index, part in enumerate(parts):
         if isinstance(value, dict):
@@ -165,7 +165,7 @@ JSON: Final[tuple[Any, ...]] = (
     {"a/b~": ["x"]},
     "x" * 99,
 )
-"""What a place in a workflow may be replaced by."""
+"""Values that replace a place in a workflow."""
 
 
 def spots(value: Any) -> list[tuple[Any, Any]]:
@@ -190,7 +190,7 @@ def spoiled(luck: Random) -> Any:
 
 @settings(max_examples=500)
 @given(LUCK)
-def test_whatever_is_wrong_is_named_with_a_pointer_that_leads_there(luck: Random) -> None:
+def test_every_problem_has_a_pointer_that_leads_to_it(luck: Random) -> None:
     value = spoiled(luck)
     for error in workflow_errors(value):
         assert error.code in RULES
@@ -199,7 +199,7 @@ def test_whatever_is_wrong_is_named_with_a_pointer_that_leads_there(luck: Random
 
 
 @pytest.mark.parametrize("value", JSON)
-def test_the_check_takes_any_json(value: Any) -> None:
+def test_check_accepts_any_json(value: Any) -> None:
     for document in (
         value,
         {"flows": value},

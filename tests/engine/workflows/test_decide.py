@@ -50,7 +50,7 @@ def started(document: Any = SUPPORT, **fields: Any) -> Play:
     return play
 
 
-def test_a_new_conversation_starts_it_behind_its_first_message() -> None:
+def test_new_conversation_starts_it_after_its_first_message() -> None:
     play = Play(workflow=published())
     drafts = play(create(message=post()))
     assert types(drafts) == [
@@ -70,7 +70,7 @@ def test_a_hidden_conversation_starts_it_when_it_becomes_visible() -> None:
 
 
 @pytest.mark.parametrize("before", [post("agent"), Assign(TEAM), Close("system")])
-def test_where_an_agent_was_first_or_it_is_closed_nothing_starts(before: Any) -> None:
+def test_no_workflow_starts_after_an_agent_or_in_a_closed_conversation(before: Any) -> None:
     play = Play(workflow=published())
     play(create(visible=False))
     play(before)
@@ -83,7 +83,7 @@ def test_a_first_message_of_an_agent_starts_nothing() -> None:
     assert types(play(create(message=post("agent")))) == ["conversation.created", "message.created"]
 
 
-def test_an_answer_is_a_message_of_the_contact_and_what_follows_is_one_turn() -> None:
+def test_answer_is_a_contacts_message_and_the_effects_are_one_turn() -> None:
     play = started()
     drafts = play(AnswerStep(2, "order"))
     assert types(drafts) == ["message.created", "message.created", "workflow.step.presented"]
@@ -105,7 +105,7 @@ def test_its_close_is_the_bots_and_it_is_completed() -> None:
     assert (play.now_is.closed_by, play.now_is.run) == ("bot", None)
 
 
-def test_time_goes_on_with_it_and_not_before() -> None:
+def test_wait_ends_at_its_time_and_not_before() -> None:
     play = started(workflow([wait(1, 10), send(2)]))
     run = play.now_is.run
     assert run is not None
@@ -119,7 +119,7 @@ def test_time_goes_on_with_it_and_not_before() -> None:
     assert play(WakeWorkflow()) == []
 
 
-def test_a_step_that_is_not_pending_takes_no_answer() -> None:
+def test_step_that_is_not_pending_refuses_answers() -> None:
     play = started()
     play(AnswerStep(2, "order"))
     for action_id in (2, 77):
@@ -146,7 +146,7 @@ def test_free_text_answers_where_the_step_allows_it() -> None:
         assert types(play(post("bot", text=text))) == ["message.created"]
 
 
-def test_an_agents_reply_hands_over_and_a_note_or_an_assignment_does_not() -> None:
+def test_agents_reply_hands_over_and_a_note_or_an_assignment_does_not() -> None:
     play = started()
     play(post("agent", internal=True))
     play(Assign(TEAM))
@@ -158,7 +158,7 @@ def test_an_agents_reply_hands_over_and_a_note_or_an_assignment_does_not() -> No
     assert play.now_is.run is None
 
 
-def test_somebody_elses_close_ends_it_and_reopening_does_not_bring_it_back() -> None:
+def test_close_by_another_actor_ends_it_and_reopening_does_not_resume_it() -> None:
     play = started()
     drafts = play(Close("agent"))
     assert types(drafts) == ["conversation.closed", "workflow.completed"]
@@ -167,7 +167,7 @@ def test_somebody_elses_close_ends_it_and_reopening_does_not_bring_it_back() -> 
     assert play.now_is.run is None
 
 
-def test_one_runs_at_a_time_and_only_where_the_customer_can_see_it() -> None:
+def test_one_workflow_runs_at_a_time_and_only_in_visible_conversations() -> None:
     play = started()
     assert code_of(play, StartWorkflow(published())) == "workflow_running"
     play(Close("agent"))
@@ -202,9 +202,7 @@ def test_a_bot_alone_is_no_human() -> None:
         ({"number": "x" * 20_000}, [("/value", "too_long")]),
     ],
 )
-def test_an_answer_that_does_not_fit_its_form_is_refused_with_every_problem(
-    value: Any, problems: Any
-) -> None:
+def test_answer_that_does_not_fit_its_form_is_refused_with_every_problem(value: Any, problems: Any) -> None:
     play = started()
     play(AnswerStep(2, "order"))
     with pytest.raises(Invalid) as refused:
@@ -222,7 +220,7 @@ def test_an_answer_that_does_not_fit_its_form_is_refused_with_every_problem(
         ("text", ["x"], ["", " ", 7, ["x"]]),
     ],
 )
-def test_fields_take_what_their_type_says(kind: str, good: list[Any], bad: list[Any]) -> None:
+def test_fields_accept_values_of_their_type(kind: str, good: list[Any], bad: list[Any]) -> None:
     fields = [{"id": "f", "type": kind, "label": "F"}]
     document = workflow([{"id": 1, "type": "form", "text": "T", "fields": fields}])
     for value in good:
@@ -238,7 +236,7 @@ def test_a_form_that_is_left_empty_is_answered_without_a_message() -> None:
     assert types(started(document)(AnswerStep(1, {"f": None}))) == ["message.created", "workflow.completed"]
 
 
-def test_an_option_that_is_none_is_refused_by_naming_those_there_are() -> None:
+def test_unknown_option_is_refused_with_the_known_ones() -> None:
     with pytest.raises(Invalid) as refused:
         started()(AnswerStep(2, "red"))
     (problem,) = refused.value.problems
@@ -307,7 +305,7 @@ class AnyCommandsAndAWorkflow(AnyCommands):
         assert state.run.step is None or self.consumer.step == state.run.step
 
 
-def test_a_consumer_has_the_conversation_as_it_is_whatever_happens_to_a_workflow_in_it() -> None:
+def test_consumer_reconstructs_the_conversation_during_any_workflow() -> None:
     run_state_machine_as_test(
         AnyCommandsAndAWorkflow,
         settings=settings(max_examples=25, stateful_step_count=25, deadline=None, derandomize=True),

@@ -1,4 +1,4 @@
-"""The interpreter: what a workflow does, and where it rests (decisions 7)."""
+"""The interpreter: the effects of a workflow, and the steps at which it waits (decisions 7)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ START = WorkflowRun(WORKFLOW, 1)
 def play(
     document: Mapping[str, Any], *inputs: WorkflowInput, around: RunContext = AROUND
 ) -> tuple[tuple[Effect, ...], WorkflowRun | None]:
-    """The effects of the last input, and the rest behind it."""
+    """Return the effects of the last input, and the run after it."""
     definition = definition_of(document["flows"])
     effects, run = advance(definition, START, WorkflowStarted(), around)
     for each in inputs:
@@ -57,7 +57,7 @@ def play(
     return effects, run
 
 
-def test_it_runs_until_a_step_needs_the_contact_and_says_its_text_first() -> None:
+def test_it_runs_until_a_step_needs_the_contact_and_sends_texts_first() -> None:
     effects, run = play(SUPPORT)
     assert effects == (SendMessage("Hello!"), SendMessage("What is it about?"))
     assert run is not None
@@ -76,7 +76,7 @@ def test_it_runs_until_a_step_needs_the_contact_and_says_its_text_first() -> Non
     }
 
 
-def test_an_option_leads_to_its_flow_and_one_without_to_the_next_action() -> None:
+def test_option_leads_to_its_flow_and_one_without_to_the_next_action() -> None:
     _, run = play(SUPPORT, Answered("order"))
     assert run is not None
     assert run.step is not None
@@ -85,7 +85,7 @@ def test_an_option_leads_to_its_flow_and_one_without_to_the_next_action() -> Non
     assert (effects, run) == ((WorkflowEnded("handed_off"),), None)
 
 
-def test_a_branch_looks_at_an_answer_and_a_wait_is_until_a_time() -> None:
+def test_branch_reads_an_answer_and_a_wait_ends_at_a_time() -> None:
     form = Answered({"number": "A-1", "paid": True})
     effects, run = play(SUPPORT, Answered("order"), form)
     assert effects == (RunCommand(Patch({"attributes": {"paid": True}})), RunCommand(Assign(TEAM)))
@@ -121,7 +121,7 @@ def test_cases_are_texts_and_numbers_and_booleans_as_json() -> None:
         assert effects == (SendMessage(text), WorkflowEnded("completed"))
 
 
-def test_a_branch_sees_what_the_same_stretch_has_set() -> None:
+def test_branch_reads_values_set_in_the_same_stretch() -> None:
     set_plan = {"id": 1, "type": "set_attributes", "attributes": {"plan": "pro"}}
     document = workflow([set_plan, branch(2, "end", pro="f1")], [send(3)])
     effects, _ = play(document)
@@ -132,7 +132,7 @@ def test_a_branch_sees_what_the_same_stretch_has_set() -> None:
     )
 
 
-def test_a_text_that_is_no_option_goes_on_with_the_next_action() -> None:
+def test_text_that_is_no_option_continues_with_the_next_action() -> None:
     document = workflow(
         [buttons(1, "end", free=True), branch(2, "end", on="answers.1", hello="f1")], [send(3)]
     )
@@ -140,12 +140,12 @@ def test_a_text_that_is_no_option_goes_on_with_the_next_action() -> None:
     assert play(document, Answered("b0"))[0] == (WorkflowEnded("completed"),)
 
 
-def test_an_assignee_who_is_gone_hands_over() -> None:
+def test_missing_assignee_hands_over() -> None:
     document = workflow([{"id": 1, "type": "assign", "assignee": {"type": "team", "id": "team_2"}}, send(2)])
     assert play(document) == ((WorkflowEnded("handed_off", "assignee_gone"),), None)
 
 
-def test_attributes_that_would_be_too_many_hand_over() -> None:
+def test_too_many_attributes_hand_over() -> None:
     full = replace(AROUND, attributes={str(number): 1 for number in range(100)})
     document = workflow([{"id": 1, "type": "set_attributes", "attributes": {"one more": 1}}])
     assert play(document, around=full) == ((WorkflowEnded("handed_off", "attributes_full"),), None)
@@ -157,7 +157,7 @@ def test_an_endless_loop_is_stopped_by_the_step_limit() -> None:
     assert effects.count(SendMessage("Hi")) == STEPS_MAX // 2
 
 
-def test_a_loop_over_a_step_is_stopped_by_the_limit_of_the_whole_run() -> None:
+def test_limit_of_the_whole_run_stops_a_loop_over_a_step() -> None:
     definition = definition_of(workflow([buttons(1, "f0", "end")])["flows"])
     run: WorkflowRun | None = START
     given: WorkflowInput = WorkflowStarted()
@@ -182,7 +182,7 @@ def some_answer(luck: Random, run: WorkflowRun) -> WorkflowInput:
 
 
 @given(LUCK)
-def test_what_the_check_accepts_ends_or_waits_within_its_own_length(luck: Random) -> None:
+def test_accepted_workflow_ends_or_waits_within_its_own_length(luck: Random) -> None:
     definition = definition_of(sound_workflow(luck)["flows"])
     size = sum(len(flow.actions) for flow in definition.flows)
     run, given = START, WorkflowStarted()  # type: WorkflowRun, WorkflowInput
@@ -200,7 +200,7 @@ def test_what_the_check_accepts_ends_or_waits_within_its_own_length(luck: Random
 
 
 @given(LUCK)
-def test_whatever_the_flows_each_stretch_ends(luck: Random) -> None:
+def test_each_stretch_of_any_flows_ends(luck: Random) -> None:
     definition = definition_of(random_workflow(luck)["flows"])
     run, given = START, WorkflowStarted()  # type: WorkflowRun, WorkflowInput
     while run.steps < 50:

@@ -47,7 +47,7 @@ class Life:
         self.timers = WorkflowTimer(store, now, self.directory)
 
     async def ask(self, conversation_id: str, command: Command | WorkflowCommand) -> Conversation | None:
-        """Have a command carried out; what commits tell of reaches the task."""
+        """Run a command, and wake the timer task if the commit has set a due time."""
         receipt = await self.directory.ask(PROJECT, conversation_id, command)
         if (
             receipt.state is not None
@@ -144,7 +144,7 @@ async def test_more_than_one_batch_wakes_at_once(
         assert {len(texts(inline_store, each)) for each in ids} == {2}
 
 
-async def test_a_conversation_that_is_deleted_while_it_waits_is_gone(
+async def test_conversation_deleted_during_a_wait_stays_deleted(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with life(inline_store) as here:
@@ -167,7 +167,7 @@ async def test_a_full_disk_delays_a_wait_and_does_not_end_it(
         assert texts(inline_store, conversation_id) == ["Still there?", "Choose"]
 
 
-async def test_an_actor_that_fails_over_its_wait_holds_up_no_other(
+async def test_actor_that_fails_at_its_wait_delays_no_other(
     inline_store: InlineStore, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad: list[str] = []
@@ -207,8 +207,8 @@ async def test_changing_or_deleting_a_workflow_does_not_disturb_where_it_runs(
         assert seen(inline_store, lambda reader: reader.workflow_version(running.version)) is None
 
 
-async def test_an_endless_loop_is_stopped_and_the_log_says_so(inline_store: InlineStore) -> None:
-    """The check refuses it; a definition of another age might hold one all the same."""
+async def test_endless_loop_is_stopped_and_logged(inline_store: InlineStore) -> None:
+    """The check refuses it, but an older definition might contain one."""
     async with trio.open_nursery() as nursery:
         here = Life(inline_store, nursery)
         with capture_logs() as entries:
@@ -224,7 +224,7 @@ async def test_an_endless_loop_is_stopped_and_the_log_says_so(inline_store: Inli
         nursery.cancel_scope.cancel()
 
 
-async def test_a_version_that_is_gone_starts_nothing_and_says_to_try_again(inline_store: InlineStore) -> None:
+async def test_removed_version_starts_no_workflow_and_asks_for_a_retry(inline_store: InlineStore) -> None:
     async with trio.open_nursery() as nursery:
         here = Life(inline_store, nursery)
         made, running = await stored(inline_store, REMINDER)
@@ -264,7 +264,7 @@ def test_a_process_that_ends_between_any_two_commands_changes_nothing(tmp_path: 
 
 
 async def _history(store: InlineStore, document: Any, luck: Random, restarts: bool) -> list[Any]:
-    """Return what is said, and where the workflow rests, over some commands; with a new process for each of them or not."""
+    """Return the messages and the waiting steps over some commands; with a new process for each command or not."""
     command, seen = create(), list[Any]()
     _, running = await stored(store, document)
     plan: list[Command | WorkflowCommand] = [StartWorkflow(running)]

@@ -1,4 +1,4 @@
-"""Places that are few are refused at once when they are taken, and given back."""
+"""A call is refused at once when all places of its kind are taken; a finished call releases its place."""
 
 from __future__ import annotations
 

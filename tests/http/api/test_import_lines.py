@@ -1,4 +1,4 @@
-"""A line of an import is a record, or all that is wrong with it is said; the quick way says the same as the thorough one."""
+"""A line of an import is a record or a list of all its problems; the fast parser gives the same result as the full one."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_malformed_json_is_explained(raw: bytes, words: str) -> None:
     assert words in str(told.value)
 
 
-def test_the_deepest_that_may_be_is_read() -> None:
+def test_deepest_allowed_nesting_is_read() -> None:
     raw = b"[" * DEPTH_MAX + b"18446744073709551616" + b"]" * DEPTH_MAX
     assert large_integers(raw, decode_json(raw)) == (["/0" * DEPTH_MAX], 0)
 

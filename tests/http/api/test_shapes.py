@@ -40,7 +40,7 @@ def test_its_model_has_its_fields_their_limits_its_names_and_its_words() -> None
     assert "null" not in str(schema["properties"]["sugar"])
 
 
-def test_a_shape_within_another_one_and_a_page_of_them_are_models_too() -> None:
+def test_nested_shapes_and_pages_of_shapes_are_models_too() -> None:
     page: Any = TypeAdapter(page_of(Drink)).validate_python(
         {"items": [{"firstName": "Earl"}], "nextCursor": None}
     )

@@ -137,7 +137,7 @@ def test_the_worker_is_the_one_that_the_feed_names() -> None:
     assert 'new URL("./feed-worker.js", import.meta.url)' in (FOLDER / "core/feed.js").read_text()
 
 
-def test_the_vendored_files_are_those_that_were_recorded_and_their_licences_are_beside_them() -> None:
+def test_vendored_files_match_their_record_and_have_their_licences_beside_them() -> None:
     for name, recorded in VENDORED.items():
         assert sha256((FOLDER / "vendor" / name).read_bytes()).hexdigest()[:16] == recorded, name
     for name in ("preact", "htm", "uplot", "preact-signals", "preact-signals-core"):
@@ -163,7 +163,7 @@ def test_the_name_of_all_files_changes_with_any_of_them(tmp_path: Path) -> None:
     assert len(set(names)) == len(names) - 1
 
 
-def test_the_types_that_the_desk_lets_choose_are_those_that_an_endpoint_may_list() -> None:
+def test_selectable_types_in_the_desk_are_those_that_an_endpoint_may_list() -> None:
     source = (FOLDER / "developers/event-types.js").read_text()
     parts = {
         name: re.findall(r'"([a-z.]+)"', body)

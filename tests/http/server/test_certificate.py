@@ -136,7 +136,7 @@ async def test_changed_file_is_reloaded_automatically(files: Files, autojump_clo
         nursery.cancel_scope.cancel()
 
 
-async def test_a_renewal_that_cannot_be_used_changes_nothing_and_the_next_one_is_taken(
+async def test_unusable_renewal_changes_nothing_and_the_next_one_is_used(
     files: Files, said: list[Any], autojump_clock: MockClock
 ) -> None:
     """As between the two files of a renewal: the certificate is there, the key is not."""

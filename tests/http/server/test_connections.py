@@ -295,8 +295,8 @@ async def test_only_clients_that_do_not_read_are_ended(stage: Stage) -> None:
         with trio.fail_after(20):
             for _ in range(20):
                 assert await hello(await dialled(front, "127.0.0.1", stack))
-            while connections.unsent > (1 << 24):  # noqa: ASYNC110  # other sockets' answers ring no bell
-                await trio.sleep(0.01)  # other sockets' answers ring no bell
+            while connections.unsent > (1 << 24):  # noqa: ASYNC110  # poll: the responses of other sockets wake no task
+                await trio.sleep(0.01)  # poll: the responses of other sockets wake no task
         assert connections.ended["unread"] > 0
 
 

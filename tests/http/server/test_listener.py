@@ -70,7 +70,7 @@ async def test_the_stop_waits_for_no_client_that_does_not_read_its_answer(front:
     await stopped_in(front, 2.5)
 
 
-async def test_the_stop_waits_for_no_request_that_is_never_answered_or_never_ends(front: Front) -> None:
+async def test_stop_waits_for_no_request_that_is_never_answered_or_never_ends(front: Front) -> None:
     for request in (
         b"GET /never HTTP/1.1\r\nHost: x\r\n\r\n",
         b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1",
@@ -183,7 +183,7 @@ async def narrow(tmp_path: Path) -> AsyncIterator[Front]:
         yield front
 
 
-async def test_a_connection_that_does_nothing_makes_room_for_a_new_one(narrow: Front) -> None:
+async def test_idle_connection_makes_room_for_a_new_one(narrow: Front) -> None:
     first, second = await narrow.connect(), await narrow.connect()
     third = await narrow.raw()
     await third.send_all(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -192,7 +192,7 @@ async def test_a_connection_that_does_nothing_makes_room_for_a_new_one(narrow: F
     await second.subscribe("c1")
 
 
-async def test_a_connection_that_says_nothing_is_closed_and_gives_its_place_back(narrow: Front) -> None:
+async def test_silent_connection_is_closed_and_releases_its_slot(narrow: Front) -> None:
     """Slow first bytes are bounded by `peek_s`."""
     silent = [await narrow.raw() for _ in range(4)]
     for stream in silent:
@@ -200,7 +200,7 @@ async def test_a_connection_that_says_nothing_is_closed_and_gives_its_place_back
     assert (await narrow.connect()).socket_id
 
 
-async def test_a_connection_whose_peer_has_left_gives_its_place_back_long_before_a_head_would_be_late(
+async def test_closed_connection_releases_its_slot_long_before_the_head_timeout(
     tmp_path: Path,
 ) -> None:
     limits, connections = FrontLimits(requests_s=1, shutdown_s=2), Connections(9)

@@ -84,7 +84,7 @@ async def test_plain_http_is_refused_with_a_hint_to_use_tls(front: Front) -> Non
     assert problem["requestId"].encode() in head  # whichever way the header is spelled
 
 
-async def test_the_next_connection_gets_the_certificate_of_its_time_and_the_old_ones_go_on(
+async def test_next_connection_gets_the_new_certificate_and_the_old_ones_continue(
     front: Front,
 ) -> None:
     """A renewal disturbs no open connection."""
@@ -118,7 +118,7 @@ async def test_a_client_that_leaves_before_its_handshake_leaves_nothing(front: F
         await front.stopped.wait()
 
 
-async def test_a_client_that_speaks_something_else_or_nothing_is_dropped(front: Front) -> None:
+async def test_client_without_a_tls_handshake_is_dropped(front: Front) -> None:
     odd, silent = await front.raw(), await front.raw()
     await odd.send_all(b"\x05\x01\x00")
     with trio.fail_after(10):

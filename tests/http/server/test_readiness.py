@@ -42,7 +42,7 @@ async def stale(seconds: float = COMMIT_FRESH_S) -> None:
     await trio.sleep(seconds)  # virtual time: the mock clock jumps
 
 
-async def test_a_disk_that_is_full_is_known_without_a_client_and_so_is_one_that_has_room_again(
+async def test_full_disk_and_its_recovery_are_noticed_without_a_client(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with on_disk(tmp_path) as (readiness, disk):

@@ -119,7 +119,7 @@ def test_word_takes_precedence_over_a_value_for_any_method(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/v3", "/v3/s2s", "/v3/s2s/stream", "/v3/s2s/contacts/"])
-def test_on_the_way_to_a_route_there_is_nothing(path: str) -> None:
+def test_prefix_of_a_route_matches_nothing(path: str) -> None:
     assert ALL.find(path_segments(path)) is None
 
 

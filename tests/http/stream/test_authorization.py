@@ -42,7 +42,7 @@ def test_every_published_clients_request_is_understood(body: bytes, query: dict[
 
 
 @pytest.mark.parametrize("text", ["", "null", "undefined", "false", "0"])
-def test_typing_is_off_however_a_client_spells_nothing(text: str) -> None:
+def test_typing_is_off_for_any_empty_value(text: str) -> None:
     body = f"socket_id=1.2&channel_name=private-x&consumerId=c1&typingEvents={text}".encode()
     assert parse_authorization(body, {}).typing_events is False
 
@@ -64,7 +64,7 @@ def test_typing_that_is_neither_true_nor_false_is_a_problem(value: object) -> No
         ("a\nb", "invalid_value"),
     ],
 )
-def test_a_consumer_id_that_is_none_is_a_problem(value: object, code: str) -> None:
+def test_invalid_consumer_id_is_a_problem(value: object, code: str) -> None:
     """Pusher protocol, authorization: `undefined` as a text is a bug of the client."""
     assert problems(as_json(consumerId=value)) == {("/consumerId", code)}
 
@@ -81,12 +81,12 @@ def test_all_problems_are_named_at_once() -> None:
 
 
 @pytest.mark.parametrize("choice", ["auto", "live", "evt_01JD5Q0000000000000000000A"])
-def test_a_consumer_may_say_where_it_begins(choice: str) -> None:
+def test_consumer_may_choose_its_start(choice: str) -> None:
     assert parse_authorization(as_json(resume=choice), {}).resume == choice
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"a":1}{', b"\xff\xfe", b"&".join([b"a=1"] * 60)])
-def test_a_body_that_is_neither_json_nor_a_form_is_a_bad_request(body: bytes) -> None:
+def test_body_that_is_neither_json_nor_a_form_is_a_bad_request(body: bytes) -> None:
     with pytest.raises(BadRequest):
         parse_authorization(body, {})
 

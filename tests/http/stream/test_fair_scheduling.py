@@ -132,7 +132,7 @@ async def answer(stream: trio.SocketStream) -> None:
         got += data
 
 
-async def test_a_machine_that_asks_without_end_leaves_half_of_the_turns_to_another(tmp_path: Path) -> None:
+async def test_client_with_endless_requests_leaves_half_of_the_turns_to_another(tmp_path: Path) -> None:
     answered = 0
 
     async with real_stage(tmp_path, lambda: NOON) as stage, real_front(stage, small_app) as front:
@@ -154,8 +154,8 @@ async def test_a_machine_that_asks_without_end_leaves_half_of_the_turns_to_anoth
                 attackers.start_soon(attack)
             stream = await front.raw()
             with trio.fail_after(60):
-                while answered < 100:  # noqa: ASYNC110  # all of them are at it
-                    await trio.sleep(0.001)  # all of them are at it; nothing announces it
+                while answered < 100:  # noqa: ASYNC110  # poll: there is no notification of the count
+                    await trio.sleep(0.001)  # poll: there is no notification of the count
                 before = answered
                 for _ in range(50):
                     await stream.send_all(HELLO)

@@ -15,9 +15,7 @@ KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
     [(b"Transfer-Encoding: chunked", b"XX\r\n"), (b"Content-Length: 3", b""), (b"Content-Length: 3", b"abc")],
     ids=["malformed", "missing", "complete"],
 )
-def test_a_request_with_a_body_is_answered_with_400_also_if_that_is_malformed(
-    framing: bytes, body: bytes
-) -> None:
+def test_request_with_a_body_gets_400_also_if_it_is_malformed(framing: bytes, body: bytes) -> None:
     head = upgrade().removesuffix(b"\r\n") + framing + b"\r\n\r\n"
     refused = Handshake().feed(head + body)
     assert isinstance(refused, UpgradeRefusal)
@@ -37,7 +35,7 @@ def test_a_request_with_a_body_is_answered_with_400_also_if_that_is_malformed(
         b"_-_-IHNhbXBsZSBub25jZQ==",  # of another alphabet
     ],
 )
-def test_a_key_that_is_not_sixteen_bytes_in_base64_is_answered_with_400(key: bytes) -> None:
+def test_key_that_is_not_sixteen_bytes_in_base64_gets_400(key: bytes) -> None:
     """RFC 6455 4.2.1."""
     refused = Handshake().feed(upgrade().replace(KEY, key))
     assert isinstance(refused, UpgradeRefusal)

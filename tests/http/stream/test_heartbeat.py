@@ -74,7 +74,7 @@ async def test_a_connection_that_never_subscribes_is_closed_after_two_minutes(
     assert (int(event.code), trio.current_time() - start) == (4100, 120)
 
 
-async def test_a_pong_confirms_what_was_written_before_its_ping(
+async def test_pong_confirms_the_frames_written_before_its_ping(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
     """Decisions 5.5."""
@@ -104,7 +104,7 @@ async def test_a_pong_confirms_nothing_that_was_not_pinged_for(
     assert await confirmed(stage) is None
 
 
-async def test_confirmations_are_asked_for_once_a_second_at_most(
+async def test_confirmations_are_requested_at_most_once_a_second(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
     await subscribe(peer, stage)
@@ -125,7 +125,7 @@ async def test_confirmations_are_asked_for_once_a_second_at_most(
     assert 5 <= len(pings) <= 6
 
 
-async def test_the_peers_close_frame_confirms_what_was_written_before_ours(
+async def test_peers_close_frame_confirms_the_frames_written_before_ours(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream, peer: RawPeer
 ) -> None:
     """Repeat nothing after a restart in good order."""
@@ -155,10 +155,10 @@ async def test_a_close_frame_that_crosses_ours_confirms_nothing(
     assert await confirmed(stage) != event.id
 
 
-async def test_a_close_frame_confirms_no_gap_that_was_never_said(
+async def test_close_frame_confirms_no_unannounced_gap(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream
 ) -> None:
-    """The connection ends during the takeover, so its answer is not written: the next one must hear of the gap."""
+    """The connection ends during the takeover, so its answer is not written: the next one must report the gap."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
     await trio.sleep(7_201)  # virtual time: the mock clock jumps
@@ -175,7 +175,7 @@ async def test_a_close_frame_confirms_no_gap_that_was_never_said(
     assert (await stage.hold("c1")).start.gap
 
 
-async def test_a_peer_that_never_reads_is_dropped_by_the_first_write_that_waits(
+async def test_peer_that_never_reads_is_dropped_by_the_first_blocked_write(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream
 ) -> None:
     """Decisions 5: a write that takes longer than 20 s ends the connection."""
@@ -241,7 +241,7 @@ async def confirmed(stage: Stage) -> str | None:
     return status.confirmed
 
 
-async def test_a_key_that_is_revoked_while_its_subscription_is_being_stored_gets_no_channel(
+async def test_key_revoked_while_its_subscription_is_being_stored_gets_no_channel(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
 ) -> None:
     """The right was there when it was asked for; the revocation comes during the takeover's commit."""
@@ -259,7 +259,7 @@ async def test_a_key_that_is_revoked_while_its_subscription_is_being_stored_gets
     assert await peer.until(TextMessage) is None
 
 
-async def test_a_key_that_is_revoked_while_it_is_looked_up_gets_no_channel(
+async def test_key_revoked_during_its_lookup_gets_no_channel(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
 ) -> None:
     """The look-up still finds it in force: the revocation has to find the connection instead."""
@@ -321,7 +321,7 @@ async def test_client_reconnects_if_its_events_cannot_be_read(
     assert told == [("stream.cut_off", "warning", "storage_failed")]
 
 
-async def test_a_database_that_can_not_be_read_puts_a_revocation_off_by_a_moment(
+async def test_unreadable_database_delays_a_revocation_by_a_moment(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, stream: RealtimeStream, peer: RawPeer
 ) -> None:
     await subscribe(peer, stage)

@@ -96,7 +96,7 @@ async def test_subscription_is_made_when_the_database_is_back(
     assert trio.current_time() < 4.6
 
 
-async def test_client_whose_authorization_was_refused_for_now_connects_again(
+async def test_client_with_a_temporarily_refused_authorization_reconnects(
     autojump_clock: MockClock, stream: RealtimeStream, nursery: trio.Nursery
 ) -> None:
     peer, socket_id = await connected(stream, nursery)

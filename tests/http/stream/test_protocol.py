@@ -65,7 +65,7 @@ async def test_a_token_is_good_on_the_socket_it_was_issued_for_only(stage: Stage
     assert (await other.expect("pusher:subscription_error"))["status"] == 401
 
 
-async def test_a_sign_in_is_refused_without_a_code_and_unknown_events_are_ignored(front: Front) -> None:
+async def test_sign_in_is_refused_without_a_code_and_unknown_events_are_ignored(front: Front) -> None:
     client = await front.connect()
     await client.say("pusher:unknown", {})
     await client.say("pusher:pong", {})

@@ -70,7 +70,7 @@ def test_message_without_an_event_name_is_malformed(text: str) -> None:
     assert isinstance(pusher.decode(text), pusher.MalformedMessage)
 
 
-def test_names_tell_client_events_sign_ins_and_the_rest_apart() -> None:
+def test_event_names_distinguish_client_events_sign_ins_and_others() -> None:
     assert pusher.decode('{"event":"client-typing","data":{}}') == pusher.ClientEvent("client-typing")
     assert pusher.decode('{"event":"pusher:signin"}') == pusher.Signin()
     assert pusher.decode('{"event":"pusher:pong","data":""}') == pusher.Pong()

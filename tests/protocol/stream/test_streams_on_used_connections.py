@@ -88,7 +88,7 @@ async def test_frames_sent_with_the_upgrade_are_processed(service: Service, head
 
 
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
-async def test_an_upgrade_that_comes_byte_by_byte_on_a_used_connection_is_served(
+async def test_upgrade_sent_byte_by_byte_on_a_used_connection_is_served(
     service: Service, headers: tuple[str, ...]
 ) -> None:
     async with peer(service) as connection:
@@ -135,7 +135,7 @@ async def test_invalid_upgrade_is_refused_with_a_reason_and_closed(
 
 
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
-async def test_an_unknown_app_key_is_refused_by_close_code_on_a_used_connection_too(
+async def test_unknown_app_key_gets_a_close_code_on_a_used_connection_too(
     service: Service, headers: tuple[str, ...]
 ) -> None:
     """Pusher protocol, connecting: the upgrade is accepted first."""

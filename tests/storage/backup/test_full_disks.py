@@ -1,4 +1,4 @@
-"""A full disk at every stage causes an error and leaves nothing behind. The limit is the system's limit of file sizes."""
+"""A full disk at every stage causes an error and leaves no file. The limit is the system's limit of file sizes."""
 
 from __future__ import annotations
 

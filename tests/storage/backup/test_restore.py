@@ -1,4 +1,4 @@
-"""A restore gives back everything, or leaves everything as it was; a hostile archive gets nowhere."""
+"""A restore recovers all data or changes nothing; a hostile archive is refused."""
 
 from __future__ import annotations
 

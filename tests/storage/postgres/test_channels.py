@@ -198,18 +198,18 @@ async def _held_again(stage: Stage) -> Subscription:
         try:
             return await stage.hold("c1")
         except Unavailable:
-            await trio.sleep(0.1)  # polls, because nothing announces it
+            await trio.sleep(0.1)  # poll: there is no notification
 
 
 def saved(server: PostgresServer, position: int) -> None:
     while rows(server.url(), "SELECT position FROM consumers") != [(position,)]:
-        time.sleep(0.02)  # polls, because nothing announces it
+        time.sleep(0.02)  # poll: there is no notification
 
 
 def caught_up(primary: PostgresServer, standby: PostgresServer) -> None:
     [(end,)] = primary.run("SELECT pg_current_wal_lsn()")
     while standby.run(f"SELECT pg_last_wal_replay_lsn() >= '{end}'") != [(True,)]:
-        time.sleep(0.02)  # polls, because nothing announces it
+        time.sleep(0.02)  # poll: there is no notification
 
 
 async def _no_wishes() -> tuple[()]:

@@ -218,7 +218,7 @@ def test_node_waits_for_a_running_copy_and_then_finds_the_installation(data: Pat
             if what == "and checking it":
                 claims.append(pool.submit(claim, url, IDENTITY, "a"))
                 while postgres_rows(url, WAITING) == [(0,)]:
-                    time.sleep(0.01)  # polls, because nothing announces it
+                    time.sleep(0.01)  # poll: there is no notification
 
         copy(CopyRequest(data / FILE_NAME, data, url, IDENTITY, None, told))
         claims[0].result()

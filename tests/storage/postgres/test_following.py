@@ -219,7 +219,7 @@ async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus:
             deadline = trio.current_time() + 30
             for (_, source), mine in found.items():
                 while len(mine) < len(wanted[source]) and trio.current_time() < deadline:  # noqa: ASYNC110  # polls all readers
-                    await trio.sleep(0.05)  # polls, because nothing announces it
+                    await trio.sleep(0.05)  # poll: there is no notification
             readers.cancel_scope.cancel()
         assert {len(each) > 40 for each in wanted.values()} == {True}
         for (number, source), mine in found.items():

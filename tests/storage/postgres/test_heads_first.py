@@ -75,7 +75,7 @@ async def until_queued(here: NodeHere, count: int) -> None:
     """Return once `count` jobs are queued."""
     with trio.fail_after(20):
         while len(here.store.backlog) < count:  # noqa: ASYNC110
-            await trio.sleep(0.001)  # polls, because nothing announces it
+            await trio.sleep(0.001)  # poll: there is no notification
 
 
 @asynccontextmanager

@@ -78,7 +78,7 @@ def held_up(url: str) -> Iterator[psycopg.Connection]:
 
 def wait_for_work(beside: psycopg.Connection) -> int:
     while (row := beside.execute(WAITING).fetchone()) is None:
-        time.sleep(0.01)  # polls, because nothing announces it
+        time.sleep(0.01)  # poll: there is no notification
     return int(row[0])
 
 

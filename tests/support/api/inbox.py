@@ -30,7 +30,7 @@ async def until_awake(service: Service, conversation: dict[str, Any]) -> None:
         while True:
             if (await view(service, conversation))["snoozedUntil"] is None:
                 return
-            await trio.sleep(0.05)  # looks again: nothing announces it
+            await trio.sleep(0.05)  # poll: there is no notification
 
 
 async def view(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:

@@ -91,7 +91,7 @@ async def overwritten(service: Service) -> None:
     """Return once the service reports no erased text left to overwrite, and all erased files are gone."""
     with trio.fail_after(30):
         while (await scrape(service))("storage_scrub_pending"):  # noqa: ASYNC110  # only polling shows it
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
     await vanished(service.directory / "uploads", "filebytes")
 
 
@@ -99,7 +99,7 @@ async def vanished(directory: Path, *places: str) -> None:
     """Return once none of these places is in any file."""
     with trio.fail_after(30):
         while left(directory, places):  # noqa: ASYNC110  # files can only be polled
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 @dataclass
@@ -232,4 +232,4 @@ async def _answered(service: Service, log: str) -> None:
             items = page.json()["items"]
             if items and all(each["status"] == "delivered" for each in items):
                 return
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification

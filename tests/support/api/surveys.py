@@ -43,4 +43,4 @@ async def refreshed(service: Service, survey: dict[str, Any]) -> dict[str, Any]:
             now: dict[str, Any] = (await service.dashboard.get(path)).json()
             if now["status"] != "running":
                 return now
-            await trio.sleep(0.01)  # looks again: nothing announces it
+            await trio.sleep(0.01)  # poll: there is no notification

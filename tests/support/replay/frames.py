@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct
 
 FINAL_CODES: Final = range(4000, 4100)
-"""Codes of `pusher:error` behind which a client must not reconnect automatically."""
+"""Codes of `pusher:error` after which a client must not reconnect automatically."""
 SUPERSEDED: Final = 4009
 
 

@@ -18,7 +18,7 @@ log: Final = structlog.get_logger(__name__)
 
 HOST: Final = "127.0.0.1"
 BODY_MAX: Final = 1024 * 1024
-"""Largest body taken in bytes; an envelope carries a message and a conversation, far below that."""
+"""Largest accepted body in bytes; an envelope carries a message and a conversation, far below that."""
 IDLE_S: Final = 120.0
 _READ: Final = 64 * 1024
 _DIGITS: Final = 9

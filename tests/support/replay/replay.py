@@ -54,7 +54,7 @@ class Replay:
         for step in steps:
             result = await self._api.call(step.method, f"{_ROOT}/{conversation}{step.path}", step.body)
             self._note(step, conversation, result, closed)
-            # Known to be closed; behind a lost answer nothing is known, and nothing is expected of it.
+            # Known to be closed; after a lost answer the state is unknown, and nothing is expected of it.
             closed = result.outcome == "acknowledged" and (
                 step.kind == "close" or (closed and not _talks(step))
             )

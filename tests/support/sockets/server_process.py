@@ -37,7 +37,7 @@ async def seen(http: httpx.AsyncClient, url: str, status: int) -> httpx.Response
             answer = await http.get(f"{url}/readyz")
             if answer.status_code == status:
                 return answer
-            await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            await trio.sleep(LOOK_S)  # poll: there is no notification
 
 
 class EndedError(Exception):
@@ -88,7 +88,7 @@ class Server:
                 while not await self._ready(client):
                     if self._process.poll() is not None:
                         raise EndedError(self.log())
-                    await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                    await trio.sleep(LOOK_S)  # poll: there is no notification
 
     async def _ready(self, client: httpx.AsyncClient) -> bool:
         try:
@@ -122,7 +122,7 @@ class Server:
             while True:
                 if self.log().count(words) >= times:
                     return
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+                await trio.sleep(LOOK_S)  # poll: there is no notification
 
     async def kill(self) -> None:
         """Kill the process with SIGKILL, as in a crash."""

@@ -49,7 +49,7 @@ def test_one_thing_said_in_several_ways_is_one_theme(
     assert (theme.title, theme.count, theme.sentiment) == (title, len(texts), "negative")
 
 
-def test_comments_that_are_the_same_are_one_theme_even_if_they_are_a_word() -> None:
+def test_identical_comments_are_one_theme_even_if_they_are_a_word() -> None:
     (theme,) = themes("Great", "great!", "GREAT 👍")
     assert (theme.title, theme.count, theme.sentiment) == ("Great", 3, "positive")
 
@@ -59,14 +59,14 @@ def test_a_word_with_one_letter_wrong_is_the_word_that_others_write() -> None:
     assert (theme.title, theme.count) == ("Rude technician", 4)
 
 
-def test_what_is_denied_is_another_theme_than_what_is_said() -> None:
+def test_denied_statement_is_another_theme_than_the_statement() -> None:
     found = {theme.title: theme.sentiment for theme in themes(
         "Helpful support", "The support was helpful", "Support was not helpful", "support not helpful"
     )}  # fmt: skip
     assert found == {"Helpful support": "positive", "Support not helpful": "negative"}
 
 
-def test_a_stop_word_of_the_comments_own_language_is_no_theme_of_another() -> None:
+def test_stop_word_of_the_comments_language_is_no_theme_of_another() -> None:
     """`fast` is German for almost."""
     mixed = [
         *written("Die Lieferung war fast immer gut", "Das hat fast immer geklappt", "Es ist fast alles da")
@@ -86,13 +86,13 @@ def test_a_stop_word_of_the_comments_own_language_is_no_theme_of_another() -> No
         ("", "es", "es"),
     ],
 )
-def test_a_comment_is_in_its_declared_language_unless_it_is_plainly_in_another(
+def test_comment_has_its_declared_language_unless_it_is_plainly_in_another(
     text: str, declared: str, language: str
 ) -> None:
     assert detect_language(text, declared) == language
 
 
-def test_a_theme_keeps_its_id_when_most_people_begin_to_write_it_in_another_way() -> None:
+def test_theme_keeps_its_id_when_most_people_change_their_wording() -> None:
     before = keyword_themes(written("Late delivery", "late delivery"))
     after = keyword_themes(
         written("Late delivery", *["The delivery was late"] * 4), {theme.title: theme.id for theme in before}
@@ -118,24 +118,24 @@ def test_a_theme_keeps_its_id_when_most_people_begin_to_write_it_in_another_way(
         ("sw", "Huduma nzuri sana", 0),
     ],
 )
-def test_a_clause_sounds_as_a_person_would_hear_it(language: str, text: str, feeling: int) -> None:
+def test_sentiment_of_a_clause_matches_a_persons_judgement(language: str, text: str, feeling: int) -> None:
     assert sentiment_of(text, language) == feeling
 
 
-def test_a_theme_sounds_as_its_clause_and_not_as_the_rest_of_the_comment() -> None:
+def test_sentiment_of_a_theme_ignores_the_rest_of_the_comment() -> None:
     texts = ("Great shop, friendly people, but the app crashes", "I love it but your app crashed")
     (theme,) = [each for each in themes(*texts, felt=1) if each.title.startswith("App crash")]
     assert theme.sentiment == "negative"
 
 
-def test_where_no_words_are_known_the_score_says_how_a_theme_is_meant() -> None:
+def test_score_decides_a_themes_sentiment_in_a_language_without_a_word_list() -> None:
     (theme,) = themes(*["Huduma nzuri sana"] * 3, language="sw", felt=1)
     assert theme.sentiment == "positive"
     (theme,) = themes(*["Huduma nzuri sana"] * 3, language="sw")
     assert theme.sentiment == "neutral"
 
 
-def test_quotes_are_sentences_that_agree_with_the_theme_and_are_each_somebody_elses() -> None:
+def test_quotes_are_sentences_of_different_people_that_agree_with_the_theme() -> None:
     tale = "I ordered a lamp in May. " * 8
     texts = (
         f"{tale}Then came a very late delivery. {tale}",

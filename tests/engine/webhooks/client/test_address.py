@@ -75,7 +75,7 @@ def test_an_address_that_is_not_public_is_refused_with_its_reason(address: str, 
 @pytest.mark.parametrize(
     "address", ["8.8.8.8", "1.1.1.1", "2606:4700::1", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "2002:808:808::1"]
 )
-def test_a_public_address_is_let_through(address: str) -> None:
+def test_public_address_is_allowed(address: str) -> None:
     assert STRICT.refusal(ip_address(address)) is None
 
 
@@ -86,7 +86,7 @@ def test_no_form_of_an_address_says_more_than_the_address_itself(address: IPAddr
         assert (STRICT.refusal(ip_address(f"{form}{address}")) is None) == (plain is None)
 
 
-def test_networks_of_the_allow_list_are_let_through_in_every_form() -> None:
+def test_networks_of_the_allow_list_are_allowed_in_every_form() -> None:
     """Decisions 6: DESKWIRE_WEBHOOK_ALLOW."""
     policy = AddressPolicy(allow=(ip_network("10.0.0.0/8"), ip_network("fd00::/8")))
     assert policy.refusal(ip_address("10.9.8.7")) is None
@@ -96,7 +96,7 @@ def test_networks_of_the_allow_list_are_let_through_in_every_form() -> None:
 
 
 @given(st.ip_addresses())
-def test_the_development_setting_lets_everything_through(address: IPAddress) -> None:
+def test_development_setting_allows_every_address(address: IPAddress) -> None:
     """Decisions 6: --allow-private-webhooks."""
     assert AddressPolicy(allow_private=True).refusal(address) is None
 

@@ -122,7 +122,7 @@ async def test_a_dripping_head_does_not_stretch_the_budget(
     assert trio.current_time() - began <= 5.1
 
 
-async def test_a_slow_name_a_slow_connection_and_a_slow_answer_share_one_budget(
+async def test_slow_lookup_slow_connection_and_slow_answer_share_one_budget(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6."""
@@ -324,7 +324,7 @@ async def test_a_name_that_is_not_known_is_a_failure_with_its_name(
     assert attempt.error == "host not found: localhost"
 
 
-async def test_the_system_resolver_takes_literals_without_asking_and_reports_what_it_cannot_find() -> None:
+async def test_system_resolver_takes_literals_without_a_lookup_and_reports_unknown_names() -> None:
     resolver = SystemResolver()
     assert [str(address) for address in await resolver("2001:db8::1", 443)] == ["2001:db8::1"]
     with pytest.raises(ResolutionFailed, match=r"host not found: nowhere\.invalid"):

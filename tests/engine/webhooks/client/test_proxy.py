@@ -164,7 +164,7 @@ async def test_plain_http_is_asked_of_the_proxy_by_its_whole_url(
     assert f"Proxy-Authorization: {AUTHORIZATION}\r\n" in proxy.heads[0]
 
 
-async def test_a_name_that_only_the_proxy_can_resolve_is_delivered_to_and_verified(
+async def test_name_that_only_the_proxy_can_resolve_is_delivered_to_and_verified(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock, authority: trustme.CA
 ) -> None:
     """Decisions 6: TLS is verified by the URL's name end to end, not with the proxy."""
@@ -276,7 +276,7 @@ async def test_a_proxy_with_an_untrusted_certificate_is_sent_nothing(
         ("db.localhost.", "127.0.0.1 is loopback"),
     ],
 )
-async def test_an_address_in_the_url_is_judged_in_every_spelling_and_the_proxy_not_asked(
+async def test_address_in_the_url_is_judged_in_every_spelling_without_the_proxy(
     proxies: Proxies, mock_clock: MockClock, host: str, reason: str
 ) -> None:
     """Contract 6.2.2: only public addresses, even if a proxy resolves names; at registration and at each attempt."""

@@ -118,7 +118,7 @@ async def test_a_close_notify_instead_of_an_answer_is_no_attempt(
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["TCP", "TLS"])
-async def test_a_kept_connection_that_ends_while_the_request_is_written_is_no_attempt(
+async def test_kept_connection_that_ends_during_the_write_is_no_attempt(
     receivers: Receivers, mock_clock: MockClock, trusting: ssl.SSLContext, tls: bool
 ) -> None:
     """The receiver reads part of a request that exceeds all buffers, and closes."""
@@ -218,7 +218,7 @@ async def test_the_request_on_the_new_connection_has_the_whole_time(
     await client.aclose()
 
 
-async def test_a_receiver_that_closes_after_each_answer_gets_everything_at_once_and_in_order(
+async def test_receiver_that_closes_after_each_answer_gets_all_deliveries_in_order(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(ending_each_second(orderly))

@@ -89,7 +89,7 @@ def test_a_success_resets_both_counts() -> None:
     assert failing(CLOSED, 19).after_success(NOW) == CLOSED
 
 
-def test_probes_are_sent_each_ten_seconds_for_three_minutes_and_then_more_and_more_seldom() -> None:
+def test_probes_come_every_ten_seconds_for_three_minutes_and_then_less_often() -> None:
     circuit, at = OPENED, [OPENED_AT]
     for _ in range(25):
         at.append(probe_at(circuit))
@@ -104,7 +104,7 @@ def test_the_next_probe_is_counted_from_the_begin_of_the_one_before() -> None:
     assert probe_at(probed(OPENED, OPENED_AT + 10_000, took=5_000)) == OPENED_AT + 20_000
 
 
-def test_a_failed_probe_says_so_and_a_success_closes_it() -> None:
+def test_failed_probe_is_the_new_reason_and_a_success_closes_it() -> None:
     again = probed(OPENED, OPENED_AT + 10_000, error="connection refused")
     assert (again.probes, again.reason) == (1, "the probe failed: connection refused")
     assert (again.failed_attempts, again.failing_since) == (20, NOW)
@@ -130,7 +130,7 @@ def test_a_clock_set_back_does_not_keep_it_open_longer() -> None:
     assert OPENED.state(OPENED_AT - 3_600_000) == "half_open"
 
 
-def test_a_clock_that_is_set_back_does_not_keep_it_closed_for_as_long() -> None:
+def test_clock_that_is_set_back_does_not_keep_it_closed_longer() -> None:
     """The minute starts again at the new time."""
     hour_ms = 3_600_000
     circuit = failing(failing(CLOSED, 19), 1, since=NOW - hour_ms)
@@ -164,7 +164,7 @@ def test_of_two_pauses_the_longer_one_is_kept() -> None:
     assert longer.with_pause(NOW + 40_000).paused(NOW + 39_999)
 
 
-def test_a_success_does_not_end_a_pause_and_a_pause_does_not_close_the_circuit() -> None:
+def test_success_ends_no_pause_and_a_pause_closes_no_circuit() -> None:
     paused = OPENED.with_pause(OPENED_AT + 30_000)
     assert paused.state(OPENED_AT) == "open"
     assert paused.after_success(OPENED_AT) == replace(CLOSED, paused_until=OPENED_AT + 30_000)
@@ -211,7 +211,7 @@ def test_it_opens_after_enough_failures_for_at_most_three_minutes(
             assert (circuit.failed_attempts, circuit.failing_since, circuit.reason) == (0, None, None)
 
 
-def test_the_rule_of_an_endpoint_is_twenty_failures_in_a_minute_unless_set() -> None:
+def test_default_rule_of_an_endpoint_is_twenty_failures_in_a_minute() -> None:
     """Contract 6.4.3."""
     assert CircuitRule(failures=20, failing_s=60.0) == DEFAULT_CIRCUIT_RULE
 

@@ -19,7 +19,7 @@ def fail(breaker: CircuitBreaker, *, at: int = NOW, probe: bool = False) -> None
     breaker.failed("timeout", began=at, ended=at, probe=probe)
 
 
-def test_an_open_circuit_holds_and_a_half_open_one_lets_one_probe_through() -> None:
+def test_open_circuit_holds_deliveries_and_a_half_open_one_admits_one_probe() -> None:
     breaker = CircuitBreaker(OPEN)
     assert (breaker.gate(NOW), breaker.opens_at(NOW)) == ("hold", NOW + 10_000)
     assert not breaker.begin(NOW)
@@ -30,7 +30,7 @@ def test_an_open_circuit_holds_and_a_half_open_one_lets_one_probe_through() -> N
     assert not breaker.begin(later)
 
 
-def test_a_closed_circuit_lets_everything_through_and_nothing_is_a_probe() -> None:
+def test_closed_circuit_admits_every_delivery_and_none_is_a_probe() -> None:
     breaker = CircuitBreaker(CLOSED)
     assert (breaker.gate(NOW), breaker.opens_at(NOW), breaker.closed) == ("go", None, True)
     assert not breaker.begin(NOW)
@@ -46,7 +46,7 @@ def test_a_probe_that_failed_makes_way_for_the_next_in_ten_seconds() -> None:
     assert breaker.gate(NOW + 10_000) == "probe"
 
 
-def test_a_probe_that_ends_without_an_attempt_makes_way_for_the_next_at_once() -> None:
+def test_probe_without_an_attempt_makes_way_for_the_next_at_once() -> None:
     breaker = CircuitBreaker(replace(OPEN, probe_at=NOW))
     assert breaker.begin(NOW)
     breaker.probe_over()
@@ -130,7 +130,7 @@ def test_a_breaker_that_reopens_before_the_release_releases_nothing() -> None:
     assert (breaker.release_due, breaker.unsaved) == (True, CLOSED)
 
 
-def test_a_circuit_that_was_never_open_has_held_nothing() -> None:
+def test_circuit_that_was_never_open_holds_no_delivery() -> None:
     breaker = CircuitBreaker(CLOSED)
     fail(breaker)
     breaker.succeeded(began=NOW, ended=NOW)

@@ -83,7 +83,7 @@ def test_an_attempt_that_begins_before_its_time_moves_nothing() -> None:
 
 
 @given(st.integers(1, 3), st.floats(0, 1), st.integers(0, 1_000))
-def test_jitter_is_a_fifth_of_the_time_since_the_first_attempt_up_and_down(
+def test_jitter_is_a_fifth_of_the_time_since_the_first_attempt(
     number: int, fraction: float, took: int
 ) -> None:
     plan = Planned(planned_from=None if number == 1 else START)
@@ -181,7 +181,7 @@ def test_a_probe_that_failed_says_nothing_of_an_outage_that_comes_later() -> Non
 
 
 @given(st.integers(1, 3), st.floats(0, 1), st.integers(0, 30_000), st.integers(0, 10**9))
-def test_no_attempt_is_planned_further_ahead_than_is_said(
+def test_attempt_is_planned_within_the_documented_maximum(
     number: int, fraction: float, took: int, wait_ms: int
 ) -> None:
     attempt, plan = failed(number, took=took, wait_ms=wait_ms), Planned(START, START, START)
@@ -215,7 +215,7 @@ def test_a_retry_counts_the_attempt_unless_it_repeats_it() -> None:
         )
 
 
-def test_no_retry_is_planned_further_ahead_than_all_delays_and_the_longest_pause() -> None:
+def test_retry_is_planned_within_all_delays_and_the_longest_pause() -> None:
     assert SCHEDULE.ahead_max_ms == 24_000 + 180_000
 
 

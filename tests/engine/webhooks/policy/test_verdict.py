@@ -50,7 +50,7 @@ def test_a_failed_probe_uses_up_no_attempt_not_even_the_last() -> None:
         )
 
 
-def test_an_answer_that_asks_for_a_pause_pauses_the_endpoint_and_counts_for_nothing() -> None:
+def test_answer_that_asks_for_a_pause_pauses_the_endpoint_uncounted() -> None:
     for circuit in (CLOSED, HALF_OPEN, Circuit(19, NOW - 60_000)):
         for number in (1, 4):
             breaker = CircuitBreaker(circuit)
@@ -80,7 +80,7 @@ def limited() -> CircuitBreaker:
     return breaker
 
 
-def test_after_the_pause_of_a_rate_limit_one_attempt_begins_and_one_more_with_each_success() -> None:
+def test_one_attempt_begins_after_a_rate_limit_and_each_success_adds_another() -> None:
     breaker = limited()
     assert breaker.room == 1
     opens_at = breaker.opens_at(NOW + 4_000)
@@ -132,7 +132,7 @@ def test_a_success_concurrent_with_the_pausing_refusal_ends_the_pause() -> None:
     assert (breaker.circuit.paused_until, breaker.gate(NOW + 200)) == (None, "go")
 
 
-def test_the_end_of_a_pause_gives_all_places_back() -> None:
+def test_end_of_a_pause_releases_all_places() -> None:
     breaker = limited()
     breaker.end_pause()
     assert (breaker.circuit.paused_until, breaker.room) == (None, CircuitBreaker(CLOSED).room)
@@ -145,7 +145,7 @@ def quiet(attempt: Attempt, breaker: CircuitBreaker) -> Retry | DeliveryEnd:
     )
 
 
-def test_a_failed_probe_of_a_quiet_endpoint_does_not_count_for_its_circuit() -> None:
+def test_failed_probe_of_a_quiet_endpoint_does_not_count_for_its_circuit() -> None:
     timeout = replace(FAILED, status=None, error="timeout")
     for attempt in (FAILED, BUSY, timeout):
         breaker = CircuitBreaker(CLOSED)
@@ -153,7 +153,7 @@ def test_a_failed_probe_of_a_quiet_endpoint_does_not_count_for_its_circuit() -> 
         assert breaker.circuit == CLOSED
 
 
-def test_a_probe_of_a_quiet_endpoint_that_this_machine_could_not_make_is_repeated() -> None:
+def test_probe_of_a_quiet_endpoint_that_failed_locally_is_repeated() -> None:
     breaker, lacking = CircuitBreaker(CLOSED), replace(BUSY, status=None, error="no free descriptor")
     assert quiet(lacking, breaker) == Retry(NOW + 30_100, NOW + 30_100, None, repeats=True)
     assert breaker.circuit.paused_until == NOW + 30_100
@@ -179,14 +179,14 @@ def test_a_finally_refused_delivery_is_missed_unless_others_succeeded() -> None:
     assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 503", missed=False)
 
 
-def test_back_pressure_forgets_a_delivery_when_its_last_attempt_failed_and_not_before() -> None:
+def test_back_pressure_forgets_a_delivery_after_the_failure_of_its_last_attempt() -> None:
     for number, forgotten in ((1, []), (4, [delivery(1).id])):
         breaker, pressure = refusing(RefusalDecision(1, False, 0))
         judged(replace(FAILED, number=number), breaker)
         assert pressure.forgotten == forgotten
 
 
-def test_back_pressure_knows_a_delivery_by_its_conversation_or_else_by_its_own_id() -> None:
+def test_back_pressure_knows_a_delivery_by_its_conversation_or_its_own_id() -> None:
     breaker, pressure = refusing(RefusalDecision(1, False, 0))
     for plan in (delivery(1, 7), delivery(2, None)):
         verdict(BUSY, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=False)

@@ -256,7 +256,7 @@ def test_a_rate_limit_counting_refusals_accepts_nearly_all_deliveries(
 @pytest.mark.thorough
 @examples
 @given(seed=SEEDS, wait_s=st.sampled_from([1, 10, 60, 180]), load=st.sampled_from([0.5, 2.0]))
-def test_a_receiver_that_wants_nothing_for_a_quarter_of_an_hour_costs_no_attempt_and_gets_little(
+def test_quarter_hour_pause_of_a_receiver_costs_no_attempt_and_few_requests(
     seed: int, wait_s: int, load: float
 ) -> None:
     events = flow(seed, per_s=load, seconds=100)

@@ -60,7 +60,7 @@ def test_the_oldest_attempts_wait_up_to_the_limit() -> None:
     assert places.free
 
 
-def test_without_waiting_places_nothing_is_moved() -> None:
+def test_no_place_moves_without_waiting_attempts() -> None:
     places = AttemptSlots(1, 0)
     places.begin(1, 0.0)
     places.relieve(100.0)
@@ -72,7 +72,7 @@ def test_without_waiting_places_nothing_is_moved() -> None:
     st.integers(0, 4),
     st.lists(st.tuples(st.sampled_from(["begin", "end", "relieve"]), st.integers(0, 20)), max_size=60),
 )
-def test_never_more_are_under_way_than_both_kinds_have_places(
+def test_attempts_never_exceed_the_places_of_both_kinds(
     prompt: int, waiting: int, steps: list[tuple[str, int]]
 ) -> None:
     places, at, began = AttemptSlots(prompt, waiting), 0.0, dict[int, float]()

@@ -36,9 +36,7 @@ def test_the_rate_doubles_in_each_successful_quarter_second() -> None:
     assert all(later >= 2 * earlier for earlier, later in pairwise(rates))
 
 
-def test_a_hundred_thousand_deliveries_are_begun_within_twenty_seconds_and_never_faster_than_the_bound() -> (
-    None
-):
+def test_hundred_thousand_deliveries_begin_within_twenty_seconds_and_below_the_bound() -> None:
     pace = BacklogRate(MOST_PER_S)
     assert going_well(pace, 20.0) > 100_000
     assert pace.rate_per_s == MOST_PER_S
@@ -48,7 +46,7 @@ def test_a_bound_below_its_begin_is_kept_from_the_begin() -> None:
     assert 50 <= going_well(BacklogRate(10.0), 5.0) <= 52
 
 
-def test_a_failure_halves_it_and_those_that_were_under_way_with_it_do_not_count() -> None:
+def test_failure_halves_it_once_for_all_attempts_under_way() -> None:
     pace = BacklogRate(MOST_PER_S)
     going_well(pace, 2.0)
     before = pace.rate_per_s

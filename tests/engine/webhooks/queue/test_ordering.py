@@ -26,7 +26,7 @@ def taken(ordered: OrderedDeliveries) -> list[int]:
     return found
 
 
-def test_of_a_key_one_is_ready_at_a_time_in_the_order_of_their_coming() -> None:
+def test_one_delivery_of_a_key_is_ready_at_a_time_in_order() -> None:
     ordered = filled(7, 7, 8, 7, 8)
     assert taken(ordered) == [1, 3]
     ordered.ended(7)
@@ -36,7 +36,7 @@ def test_of_a_key_one_is_ready_at_a_time_in_the_order_of_their_coming() -> None:
     assert taken(ordered) == [5, 4]
 
 
-def test_those_without_a_key_wait_for_nobody() -> None:
+def test_deliveries_without_a_key_do_not_wait() -> None:
     ordered = filled(None, None, 7)
     assert taken(ordered) == [1, 2, 3]
     ordered.ended(None)
@@ -60,7 +60,7 @@ def test_a_finished_key_can_start_again() -> None:
     assert taken(ordered) == [2]
 
 
-def test_a_postponed_attempt_goes_last_once_it_is_due_and_its_key_waits_for_it() -> None:
+def test_due_postponed_attempt_goes_last_and_its_key_waits_for_it() -> None:
     ordered = filled(7, 7, 8)
     ordered.take()
     ordered.postpone(delivery(1, 7, due_at=5))

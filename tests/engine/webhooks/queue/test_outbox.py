@@ -20,7 +20,7 @@ from tests.support.sockets.receivers import delivery
 # New deliveries
 
 
-def test_a_conversation_goes_on_when_its_attempt_has_ended_before_that_is_recorded() -> None:
+def test_conversation_continues_after_its_attempt_before_the_outcome_is_recorded() -> None:
     outbox = caught_up()
     first, *_ = offered(outbox, delivery(1), delivery(2), delivery(4, 8), delivery(5, None))
     assert take(outbox) == [1, 4, 5]
@@ -30,7 +30,7 @@ def test_a_conversation_goes_on_when_its_attempt_has_ended_before_that_is_record
     assert (take(outbox), outbox.held) == ([], 3)
 
 
-def test_nothing_is_to_be_started_when_all_is_under_way() -> None:
+def test_no_delivery_starts_when_all_are_under_way() -> None:
     outbox = caught_up()
     offered(outbox, delivery(1), delivery(2))
     assert outbox.next_due() == 0
@@ -96,7 +96,7 @@ def test_deliveries_offered_to_a_full_memory_are_read_later() -> None:
     assert take(outbox) == [3, 4]
 
 
-def test_a_batch_is_worth_its_query_when_half_the_memory_is_free_or_nothing_is_ready() -> None:
+def test_batch_is_read_with_half_the_memory_free_or_none_ready() -> None:
     outbox = caught_up(8)
     offered(outbox, *(delivery(number, None) for number in range(1, 10)))
     started = [outbox.take_next(0, 0.0) for _ in range(8)]
@@ -146,7 +146,7 @@ def test_retries_have_a_share_alone_while_first_attempts_are_ready() -> None:
     assert take(outbox, 1_000) == [1, 2, 6, 7, 3, 4, 5]
 
 
-def test_a_retry_that_has_ended_makes_way_for_the_next_in_their_share() -> None:
+def test_ended_retry_makes_way_for_the_next_in_their_share() -> None:
     outbox = outbox_of(share=1)
     read(outbox, *(retry(delivery(number, number), number) for number in (1, 2, 3)))
     assert outbox.take_next(1_000, 0.0) == retry(delivery(1, 1), 1)
@@ -170,7 +170,7 @@ def test_retries_for_which_there_is_no_room_are_read_again() -> None:
     assert take(outbox, 3_000) == [3]
 
 
-def test_a_retry_of_the_last_batch_is_not_out_of_reach_of_their_query() -> None:
+def test_query_for_retries_reaches_a_retry_of_the_last_batch() -> None:
     """The commit is announced only later: rows that do not fit into memory must be found up to the batch's end."""
     outbox = outbox_of(1)
     read(outbox, retry(delivery(1, 1), 1_000), more=True)
@@ -230,7 +230,7 @@ def test_an_attempt_that_is_repeated_goes_last() -> None:
     assert take(outbox, 60_000) == [3, 4, 1]
 
 
-def test_a_conversation_that_waits_gives_up_its_order_when_it_fills_the_memory() -> None:
+def test_waiting_conversation_loses_its_order_when_it_fills_the_memory() -> None:
     """Otherwise other conversations' rows could not be read."""
     outbox = caught_up(memory=8)
     first, *_ = offered(outbox, *[delivery(number) for number in range(1, 12)])
@@ -290,7 +290,7 @@ def test_a_batch_omits_conversations_erased_since_its_request() -> None:
     assert take(outbox) == [2, 3]
 
 
-def test_a_deletion_waits_for_the_attempts_of_its_conversation_that_are_under_way() -> None:
+def test_deletion_waits_for_the_running_attempts_of_its_conversation() -> None:
     """Decisions 6: every event waits for the response to its predecessor, whether a first attempt or a retry."""
     outbox = outbox_of()
     read(outbox, retry(delivery(1), 5), delivery(2, due_at=6))

@@ -137,7 +137,7 @@ def test_held_deliveries_wait_for_an_earlier_attempt_of_their_conversation() -> 
     assert take(outbox) == [2]
 
 
-def test_a_retry_that_is_not_due_when_it_is_released_waits_for_its_time() -> None:
+def test_released_retry_that_is_not_due_waits_for_its_time() -> None:
     outbox = released(3)
     read(outbox)
     read(outbox)
@@ -173,7 +173,7 @@ def test_retries_are_read_while_held_rows_remain_unread() -> None:
     assert (batch.part, batch.upto, batch.unread) == ("retries", 12, (4, 9))
 
 
-def test_a_deletion_is_sent_when_the_circuit_closes_while_an_erased_attempt_is_under_way() -> None:
+def test_deletion_is_sent_when_the_circuit_closes_during_an_erased_attempt() -> None:
     outbox = caught_up()
     old, _ = offered(outbox, delivery(1), delivery(2, 8))
     assert take(outbox) == [1, 2]
@@ -223,7 +223,7 @@ def test_redeliveries_that_are_read_are_not_read_again() -> None:
     assert take(outbox) == [8, 9]
 
 
-def test_a_redeliverys_retry_is_not_out_of_reach_of_the_query_for_retries() -> None:
+def test_query_for_retries_reaches_a_redeliverys_retry() -> None:
     outbox = caught_up(1)
     offered(outbox, again(8), delivery(9, 9))
     read(outbox, again(8))

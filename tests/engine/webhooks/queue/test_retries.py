@@ -40,7 +40,7 @@ def read(retries: Retries, rows: Sequence[Delivery], *, more: bool = False, now:
     return room
 
 
-def test_each_starts_when_it_is_due_the_one_due_first_in_front() -> None:
+def test_retries_start_when_due_in_the_order_of_their_times() -> None:
     retries = waiting(10, 3_000, 1_000, 2_000)
     assert retries.next_due() == 1_000
     assert started(retries, 999) == []
@@ -57,7 +57,7 @@ def test_a_running_retry_keeps_its_room() -> None:
     assert list(retries.held) == [1]
 
 
-def test_those_without_room_are_parked_and_read_again_when_the_first_of_them_is_due() -> None:
+def test_retries_without_room_are_parked_and_read_when_the_first_is_due() -> None:
     retries = waiting(4, 1_000, 2_000, 9_000, 9_500, 4_000, 3_000)
     assert sorted(retries.held) == [1, 2, 3, 4]
     assert retries.next_due() == 1_000
@@ -130,7 +130,7 @@ def test_rows_that_could_not_be_read_are_read_soon() -> None:
     assert (retries.next_due(), retries.wants_rows(3_000)) == (3_000, True)
 
 
-def test_those_that_come_during_a_reading_are_not_lost() -> None:
+def test_retries_added_during_a_read_are_not_lost() -> None:
     retries = waiting(2, 9_000, 9_000, 9_000)
     retries.begin_reading()
     retries.add(retry(7, 1_000), 0)
@@ -155,7 +155,7 @@ def test_a_clock_that_is_set_ahead_makes_them_due() -> None:
     assert started(waiting(2, 2_000), DAY_MS) == [1]
 
 
-def test_a_row_from_before_a_clock_was_set_back_is_not_waited_for_longer_than_any_is_planned_ahead() -> None:
+def test_row_dated_before_the_clock_was_set_back_waits_a_bounded_time() -> None:
     """After a restart the outbox does not know the old clock, so a time far ahead came from it."""
     retries = waiting(2)
     retries.add(retry(1, DAY_MS), 0)
