@@ -27,10 +27,10 @@ _SPREAD: Final = 64
 _CONNECTIONS: Final = 64
 _PAUSE_S: Final = 0.4
 _DRAIN_S: Final = 60.0
-_ALONE: Final = "Deskwire, nobody"
+_ALONE: Final = "Deskwire, no reader"
 _CONSUMER: Final = "Deskwire, one consumer"
 _BOTH: Final = "Deskwire, one consumer and one webhook"
-_NATS_ALONE: Final = f"{NATS}, nobody"
+_NATS_ALONE: Final = f"{NATS}, no reader"
 _NATS_CONSUMER: Final = f"{NATS}, one consumer"
 _HALF: Final = 0.5
 
@@ -112,7 +112,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     )
     note = (
         f"{_SPREAD} conversations. Share: of the same server's rate without readers. Frames and webhooks are those that came "
-        "while posts did; what is left of them comes afterwards."
+        "while posts did; the rest of them comes afterwards."
     )
     return [
         Section("maximum", "POST with and without readers", columns, rows, note),

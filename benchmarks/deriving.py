@@ -22,15 +22,15 @@ def derive(sections: _Sections) -> list[Section]:
     if parts:
         note = (
             "Processor time of the server: HTTP is that of the empty route, the engine's that of a command without HTTP at the "
-            "same number under way, each measured by itself. The rest is the route's own work: credential, body, limits, answer, log, "
-            "metrics; below zero, where the parts share work that they do not by themselves."
+            "same number under way, each measured alone. The rest is the route's own work: credential, body, limits, answer, log, "
+            "metrics; below zero where the parts share work that they do not share alone."
         )
         columns = ("what of it", "µs", "share")
         found.append(Section("parts", "A POST's cost, part by part", columns, parts, note))
     if holds:
         note = "Derived from the tables above. Figures of memory do not include the program's own."
         found.append(
-            Section("holds", "What one core and its machine hold", ("what", "how many"), holds, note)
+            Section("holds", "The capacity of one core and its machine", ("what", "how many"), holds, note)
         )
     return found
 

@@ -70,8 +70,8 @@ def measure(scale: Scale, directory: Path) -> Section:
     note = (
         f"{_NODES} nodes with {_ENDPOINTS} endpoints and one consumer. Medians of the longest pause: of the endpoints "
         "that the node delivered to and of the consumer that it served, or of all; of the writer that waited longest. "
-        "Longest: of all of these, in all rounds. PostgreSQL: until the standby was promoted, which began at once; what "
-        "finds out that a primary is gone takes its own time on top."
+        "Longest: of all of these, in all rounds. PostgreSQL: until the standby was promoted, which began at once; the "
+        "detection of a lost primary takes its own time on top."
     )
     return Section(
         "pauses", "Pauses when something goes", columns, [_row(*each) for each in taken.items()], note

@@ -57,7 +57,7 @@ def measure(asked: dict[str, Any], batches: Sequence[int], rounds: int) -> Secti
     )
     note = (
         f"{LANES} lanes, each with a project of its own; synced. µs: processor time of a message. Its cores: how many of "
-        "the machine's two the server kept busy. Log: what a standby or an archive gets for a message. At more cores: messages/s by "
+        "the machine's two the server kept busy. Log: bytes that a standby or an archive gets for a message. At more cores: messages/s by "
         "processor time alone, if nothing else is the limit before."
     )
     return Section("primary", "The limit of a primary", columns, rows, note)

@@ -1,7 +1,7 @@
 """Try the single executable as an operator does who has nothing else: `python3 binary/trial.py dist/deskwire`.
 
 It runs in an empty environment, away from the sources, and with the rights that this script has; where that is root,
-also inside a directory that holds nothing but the C library, so that no Python can be found. What fails, raises.
+also inside a directory that holds nothing but the C library, so that no Python can be found. A failure raises.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Place:
     """Where the executable is run.
 
     Args:
-        folder: holds the executable, a folder for what is unpacked, and the data.
+        folder: holds the executable, a folder for its unpacked files, and the data.
         root: whether the folder is all there is of the file system.
     """
 
@@ -58,14 +58,14 @@ class Place:
         )
 
     def run(self, *arguments: str) -> str:
-        """What it prints; its exit status must be 0."""
+        """Run it and return its output; the exit status must be 0."""
         process = self.start(*arguments)
         said = process.communicate(timeout=300)[0].decode()
         assert process.returncode == 0, f"{arguments}: {process.returncode}\n{said}"
         return said
 
     def leftovers(self) -> list[Path]:
-        """What was unpacked and is still there."""
+        """Return the unpacked directories that were not removed."""
         return list(self.unpacked.glob("_MEI*"))
 
 
@@ -168,7 +168,7 @@ def furnish(folder: Path, executable: Path) -> None:
 
 
 LIBC: Final = ("libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libgcc_s.so.1")
-"""What the libraries inside ask for: parts of the C library."""
+"""The parts of the C library that the bundled libraries load."""
 
 
 def main() -> None:

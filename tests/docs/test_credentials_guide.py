@@ -15,7 +15,7 @@ ROWS = [line for line in GUIDE.splitlines() if line.startswith("| ")]
 
 def shows() -> dict[str, str]:
     """Return the data that each permission shows, from the table of the guide."""
-    part = GUIDE.partition("## What a permission shows")[2].partition("\n## ")[0]
+    part = GUIDE.partition("## Data that a permission shows")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z]+\.[a-z]+)` \| ([^|]*) \|", part, re.MULTILINE)
     assert len(rows) == len(dict(rows)), "each permission has one row"
     return dict(rows)

@@ -1,7 +1,7 @@
 """Runs the tests of a module against each of its mutants, and lists those that no test noticed.
 
 An unnoticed mutant that `table.py` does not explain makes the run fail. Without one, the figures are written to
-docs/mutation.md, with a digest of the module.
+tests/mutation/results.md, with a digest of the module.
 
 Each mutant runs in a process of its own, forked from one that has most modules loaded; no file is changed.
 """

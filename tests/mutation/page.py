@@ -1,4 +1,4 @@
-"""The table of docs/mutation.md: figures of each mutated module, with a digest of its code.
+"""The table of tests/mutation/results.md: figures of each mutated module, with a digest of its code.
 
 `make mutate` writes it; a test fails if a module has changed since its figures were written.
 """
@@ -18,7 +18,7 @@ from tests.mutation.mutants import is_silent
 from tests.mutation.table import TABLE, Mutated
 from tests.support.root import ROOT
 
-PAGE: Final = ROOT / "docs/mutation.md"
+PAGE: Final = ROOT / "tests/mutation/results.md"
 UNMEASURED: Final = "-"
 """Replaces the digest of a module that was not run since its last change."""
 _FIGURES: Final = (

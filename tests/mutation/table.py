@@ -13,7 +13,7 @@ class Left:
     Args:
         within: a piece of the line that is mutated.
         was, became: the change, as `make mutate` prints it.
-        why: the reason, for docs/mutation.md.
+        why: the reason, for tests/mutation/results.md.
     """
 
     within: str

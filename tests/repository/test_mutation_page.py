@@ -1,4 +1,4 @@
-"""The figures of docs/mutation.md are of the code as it is."""
+"""The figures of tests/mutation/results.md are of the code as it is."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_figures_of_a_module_are_of_its_present_code(row: Mutated) -> None:
             f"make mutate ARGS={row.path.removeprefix('engine/deskwire/').removeprefix('http/deskwire/')}"
         )
         assert found.code == digest(row), (
-            f"docs/mutation.md has figures of another {row.path}; measure it: {command}"
+            f"tests/mutation/results.md has figures of another {row.path}; measure it: {command}"
         )
     assert found.noticed + found.left == found.mutants > 0
 
@@ -83,7 +83,7 @@ def test_digest_changes_only_with_the_mutated_code(
 
 def test_run_replaces_only_the_figures_of_its_modules(tmp_path: Path) -> None:
     page = tmp_path / "mutation.md"
-    shutil.copy(ROOT / "docs/mutation.md", page)
+    shutil.copy(ROOT / "tests/mutation/results.md", page)
     row, other = TABLE[0], TABLE[1]
     before = figures(page.read_text())
     note(row, 18, 2, page)
