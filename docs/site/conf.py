@@ -115,7 +115,7 @@ MOVED = {
     "guide/contacts-and-snippets": "guide/contacts.html#snippets",
     "guide/containers": "guide/deploy.html#a-container",
     "guide/deliveries": "guide/webhooks.html#retries",
-    "guide/demo": "quickstart.html#see-it-filled-the-demo",
+    "guide/demo": "quickstart.html#explore-the-demo",
     "guide/desk-learn": "guide/desk-insights.html",
     "guide/desk-run": "guide/desk-admin.html",
     "guide/desk-why": "guide/desk-developers.html",

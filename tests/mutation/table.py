@@ -49,7 +49,7 @@ def _off_by_one(within: str, number: int, why: str) -> tuple[Left, Left]:
     return more, less
 
 
-_BOUND: Final = "a bound on memory that any such number keeps; the tests set their own"
+_BOUND: Final = "the exact number does not matter for this bound on memory; the tests set their own"
 _DIGITS: Final = "a bound that any number keeps between the digits of now and those of a float"
 _EPOCH: Final = "an unknown bucket was full at the epoch, or a nanosecond beside it"
 _ROOM: Final = "more room than an endpoint has places for"

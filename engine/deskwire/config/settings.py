@@ -170,7 +170,9 @@ class Settings:
         "Seconds after its last use that a browser session ends.",
     )
     session_max_s: float = setting(  # ADR 15
-        30 * DAY_S, number(300, YEAR_S), "Maximum seconds of a browser session, even if it is used."
+        30 * DAY_S,
+        number(300, YEAR_S),
+        "Maximum lifetime of a browser session in seconds, even if it stays in use.",
     )
     jwt_public_key_file: Path | None = setting(  # decisions 2
         None, optional(path), "File with the public key (PEM) of an identity provider's tokens."
@@ -230,7 +232,7 @@ class Settings:
     connections: int = setting(  # ADR 41
         10_000,
         integer(1, 1_000_000),
-        "Maximum connections of clients; a further one closes the connection that was idle for longest.",
+        "Maximum client connections; one more closes the connection that has been idle longest.",
     )
     body_limit_bytes: int = setting(  # decisions 8
         DEFAULT_BODY_LIMITS["body_limit_bytes"],

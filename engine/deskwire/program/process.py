@@ -35,9 +35,9 @@ def tune_collector_for_loading() -> None:
 
 
 def tune_collector_for_serving() -> None:
-    """Exclude the objects of the start from garbage collection, and collect less often.
+    """Exclude objects created at startup from garbage collection, and collect less often.
 
-    Measured (docs/performance.md): 25 to 40 % more requests, and a p99 of a third to a fifth.
+    Measured (docs/performance.md): 25 to 40 % more requests, and a p99 three to five times lower.
     """
     gc.collect(0)  # a full collection would take a tenth of a second and find nothing more
     gc.freeze()

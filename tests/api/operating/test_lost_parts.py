@@ -93,7 +93,7 @@ async def test_older_database_is_recognized_by_its_sealed_secrets(tmp_path: Path
     forget_id(tmp_path)
     assert "is not the one of this database" in await refusal(tmp_path, secret=OTHER)
     await started(tmp_path)
-    assert "whose id is" in await refusal(tmp_path, secret=OTHER)
+    assert "that has the id" in await refusal(tmp_path, secret=OTHER)
 
 
 def remove(data: Path, pattern: str) -> None:

@@ -68,7 +68,7 @@ def access_options(command: CommandT) -> CommandT:
             type=click.Path(path_type=Path),
             default="data",
             show_default=True,
-            help="Data directory of a service on this machine, whose demo.json is read if there is no --key.",
+            help="Data directory of a service on this machine; its demo.json is read if there is no --key.",
         ),
     )
     for option in reversed(options):

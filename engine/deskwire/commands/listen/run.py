@@ -191,7 +191,7 @@ class Listening:
         note(f"Starting {where}; cursor: {self._file.path}")
 
     async def _read(self) -> None:
-        """Fill the window. Return only with `once`, at the end of the feed."""
+        """Fill the window. Runs until cancelled; with `once`, returns at the end of the feed."""
         wait_s = 0 if self._plan.once else LONG_POLL_S
         while True:
             await self._until(lambda: not self._window.full)

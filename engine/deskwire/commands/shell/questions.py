@@ -32,7 +32,7 @@ def confirm(words: str, yes: bool) -> None:
 def new_password(from_stdin: bool, one_time: bool) -> str | None:
     """Return a password that is typed twice or read from stdin; None for a one-time password.
 
-    A password is never an argument, because other users of the machine can read those. Raises UsageError
+    A password is never a command-line argument, because other users of the machine can read arguments. Raises UsageError
     without a terminal.
     """
     if from_stdin and one_time:

@@ -77,7 +77,7 @@ class AccessTokenTransaction(AccessTokenReader, Protocol):
         """Revoke a stored token of a user (storage key) and record that in the audit trail."""
 
     def prune_access_tokens(self, now: int, limit: int) -> int:
-        """Delete up to `limit` expired tokens. Return the number of deleted ones."""
+        """Delete up to `limit` expired tokens and return the number deleted."""
 
 
 def new_access_token(user: User, source: Source, client: str, now: int, lifetime_s: int) -> AccessToken:

@@ -372,7 +372,7 @@ def revoke_machine(
 def restrict_children(tx: MachineTransaction, at: int) -> int:
     """Restrict credentials of older versions to the permissions and expiry of their makers.
 
-    Return the number of changed ones.
+    Return the number of credentials changed.
     """
     tx.lock_across_nodes()
     changed = 0

@@ -27,7 +27,7 @@ SESSION_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 """Pattern of a session's secret: 32 bytes in base64url."""
 
 SESSIONS_MAX: Final = 100
-"""Maximum number of sessions of one user. A further one evicts the least recently used one."""
+"""Maximum number of sessions per user. A sign-in beyond it evicts the least recently used session."""
 
 CLIENT_MAX: Final = 120
 """Maximum length of the stored `User-Agent`."""
@@ -59,7 +59,7 @@ class SessionLifetime(Struct, frozen=True):
     longest: int
 
     def ends_at(self, session: BrowserSession) -> int:
-        """Return the time (ms) at which the session expires if it is not used before."""
+        """Return the time (ms) at which the session expires unless it is used before then."""
         return min(session.last_seen_at + self.idle, session.created_at + self.longest)
 
     def over(self, now: int) -> SessionCutoffs:
@@ -113,14 +113,14 @@ class SessionTransaction(SessionReader, Protocol):
     def end_sessions(self, user: int, but: str | None) -> int:
         """Delete and record a user's sessions, except the one with the id `but`.
 
-        Return the number of deleted ones.
+        Return the number of sessions deleted.
         """
 
     def evict_sessions(self, user: int, kept: int) -> None:
         """Delete and record the least recently used sessions of a user, so that `kept` remain."""
 
     def prune_sessions(self, over: SessionCutoffs, limit: int) -> int:
-        """Delete up to `limit` expired sessions. Return the number of deleted ones."""
+        """Delete up to `limit` expired sessions and return the number deleted."""
 
 
 class SessionCommit(Protocol):

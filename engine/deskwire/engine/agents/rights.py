@@ -1,4 +1,7 @@
-"""The right to an agent's stream, checked again after each commit that may have ended it."""
+"""The right to an agent's stream, read from the store.
+
+`AgentStreams` looks it up at the opening, and again after each commit that may have ended it.
+"""
 
 from __future__ import annotations
 

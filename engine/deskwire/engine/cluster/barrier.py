@@ -1,6 +1,6 @@
 """A barrier that waits until all nodes have invalidated their caches of data that a commit has changed.
 
-Such a commit raises the installation's epoch. Each node invalidates its caches, then stores the epoch that it has seen with its
+Such a commit raises the installation's epoch, a number in the database (by a trigger). Each node invalidates its caches, then stores the epoch that it has seen with its
 next heartbeat. The waiting callers are notified over the bus, and their node polls as well, at increasing intervals.
 """
 

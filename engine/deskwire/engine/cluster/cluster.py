@@ -1,4 +1,7 @@
-"""The ports to the other nodes, the cluster and the bus, and the grace period of a node without a lease."""
+"""The parts of the cluster that other rooms use: `Cluster`, `Bus`, both for a single node, and `GracePeriod`.
+
+`membership.ClusterMembership` is the `Cluster` of several nodes. Storage implements the `Bus`, by PostgreSQL's NOTIFY.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class ContactTransaction(ContactReader, Protocol):
         """
 
     def move_responses(self, source: int, target: int, limit: int) -> int:
-        """Move up to `limit` survey responses to another contact. Return the number of moved ones."""
+        """Move up to `limit` survey responses to another contact. Return the number moved."""
 
     def end_merge(self, source: Contact) -> bool:
         """End a merge and erase the source's identity.

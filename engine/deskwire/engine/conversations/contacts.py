@@ -35,7 +35,7 @@ class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
 def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: int) -> Contact:
     """Return the contact of `ref`, created or updated; an update has an event.
 
-    Ours: a new contact has no event of its own (ADR 5).
+    A new contact has no event of its own (our decision, ADR 5).
 
     Raises NotFound if `ref` names an existing contact that was erased, and Forbidden if the caller may not change the contact.
     """
@@ -119,7 +119,8 @@ def end_merge(tx: IdentityTransaction, project: Project, merged: MergedContact, 
 def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, at: int) -> None:
     """Remove a contact without conversations, and the contacts merged into it, each with an event (ADR 21).
 
-    The events show that a contact has no identity any longer. They outlive the contacts, like that of a conversation's deletion.
+    The events show that the contact no longer has an identity. They outlive the contact, as the event of a deletion outlives a
+    conversation.
     """
     for each in (*tx.merged_into(contact.rowid), contact):
         tx.erase_contact(each.rowid)

@@ -208,7 +208,7 @@ class ConversationTransaction(ConversationReader, Protocol):
         """
 
     def detach_from_message(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Remove references to uploads that no message of the conversation has any longer, and uploads without references."""
+        """Remove references to uploads that no message of the conversation has anymore, and uploads without references."""
 
     def rewrite_events(
         self, project: Project, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]

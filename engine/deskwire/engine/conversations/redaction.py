@@ -23,7 +23,7 @@ HIDDEN: Final = "*"
 """Replaces each redacted character of a text."""
 
 PREVIEW_LENGTH_MAX: Final = 160
-"""Characters of the newest message that the agents' view shows."""
+"""Maximum length, in characters, of the preview of the newest message in the agents' view."""
 
 MessageChange: TypeAlias = tuple[Message, Message]
 """A message before and after a change."""
@@ -72,7 +72,7 @@ def _attachments(message: Message, command: RedactMessage) -> tuple[Attachment, 
 def unfit(message: Message, ranges: Sequence[tuple[int, int]], attachments: Sequence[str]) -> list[Problem]:
     """Return a problem for each range and attachment that the message does not have.
 
-    A missing attachment is no problem if the message was redacted before, because that may have removed it.
+    A missing attachment is accepted if the message was redacted earlier, because that redaction may have removed it.
     """
     length, problems = len(message.text), list[Problem]()
     for place, (_, end) in enumerate(ranges):

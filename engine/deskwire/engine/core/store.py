@@ -127,7 +127,7 @@ class Store(Protocol[R_co, W_co]):
 
         Its result is passed to `ended` on Trio's thread.
 
-        Raises Unavailable if the job is not accepted. Then `ended` is not called.
+        Raises Unavailable, without calling `ended`, if the job is not accepted.
 
         Args:
             ended: called once, with the value or exception that `write` would have given. Callbacks run in commit order.

@@ -1,8 +1,11 @@
 """Idempotent requests: a repeated request gets the stored response (ADR 24).
 
-The response is stored in the commit that executes the request. The commit has a hook that first looks for a stored response, and finally stores its own. If the process or
-the request ends at any moment, there is either no effect and no response, or both. Only memory knows that the
-same request is already running, which merely decides how early the second request is refused.
+The response is stored in the commit that executes the request. The commit has a hook that first looks for a
+stored response, and finally stores its own. If the process or the request ends at any moment, there is either
+no effect and no response, or both. Only memory knows that the same request is already running, which merely
+decides how early the second request is refused.
+
+The setting `idempotency_s` says how long a response is stored.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class _Batch:
         """Add a message to its conversation, unless it exists."""
         thread = self._thread(record.conversation)
         if thread is None:
-            message = "No conversation of this id was brought in; its line stands in front of those of its messages."
+            message = "No conversation with this id was imported; its line must come before the lines of its messages."
             self._refuse(record, Problem("/conversation", "unknown", message))
             return
         place = (record.conversation, record.external_id)

@@ -122,7 +122,7 @@ class UnlessWrittenHere(Struct, frozen=True):
     def before(self, tx: WrittenHereTransaction) -> None:
         """Raise Conflict if the conversation has messages that were written here."""
         if tx.unimported_messages(self.conversation):
-            message = "The conversation has gone on here, with messages that are not imported: delete it by its own call."
+            message = "The conversation has messages that were not imported; delete it with its own API call."
             raise Conflict(message)
 
     def after(self, tx: object, receipt: object) -> None:

@@ -1,5 +1,7 @@
 """Merging a contact into another one: conversations through their actors, then tickets and survey responses.
 
+The target keeps its identity and gets only the fields that it lacks, such as a name (`missing_identity`).
+
 The first transaction marks the source contact, which is not found from then on, and moves the small parts. A merge that a crash
 interrupts is resumed at the next start, or by another node after the lease of the first node has expired. A second call during
 a merge waits for it, on whichever node it runs. Erasing the target contact ends the merge and erases the parts not moved yet.
@@ -314,7 +316,7 @@ def _not_moved(conversation_id: str) -> None:
 
 
 def _move_some(tx: MergeTransaction, source: int, target: int, at: int) -> int:
-    """Move a batch of tickets, or if none are left of survey responses; return the number of moved rows."""
+    """Move a batch of tickets or, once no tickets are left, of survey responses; return the number of rows moved."""
     survivor = tx.survivor(target)
     if survivor is None:  # the target is being erased, with the parts not moved yet
         return 0

@@ -1,4 +1,7 @@
-"""Figures of reports, computed from durations (shown in seconds), ratings and counts."""
+"""Figures of reports, computed from durations (shown in seconds), ratings and counts.
+
+Each figure is also a column of the report's CSV (`columns_of`).
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The search over conversations, contacts and tickets: words, the index that is made of them, and what is found."""
+"""The search over conversations, contacts and tickets: words, the index built from them, and the hits."""

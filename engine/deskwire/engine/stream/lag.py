@@ -1,4 +1,8 @@
-"""The lag of consumers, and counts of the ways in which they subscribed, for metrics."""
+"""The lag of consumers, and counts of the ways in which they subscribed, for metrics and status only.
+
+A consumer's lag is the number of its project's events after the position that it has confirmed, whether or not its channel
+carries them. No consumer is disconnected because of its lag.
+"""
 
 from __future__ import annotations
 

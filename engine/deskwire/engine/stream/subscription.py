@@ -1,7 +1,8 @@
 """Subscriptions to channels, and the position at which they resume (decisions 5).
 
-A subscription is a cursor over the event log and has no queue, so a slow reader takes no extra memory. It has few fields,
-because there are thousands of idle subscriptions. It is `current` from its takeover until the next one, and its reader checks
+A subscription is a cursor over the event log and has no queue, so a slow reader takes no extra memory and may be behind by
+any number of events. The age of missed events counts only at the start (`find_start`). A subscription has few fields, because
+there are thousands of idle ones. It is `current` from its takeover until the next one, and its reader checks
 that before each write. Where nodes share the store, it is paused while its node's lease is in doubt (`LeasedSubscription`).
 """
 

@@ -152,7 +152,7 @@ class TicketService(Struct, frozen=True):
         return lambda tx: change_ticket(tx, self.project, ticket_id, values, self.by, at, linked, seen)
 
     def _moving(self, ticket_id: str, values: Values, at: int, linked: str) -> Job:
-        """Return the job that unlinks the ticket, unless the new link is not allowed any longer."""
+        """Return the job that unlinks the ticket, unless the new link is no longer allowed."""
 
         def cut(tx: TicketUpkeepTransaction) -> Ticket:
             self._changeable(tx, ticket_id, values)

@@ -1,4 +1,4 @@
-"""A ticket and its changes, field by field (decisions 7)."""
+"""A ticket, its changes field by field, and its object in the API and the events (decisions 7)."""
 
 from __future__ import annotations
 

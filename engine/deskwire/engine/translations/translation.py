@@ -30,7 +30,7 @@ class EntryRef(Struct, frozen=True):
 
 
 def parse_entry_id(text: str) -> EntryRef:
-    """Read `<type>:<id>`. Raises ValueError, which says what is wrong with it."""
+    """Read `<type>:<id>`. Raises ValueError with the reason if the text is invalid."""
     kind, colon, key = text.partition(":")
     if not colon or kind not in get_args(EntryType):
         kinds = ", ".join(get_args(EntryType))

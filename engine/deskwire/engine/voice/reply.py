@@ -101,7 +101,7 @@ class Voice:
     async def reply_in_conversation(
         self, project: Project, conversation_id: str, audio_url: str, mode: Mode
     ) -> VoiceReply:
-        """Return a recording's transcript, and in `smart` a draft message.
+        """Return a recording's transcript and, in `smart` mode, a draft message.
 
         Raises as `_reply`.
         """

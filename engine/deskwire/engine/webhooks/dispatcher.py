@@ -324,7 +324,7 @@ class Dispatcher:
 
         Args:
             deliveries: the new deliveries.
-            erased: erased conversations, whose deliveries must not be sent any longer.
+            erased: erased conversations; their deliveries must no longer be sent.
             rewritten: events with redacted content; see `rewrite`.
         """
         if erased:

@@ -35,11 +35,11 @@ _TAIL_LENGTH: Final = 4
 class Endpoint(Struct, frozen=True):
     """A URL that a project's events are posted to.
 
-    Secrets are sealed (see `core.sealing`).
+    Secrets are sealed (see `core.encryption`).
 
     Args:
         status: `removed` until the last of its deliveries is deleted.
-        status_reason: why the endpoint is disabled.
+        status_reason: why the endpoint is disabled: by a call, or by the end of its credential (`ownership`).
         last_success_at: start of the last attempt that got a 2xx response (ms).
         held_upto: position of the last delivery that its circuit held, until all held deliveries are sent.
         catch_up: whether missed deliveries are sent again automatically after an outage.

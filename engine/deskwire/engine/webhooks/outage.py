@@ -113,7 +113,8 @@ class Outage:
     async def _next_in_turn(self, endpoint: Endpoint) -> Delivery | None:
         """Return the next delivery to probe: the oldest pending one.
 
-        After a failed probe, it is the next one of another conversation. If there is no other conversation, a missed delivery is redelivered for the probe.
+        After a failed probe, it is the next one of another conversation. If there is no other conversation, a
+        missed delivery is redelivered for the probe.
         """
         delivery = await self._pending(endpoint, self._probed_after, None, other_than=self._probed_lane)
         if delivery is None and self.missed and endpoint.catch_up == "automatic":

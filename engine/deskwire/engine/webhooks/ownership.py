@@ -1,8 +1,11 @@
-"""Endpoints owned by machine credentials (ADR 70).
+"""Endpoints owned by machine credentials, and their automatic disabling when the credential ends (ADR 70).
 
 An endpoint belongs to the machine that last decided its URL or its event types. It delivers while the
 credential may read its events. When the credential is revoked, expires or loses a permission, its endpoints
 are disabled with the reason. A person who enables such an endpoint becomes responsible for it.
+
+The service disables an endpoint for no other reason. Failed deliveries open its circuit instead
+(`retry.circuit_breaker`).
 """
 
 from __future__ import annotations

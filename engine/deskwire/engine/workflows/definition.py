@@ -1,4 +1,6 @@
-"""A workflow's definition as typed values (decisions 7).
+"""A workflow's definition as typed values: its flows, and the types of their actions (decisions 7).
+
+An action that waits for the contact, `buttons` or `form`, is a step in the API.
 
 `definition_of` reads definitions that `validation.check` has accepted.
 """

@@ -38,7 +38,7 @@ class WorkflowRun(Struct, frozen=True):
 
     @property
     def action_id(self) -> int | None:
-        """Id of the action that waits for the contact, None without one."""
+        """Id of the action that is waiting for the contact; None if no action is."""
         return None if self.step is None else self.step["actionId"]
 
     @property

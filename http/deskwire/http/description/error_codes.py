@@ -1,6 +1,6 @@
 """The registry of error codes, as data. A test compares it with the sources.
 
-Only the documents about the API import it (`program/reference.py`), so it may import the limits from their modules.
+Only the generators of the API reference import this module (`program/reference.py`), so it may import limits from anywhere.
 """
 
 from __future__ import annotations

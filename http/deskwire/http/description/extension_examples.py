@@ -1,4 +1,4 @@
-"""The reference of events beyond the contract, with an envelope of each type as the engine makes it."""
+"""Example envelopes for the reference, one for each event type beyond the contract, built by the engine's own functions."""
 
 from __future__ import annotations
 

@@ -544,7 +544,7 @@ METRICS: Final = (
     Metric(
         "gc_pause_seconds",
         "histogram",
-        "Time for which a garbage collection stopped the process.",
+        "Time that each garbage collection paused the process.",
         _collections,
         ("generation",),
     ),

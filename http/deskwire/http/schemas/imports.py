@@ -22,7 +22,7 @@ class ImportRefusal(Shape):
     """A line that was not imported, with its problems."""
 
     line: Annotated[
-        int, Field(ge=1, description="The number of the line in this request, from 1.", examples=[17])
+        int, Field(ge=1, description="Line number in this request, starting at 1.", examples=[17])
     ]
     external_id: Annotated[str, Field(examples=["zendesk-comment-2001"])] | None
     errors: Annotated[list[InputProblem], Field(max_length=PROBLEMS_MAX)]
@@ -40,7 +40,7 @@ class ImportDoubt(Shape):
     """A line that was imported despite an impossible value, such as a closing before the creation."""
 
     line: Annotated[
-        int, Field(ge=1, description="The number of the line in this request, from 1.", examples=[17])
+        int, Field(ge=1, description="Line number in this request, starting at 1.", examples=[17])
     ]
     external_id: Annotated[str, Field(examples=["zendesk-1001"])] | None
     errors: Annotated[list[InputProblem], Field(max_length=PROBLEMS_MAX)]

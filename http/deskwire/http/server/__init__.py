@@ -1,1 +1,1 @@
-"""The listener, its connections, and the fast path for plain requests."""
+"""The listener with its certificate, the fast path for plain requests, and adapters of libraries for all others."""

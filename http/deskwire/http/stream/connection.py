@@ -101,7 +101,7 @@ class StreamSession:
 
     @property
     def ending(self) -> bool:
-        """True if nothing but a goodbye is written any longer."""
+        """True once the connection is closing and writes nothing but its goodbye."""
         return self._writer.ending
 
     @property

@@ -98,7 +98,7 @@ TOO_MANY_BYTES: Final = StreamClose(
 )
 UNREADABLE: Final = StreamClose(CloseCode.RECONNECT_LATER, "The events can't be read now; connect again.")
 LAPSED: Final = StreamClose(
-    CloseCode.RECONNECT_LATER, "This node can't hold the channel any longer; connect again."
+    CloseCode.RECONNECT_LATER, "This node can no longer hold the channel; connect again."
 )
 REAUTHORIZE: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "The authorization of a channel was refused for now; connect again."

@@ -1,7 +1,7 @@
 """The rows of an SQLite database in the form that they have in PostgreSQL.
 
-Positions count through all projects in SQLite, and within a project in PostgreSQL: `project << 40` is added,
-which keeps their order. Columns that only PostgreSQL has are computed by the query.
+SQLite numbers positions across all projects, PostgreSQL within each project. The copy adds `project << 40` to each
+position, which keeps the order within a project. Columns that only PostgreSQL has are computed by the query.
 """
 
 from __future__ import annotations

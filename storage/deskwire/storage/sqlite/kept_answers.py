@@ -15,7 +15,7 @@ _ID_TIME: Final = slice(4, 14)
 _NAMED: Final = "substr(name, 1, 8) = substr(?2, 1, 8) AND name = ?2"
 _COLUMNS: Final = "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE"
 _KEPT: Final = f"{_COLUMNS} near = ?1 AND {_NAMED} UNION ALL {_COLUMNS} near = '' AND {_NAMED}"
-"""Two index searches: `IN` would build a table of its values first, which takes as long as both."""
+"""Two index searches. With `IN`, SQLite would first build a table of the values, which takes as long as both searches."""
 _KEEP: Final = (
     "INSERT INTO kept_answers (near, name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?, ?)"
 )

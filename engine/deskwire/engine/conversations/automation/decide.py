@@ -289,7 +289,7 @@ def _facts_of(
         case WorkflowEnded(reason, stopped, place):
             return (WorkflowCompleted(workflow.workflow_id, reason, stopped, workflow.version, place),)
         case SendMessage(text):
-            # Ours: no name, because the workflow's name is not for customers (ADR 20)
+            # no author name, because the workflow's name is not for customers (ADR 20)
             return decide(state, PostMessage(next(ids), Author("bot", workflow.workflow_id), text), at)
         case RunCommand(command, place):
             assert place is not None, "the interpreter sets the place"

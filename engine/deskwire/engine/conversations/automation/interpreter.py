@@ -1,4 +1,4 @@
-"""The interpreter of workflows: takes a run and an input, returns the effects and the waiting run (decisions 7).
+"""The interpreter of workflows: takes a run and an input, returns the effects of actions and the waiting run (decisions 7).
 
 Rules:
 

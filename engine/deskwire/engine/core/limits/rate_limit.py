@@ -1,7 +1,7 @@
 """Rate limits by token buckets that refill at a steady pace (GCRA, ITU-T I.371).
 
-A bucket is stored as one number, the time at which it will be full. Taking a token is a comparison. Times are whole
-nanoseconds, so that no rounding errors accumulate.
+A bucket is stored as one number, the time at which it will be full. Taking a token moves this time forward, unless that
+would put it too far ahead of the clock. Times are whole nanoseconds, so that no rounding errors accumulate.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class HttpConnection:
     async def send(self, method: bytes, request: bytes) -> None:
         """Send a request with a known body length.
 
-        If the connection breaks, this is no error: some servers respond early and close (RFC 9112, 9.6).
+        A broken connection is not an error here: some servers respond early and close (RFC 9112, 9.6).
         """
         self._method, self._bytes_left, self.answered = method, HEAD_MAX, False
         try:

@@ -1,4 +1,7 @@
-"""Bodies and queries of conversations shared by the S2S and dashboard routes (decisions 4)."""
+"""Bodies and queries of conversations shared by the S2S and dashboard routes (decisions 4).
+
+`Content` has the maximum length of a message, and of its attachments.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of agents: conditional replies, follow-up changes, held messages, and an agent's changes of a conversation."""
+"""Messages of agents: conditional replies, follow-up changes, held messages, and an agent's changes to a conversation."""
 
 from __future__ import annotations
 

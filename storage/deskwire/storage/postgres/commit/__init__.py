@@ -1,1 +1,4 @@
-"""The write path: batches of jobs on Trio's thread, single jobs in worker threads."""
+"""The write path of a node: batches of jobs on Trio's thread, single jobs in worker threads.
+
+`writer` chooses the jobs, `batcher` commits a batch, and `batch_run` runs its jobs in memory on fetched rows.
+"""

@@ -4,7 +4,9 @@
 2. Send the changes, then lock the log heads of the projects. Under these locks events get their positions.
 3. Send events, deliveries and heads, the number of the commit for its lane, and the COMMIT.
 
-A batch waits for other rows first and for heads last. It never waits for a conversation.
+A batch waits for other rows first and for heads last. It never waits for a conversation: a job whose row is
+locked is left to a later batch. A job that needs a row which the first read did not fetch costs another round
+trip.
 
 A batch of few jobs takes two round trips: the first one also locks the heads, and the last one sends all
 changes. A job that may wait for another transaction is then left to a later batch, because a batch never

@@ -214,7 +214,7 @@ class LogAppends:
     def assign_positions(self, heads: Mapping[int, LogHead]) -> dict[int | str, int | str]:
         """Assign positions and ids to all events and deliveries.
 
-        Returns them by their provisional values.
+        Returns a mapping from each provisional value to the assigned one.
         """
         real: dict[int | str, int | str] = {}
         for event, project, at, _ in self.events:

@@ -1,4 +1,7 @@
-"""Jobs with a transaction of their own, run statement by statement in a worker thread."""
+"""Jobs with a transaction of their own, run statement by statement in a worker thread.
+
+Jobs that are not brief wait for each other across all nodes, by an advisory lock.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The queue of jobs to commit, and the tasks that commit them.
 
-Brief jobs share transactions on Trio's thread. Other jobs, and those that a batch can't carry out, run one at
-a time in two worker threads. Jobs of one `order` are committed in the order of their submission: while one of
+Brief jobs (`InlineJob`) share transactions on Trio's thread. Other jobs, and those that a batch can't carry
+out, get a transaction of their own in one of two worker threads. Of jobs that are not brief, only one runs at
+a time on all nodes, by an advisory lock (`single_jobs`). Jobs of one `order` are committed in the order of their submission: while one of
 them runs alone, the later ones wait.
 """
 

@@ -331,7 +331,7 @@ class _HostNames:
     def addresses(self) -> Sequence[ServerAddress]:
         """Return the known addresses in the URL's order.
 
-        The first call looks names up, and later calls do so once a second.
+        The first call looks up the host names; later calls repeat the lookup at most once a second.
         """
         now = time.monotonic()
         if self._looked_up_at is None or (

@@ -231,7 +231,7 @@ def _indexed(index: str) -> str:
 
 
 def hours_of(since: int | None, until: int | None) -> Iterator[Term]:
-    """Yield the bounds of the activity for an index by the hour."""
+    """Yield conditions that bound the hour of the last activity, for indexes that store only the hour."""
     if since is not None:
         yield "c.hour >= ?", (since // HOUR_MS,)
     if until is not None:

@@ -1,7 +1,7 @@
 """The agent's view: its parts outside the conversations' rows, threads, and the messages that each agent has seen.
 
 `agent_seen` has a row for an agent's position in a conversation, `seen_marks` a time up to which an agent has marked a project as
-seen. The newer of both counts. A mark does not apply to conversations imported after it. Messages before a conversation's own
+seen. The newer of the two applies. A mark does not apply to conversations imported after it. Messages before a conversation's own
 `seen_until` count as seen by every agent.
 """
 

@@ -443,4 +443,4 @@ def _joined(terms: Sequence[Term]) -> Term:
 
 
 _TEXTS: Final = ("c.title", "k.name", "k.email", "k.user_id", "m.text")
-"""The columns that are searched for a text: the title, the contact's names, and last the text of a message `m`."""
+"""The columns that a text search reads: the title, the contact's name, email and user id, and last a message's text (`m`)."""

@@ -1,5 +1,5 @@
 // @ts-check
-/** Limits of a message, as the service has them. */
+/** Limits of a message. They are the same as in the service. */
 
 export const MESSAGE_TEXT_MAX = 20_000;
 export const ATTACHMENTS_MAX = 10;

@@ -191,8 +191,8 @@ function parseAddress() {
 export const place = signal(parseAddress().where);
 
 /**
- * Words typed to filter the list at this place, such as a customer's name. They are kept in the history entry and not in the address, because the
- * browser's history keeps addresses after sign-out.
+ * Filter text typed on the current page, such as a customer's name. It is kept in the history entry and not in the address,
+ * because the browser's history keeps addresses after sign-out.
  * @type {import("../vendor/preact.js").Signal<Record<string, string>>}
  */
 export const typedWords = signal({});

@@ -1,5 +1,5 @@
 // @ts-check
-/** Texts of everything that loads after the list: thread, composer, contact, dialogs, commands. */
+/** Texts of everything that loads after the list: the empty list, search results, thread, composer, contact, dialogs, commands. */
 import { many, t as first } from "./texts.js";
 
 /** @param {string | null | undefined} name */

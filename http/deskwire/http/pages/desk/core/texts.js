@@ -1,5 +1,5 @@
 // @ts-check
-/** Texts of the list and its surroundings; all others are in texts-lazy.js. A text with variables is a function. */
+/** Texts of the first view: the list of conversations and the frame. Those of its empty list are in texts-lazy.js. A text with variables is a function. */
 
 const plural = new Intl.PluralRules("en");
 /** @param {number} n @param {string} one @param {string} other */
