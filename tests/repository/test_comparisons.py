@@ -30,7 +30,7 @@ HARMLESS: Final = {
     "http/deskwire/http/stream/websocket.py: b'upgrade' not in tokens": "the tokens of the header `Connection`",
     "storage/deskwire/storage/postgres/admin/check.py: _digest(files, content, size) != content.sha256": "bytes beside their name",
     "storage/deskwire/storage/postgres/admin/installation.py: secret_id not in identity.secret_ids": "an id that is no secret",
-    "storage/deskwire/storage/tables/audit.py: before.sealed_secret != push.sealed_secret": "two sealed ones of our own",
+    "storage/deskwire/storage/tables/audit_push.py: before.sealed_secret != push.sealed_secret": "two sealed ones of our own",
     "engine/deskwire/engine/webhooks/worker.py: before.reason == SECRET_LOST": "the reason for which an endpoint is disabled",
     "engine/deskwire/program/installation.py: claimed == ANY_SECRET": "the id of a secret, or the mark that any will do",
     "engine/deskwire/program/installation.py: claimed in (ANY_SECRET, *ids)": "ids of secrets, which are none",
