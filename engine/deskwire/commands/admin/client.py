@@ -70,8 +70,8 @@ def _connected(directory: Path) -> socket.socket | None:
             connection.connect(address)
     except OSError as error:
         connection.close()
-        nobody = isinstance(error, FileNotFoundError | ConnectionRefusedError)
-        if nobody or not (directory / SOCKET_FILE).exists():
+        unserved = isinstance(error, FileNotFoundError | ConnectionRefusedError)
+        if unserved or not (directory / SOCKET_FILE).exists():
             return None
         raise
     return connection

@@ -90,13 +90,13 @@ class FeedReader:
         """
         search = EndSearch(now)
         while (at := search.next()) is not None:
-            looked = id_before("evt", at)
+            since_id = id_before("evt", at)
             try:
-                page = await self._page(looked, 0)
+                page = await self._page(since_id, 0)
             except CallRefused as refusal:
                 search.refused(at, refusal)
                 continue
-            self.after = page.events[-1].id if page.events else looked
+            self.after = page.events[-1].id if page.events else since_id
             if not page.more:
                 return
             search.low = id_time_ms(self.after)

@@ -321,18 +321,18 @@ class RemoteTypists:
         if self._known.pop(key, 0.0) > trio.current_time():
             self._send("over", key)
 
-    def _send(self, news: str, key: TypistKey) -> None:
-        self._bus.send(KIND, orjson.dumps([news, *key]))
+    def _send(self, change: str, key: TypistKey) -> None:
+        self._bus.send(KIND, orjson.dumps([change, *key]))
 
     def _receive(self, payload: bytes) -> None:
-        news, *parts = orjson.loads(payload)
+        change, *parts = orjson.loads(payload)
         key: TypistKey = tuple(parts)
-        if news == "here":
+        if change == "here":
             self._announced.pop(key, None)
             _remember(self._known, key, trio.current_time() + TYPING_TIMEOUT_S)
         else:
             self._known.pop(key, None)
-        self._remove(*key, news == "over")
+        self._remove(*key, change == "over")
 
 
 def _remember(typists: dict[TypistKey, float], key: TypistKey, until: float) -> None:

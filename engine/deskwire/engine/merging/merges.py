@@ -139,8 +139,8 @@ def _move_small_parts(
     tx.begin_merge(source.rowid, target.rowid)
     tx.claim_erasure(source.rowid, incarnation)
     if remembered:
-        told = memory_changed(target.id, deleted=False)
-        append_internal_event(tx, project, told, contact_lane(target.rowid), at)
+        draft = memory_changed(target.id, deleted=False)
+        append_internal_event(tx, project, draft, contact_lane(target.rowid), at)
     return StartedMerge(MergedContact(source, target, True), True)
 
 

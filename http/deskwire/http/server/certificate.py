@@ -70,7 +70,7 @@ class Certificate:
         self._key = key
         self._clock = clock
         self._wanted = trio.Event()
-        self._stamp = self._look()
+        self._stamp = self._current_stamp()
         self._secured = load_certificate(chain, key)
         self._warned: int | None = None
         self._note(self._secured)
@@ -99,7 +99,7 @@ class Certificate:
             with trio.move_on_after(POLL_INTERVAL_S):
                 await self._wanted.wait()
             asked, self._wanted = self._wanted.is_set(), trio.Event()
-            stamp = self._look()
+            stamp = self._current_stamp()
             if asked or stamp != self._stamp:
                 self._stamp = stamp
                 self._replace()
@@ -134,7 +134,7 @@ class Certificate:
             else:
                 log.warning("tls.certificate_expires", days=days, until=_day(self._secured.ends))
 
-    def _look(self) -> tuple[object, ...]:
+    def _current_stamp(self) -> tuple[object, ...]:
         """Return a value that changes with the files."""
         return tuple(map(_stamp, (self._chain, self._key)))
 

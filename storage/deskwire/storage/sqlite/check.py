@@ -65,7 +65,7 @@ def check(
         )
     try:
         with closing(opened(path, writing=False)) as connection:
-            if _look(connection, path, report, tell):
+            if _check_database(connection, path, report, tell):
                 tell("Checking the search index and sealed secrets")
                 report.problems += _other_secret(connection, secrets)
                 report.problems += broken_seals(connection, secrets)
@@ -108,7 +108,9 @@ def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> It
         )
 
 
-def _look(connection: sqlite3.Connection, path: Path, report: CheckReport, tell: ProgressReporter) -> bool:
+def _check_database(
+    connection: sqlite3.Connection, path: Path, report: CheckReport, tell: ProgressReporter
+) -> bool:
     """Check the database file. Return whether further checks make sense."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
@@ -162,7 +164,7 @@ class _Files:
                 yield CheckProblem(
                     "upload_file", f"The file of {upload}, {FOLDER}/{self._name(content)}, {wrong}."
                 )
-        yield from self._strangers()
+        yield from self._unreferenced_files()
 
     def _wrong(self, content: FileContent, size: int) -> str | None:
         path = self._files.place(content)
@@ -179,7 +181,7 @@ class _Files:
             return f"can't be read ({error.strerror})"
         return None
 
-    def _strangers(self) -> Iterator[CheckProblem]:
+    def _unreferenced_files(self) -> Iterator[CheckProblem]:
         """Yield files without a row; the server removes them at its start."""
         for content in self._files.contents():
             path = self._files.place(content)
@@ -245,8 +247,10 @@ def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator
     """Yield the conversations that are in the index alone, and that it does not yet have to forget."""
     indexed = [row for (row,) in index.execute("SELECT conversation FROM words").fetchall()]
     known = {row for (row,) in database.execute("SELECT rowid FROM conversations")}
-    told = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
-    strays = (row for row in indexed if row not in known and row not in told and _is_still_there(index, row))
+    changed = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
+    strays = (
+        row for row in indexed if row not in known and row not in changed and _is_still_there(index, row)
+    )
     for row, _ in zip(strays, range(SHOWN), strict=False):
         yield CheckProblem(
             "search_index_stray",

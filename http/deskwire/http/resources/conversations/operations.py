@@ -67,12 +67,10 @@ def actor_of(call: Call[Any, Any]) -> Actor:
 
 
 async def ask(
-    call: Call[Any, Any], command: ActorCommand, wrapper: CommitHook[Receipt] | None = None
+    call: Call[Any, Any], command: ActorCommand, hook: CommitHook[Receipt] | None = None
 ) -> Receipt:
-    """Let the conversation in the path run a command; `wrapper` adds changes to its commit."""
-    return await call.services.actors.ask(
-        call.project, conversation_id(call), command, wrapper, actor_of(call)
-    )
+    """Let the conversation in the path run a command; `hook` adds changes to its commit."""
+    return await call.services.actors.ask(call.project, conversation_id(call), command, hook, actor_of(call))
 
 
 async def post(
@@ -95,8 +93,8 @@ async def post(
 
     identifier, directory = call.path["conversation_id"], call.services.actors
     kept: CommitHook[Receipt] | None = call.keeping(response, identifier)
-    wrapper = kept if further is None else CommitHooks(kept, further)
-    return response(await directory.ask(call.project, identifier, command, wrapper, by))
+    hook = kept if further is None else CommitHooks(kept, further)
+    return response(await directory.ask(call.project, identifier, command, hook, by))
 
 
 async def carry_out(call: Call[Any, Any], command: ActorCommand) -> Answer:
@@ -303,7 +301,7 @@ async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: 
     return Assignee(given.type, given.id, name)
 
 
-async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
+async def check_assignee(call: Call[AssignBody, Any]) -> None:
     """Check the assignee of a body; see `assign_of`."""
     await assignee_of(call, call.body.assignee, "/assignee")
 
@@ -373,7 +371,7 @@ async def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
     )
 
 
-async def look_at_workflow(call: Call[StartWorkflowBody, Any]) -> None:
+async def check_workflow(call: Call[StartWorkflowBody, Any]) -> None:
     """Check the workflow of a body; see `start_of`."""
     if call.body.workflow_id is not None:
         await start_of(call)

@@ -64,7 +64,7 @@ async def start(call: Call[StartBody, Any]) -> Answer:
     return _started(receipt)
 
 
-async def look_at_start(call: Call[StartBody, Any]) -> None:
+async def check_start(call: Call[StartBody, Any]) -> None:
     """Check the assignee and the attachments of a new conversation."""
     if call.body.contact is not None:
         await _contact(call)

@@ -76,7 +76,7 @@ class ResponseList(ResponseExport, Paged):
     """The filters of a list of responses, and its page. `contact` is a con_ id or the backend's user id."""
 
 
-async def _look_at_answers(call: Call[SurveyResponseBody, Query]) -> None:
+async def _check_answers(call: Call[SurveyResponseBody, Query]) -> None:
     version = await call.services.store.read(_answered(call))
     _check(call.body, definition_of(version.definition))
 
@@ -91,7 +91,7 @@ async def _look_at_answers(call: Call[SurveyResponseBody, Query]) -> None:
     answer=shapes.SurveyResponse,
     errors=("survey_closed",),
     idempotent=True,
-    further=(_look_at_answers,),
+    further=(_check_answers,),
 )
 async def create_response(call: Call[SurveyResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version of the survey that they answer.

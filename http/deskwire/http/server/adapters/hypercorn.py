@@ -162,7 +162,7 @@ class StrictH11(H11Protocol):
                 await self.stream.handle(EndBody(stream_id=STREAM_ID))
 
     def _head_too_large(self) -> bool:
-        """True if more bytes than a head may have have arrived without its end."""
+        """True if more bytes have arrived than a head may have, without its end."""
         come = self.connection.trailing_data[0]
         return len(come) > _HEAD_MAX and all(come.find(line, 0, _HEAD_MAX) < 0 for line in _BLANK_LINES)
 
