@@ -24,7 +24,7 @@ from deskwire.storage.upload_buffer import UploadBuffer
 if TYPE_CHECKING:  # names of its types alone
     from obstore.store import ClientConfig, RetryConfig, S3Config
 
-AT_ONCE: Final = 8 << 20
+REQUEST_BYTES_MAX: Final = 8 << 20
 """Maximum bytes of a file in a single request; larger files are uploaded in parts of this size."""
 
 OLD: Final = timedelta(days=1)
@@ -115,8 +115,10 @@ class S3Files:
         if self.size(content) == size:
             return
         with self._readable_errors():
-            if size > AT_ONCE:
-                obstore.put(self._store, _name(content), file, use_multipart=True, chunk_size=AT_ONCE)
+            if size > REQUEST_BYTES_MAX:
+                obstore.put(
+                    self._store, _name(content), file, use_multipart=True, chunk_size=REQUEST_BYTES_MAX
+                )
                 return
             try:
                 obstore.put(self._store, _name(content), file.read(), use_multipart=False, mode="create")

@@ -64,7 +64,7 @@ TYPING_TIMEOUT_S: Final = STOPS_AFTER_S + RENEWAL_S
 KIND: Final = "typists"
 """The kind of the messages on the bus."""
 
-_REMEMBERED_MAX: Final = 10_000  # typists that `RemoteTypists` keeps; the oldest are evicted
+_REMOTE_TYPISTS_MAX: Final = 10_000  # typists that `RemoteTypists` keeps; the oldest are evicted
 
 
 class TypingAgent(Struct, frozen=True):
@@ -338,5 +338,5 @@ class RemoteTypists:
 def _remember(typists: dict[TypistKey, float], key: TypistKey, until: float) -> None:
     typists.pop(key, None)
     typists[key] = until
-    if len(typists) > _REMEMBERED_MAX:
+    if len(typists) > _REMOTE_TYPISTS_MAX:
         del typists[next(iter(typists))]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol
 
 import orjson
 from msgspec import Struct
@@ -35,7 +35,6 @@ from deskwire.engine.tickets.ports import TicketFilter, TicketPageKey, TicketRea
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.engine.uploads.links import AttachmentsView
 
-T = TypeVar("T")
 ExportKind = Literal["conversations", "messages", "tickets", "survey-responses"]
 ExportLine = Mapping[str, Any]
 

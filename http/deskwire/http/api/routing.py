@@ -113,7 +113,6 @@ class RouteAccess(Struct, frozen=True):
 
 OPEN: Final = RouteAccess("none")
 VISITOR: Final = RouteAccess("visitor")
-S2S: Final = RouteAccess("server_key")
 SCRAPER: Final = RouteAccess("metrics")
 SIGNED_IN: Final = RouteAccess("user")
 

@@ -45,9 +45,9 @@ def check(
     """Check a data directory.
 
     Args:
-        secrets: the installation's, if any.
+        secrets: the installation's secrets, None if there are none.
         contents: whether to read the bytes of all uploads.
-        tell: takes how far it is.
+        tell: called with the progress.
 
     Raises DataDirectoryError if there is no database of ours, or this program is too old for it.
     """
@@ -222,7 +222,7 @@ def _digest(path: Path) -> str:
 
 
 def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[CheckProblem]:
-    """Yield the faults of the index of a data directory; none if it has none, or one that the next start makes anew."""
+    """Yield the faults of the search index; none if it is missing, or if the next start rebuilds it."""
     path = directory / INDEX_FILE_NAME
     if not path.exists():
         return
@@ -244,7 +244,7 @@ def _damaged(what: str) -> CheckProblem:
 
 
 def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator[CheckProblem]:
-    """Yield the conversations that are in the index alone, and that it does not yet have to forget."""
+    """Yield the conversations that only the index has, except those whose removal from the index is pending."""
     indexed = [row for (row,) in index.execute("SELECT conversation FROM words").fetchall()]
     known = {row for (row,) in database.execute("SELECT rowid FROM conversations")}
     changed = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
@@ -260,5 +260,5 @@ def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator
 
 
 def _is_still_there(index: sqlite3.Connection, row: int) -> bool:
-    """Look again at what a server that runs may have forgotten meanwhile."""
+    """Return whether the index still has this row, because a running server may have removed it since."""
     return index.execute("SELECT 1 FROM words WHERE conversation = ?", (row,)).fetchone() is not None

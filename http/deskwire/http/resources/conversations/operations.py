@@ -267,20 +267,6 @@ def patch_of(body: ConversationPatch) -> Patch:
     return Patch(given_fields(body, NULLABLE))
 
 
-async def contact_key(call: Call[Any, Any], identifier: str) -> int | None:
-    """Return the storage key of a contact by its own or the backend's id; None if there is none."""
-    project = call.project.rowid
-    by_id = is_id(identifier, "con")
-    contact = await call.services.store.read(
-        InlineQuery(
-            lambda reader: (
-                reader.contact_by_id(project, identifier) if by_id else reader.contact(project, identifier)
-            )
-        )
-    )
-    return None if contact is None else contact.rowid
-
-
 async def assign_of(call: Call[AssignBody, Any]) -> Assign:
     """Return the command of an assignment. Raises Invalid for an unknown user or team."""
     return Assign(await assignee_of(call, call.body.assignee, "/assignee"))

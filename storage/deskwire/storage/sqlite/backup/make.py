@@ -58,7 +58,7 @@ class BackupRequest(Struct, frozen=True):
         force: whether a file of that name may be replaced.
         version: of this program.
         created_at: ISO 8601.
-        tell: takes how far it is.
+        tell: called with the progress.
     """
 
     directory: Path
