@@ -131,16 +131,16 @@ class S3Files:
         try:
             yield
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            said = f"{self._where} refuses the keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to ones with {_RIGHTS}"
-            raise PermissionError(errno.EACCES, said) from error
+            message = f"{self._where} refuses the keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to ones with {_RIGHTS}"
+            raise PermissionError(errno.EACCES, message) from error
         except (exceptions.BaseError, FileNotFoundError) as error:
             if "NoSuchBucket" in str(error):
-                said = f"there is no bucket {self._bucket}: create it, or correct DESKWIRE_FILES"
+                message = f"there is no bucket {self._bucket}: create it, or correct DESKWIRE_FILES"
             elif isinstance(error, (exceptions.NotFoundError, FileNotFoundError)):
-                said = f"an object of {self._where} is gone"
+                message = f"an object of {self._where} is gone"
             else:
-                said = f"{self._where} can't be used ({_first_line(error)}): check that it can be reached from here"
-            raise OSError(errno.EIO, said) from error
+                message = f"{self._where} can't be used ({_first_line(error)}): check that it can be reached from here"
+            raise OSError(errno.EIO, message) from error
 
 
 def _name(content: FileContent) -> str:

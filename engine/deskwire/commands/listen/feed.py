@@ -178,20 +178,20 @@ class RetryingService:
 
     async def get(self, path: str, params: Mapping[str, str] | None = None, wait_s: float = 0) -> bytes:
         """Return the response like `Service.get`. Raises CallRefused, and ServiceUnavailable unless patient."""
-        pause_s, said = PAUSE_S, False
+        pause_s, reported = PAUSE_S, False
         while True:
             try:
                 answer = await self._service.get(path, params, wait_s)
             except ServiceUnavailable as away:
                 if not self._patient:
                     raise
-                if not said:
+                if not reported:
                     self._note(f"{away}; retrying until it is back.")
-                    said = True
+                    reported = True
                 await trio.sleep(min(max(pause_s, away.retry_after_s or 0), PAUSE_MAX_S))
                 pause_s *= 2
             else:
-                if said:
+                if reported:
                     self._note("The service is back.")
                 return answer
 

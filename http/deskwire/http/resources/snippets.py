@@ -51,8 +51,8 @@ def _placeholders(text: str) -> str:
     unknown = ", ".join(f"{{{name}}}" for name in unknown_placeholders(text))
     if unknown:
         known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
-        said = "There is no placeholder {unknown}. There are: {known}."
-        raise PydanticCustomError("unknown_placeholder", said, {"unknown": unknown, "known": known})
+        message = "There is no placeholder {unknown}. There are: {known}."
+        raise PydanticCustomError("unknown_placeholder", message, {"unknown": unknown, "known": known})
     return text
 
 

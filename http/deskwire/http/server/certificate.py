@@ -180,11 +180,11 @@ def _content(path: Path) -> bytes:
 
 def _names(certificate: x509.Certificate) -> tuple[str, ...]:
     try:
-        said = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternative_names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound):
         return ()
-    names = [name.lower() for name in said.get_values_for_type(x509.DNSName)]
-    return (*names, *map(str, said.get_values_for_type(x509.IPAddress)))
+    names = [name.lower() for name in alternative_names.get_values_for_type(x509.DNSName)]
+    return (*names, *map(str, alternative_names.get_values_for_type(x509.IPAddress)))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

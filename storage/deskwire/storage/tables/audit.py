@@ -282,6 +282,6 @@ def as_record(row: Sequence[Any]) -> AuditRecord:
     *head, actor_type, actor, actor_name, target, target_name, organisation, project = row[:-4]
     changes, details, address, request_id = row[-4:]
     names = [target, target_name, organisation, project]
-    said = [orjson.loads(changes), orjson.loads(details), address, request_id]
-    fields: list[Any] = [*head, Actor(actor_type, actor, actor_name), *names, *said]
+    decoded = [orjson.loads(changes), orjson.loads(details), address, request_id]
+    fields: list[Any] = [*head, Actor(actor_type, actor, actor_name), *names, *decoded]
     return AuditRecord(*fields)

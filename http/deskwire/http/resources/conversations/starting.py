@@ -114,7 +114,7 @@ def _known(reader: ContactReader, call: Call[Any, Any], identifier: str) -> Cont
 
 def _started(receipt: Receipt) -> dict[str, Any]:
     """Return a new conversation in its agent's view: older than its events, and without a read position."""
-    said = [fact.message for fact in receipt.facts if isinstance(fact, MessagePosted)]
-    last = said[-1] if said else None
+    posted = [fact.message for fact in receipt.facts if isinstance(fact, MessagePosted)]
+    last = posted[-1] if posted else None
     view = agent_view(receipt.after, receipt.contact, receipt.project.id, last, None)
     return {**view, "asOf": NO_EVENT_ID, "mine": mine_view(receipt.after, None)}

@@ -427,8 +427,8 @@ def _text_term(dialect: Dialect, wanted: ConversationFilter) -> Term:
     found = [contains(dialect, column, wanted.text) for column in _TEXTS]
     *names, message = [condition for condition, _ in found]
     whose = "m.conversation = c.rowid" if wanted.notes else "m.conversation = c.rowid AND m.internal = 0"
-    said = f"EXISTS (SELECT 1 FROM messages m WHERE {whose} AND {message})"
-    return f"({' OR '.join(names)} OR {said})", tuple(value for _, values in found for value in values)
+    any_message = f"EXISTS (SELECT 1 FROM messages m WHERE {whose} AND {message})"
+    return f"({' OR '.join(names)} OR {any_message})", tuple(value for _, values in found for value in values)
 
 
 def _active(wanted: ConversationFilter) -> Iterator[Term]:
