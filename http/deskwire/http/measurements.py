@@ -26,8 +26,7 @@ class RequestCounts:
     """Responses by method, route and status, and the time to make them.
 
     A request without a route counts for the route None. Its method is chosen by the client, so an uncommon
-    one counts as
-    `other`: the number of time series must not depend on clients.
+    one counts as `other`: the number of time series must not depend on clients.
     """
 
     def __init__(self) -> None:
@@ -74,8 +73,7 @@ class Stalls:
     """Pauses of the process.
 
     `collections` are the garbage collections by generation, each of which stops all tasks. `turns` is the
-    delay of a task
-    that is due every `_TURN_S`, which shows any work that blocks Trio's thread.
+    delay of a task that is due every `_TURN_S`, which shows any work that blocks Trio's thread.
     """
 
     def __init__(self) -> None:

@@ -3,14 +3,11 @@
 A request above a limit is refused immediately, not queued (ADR 24).
 
 Waiting calls and slow bodies have limits of their own, so a slow client or a long poll does not delay the
-work of
-others. No caller can use up a limit alone (ADR 41): a caller above its own share gets a 429.
+work of others. No caller can use up a limit alone (ADR 41): a caller above its own share gets a 429.
 
 During a database outage, calls of `held` routes wait instead of being refused (ADR 60). No published Pusher
-client
-repeats a refused authorization: its channel stays silent on a connection that looks healthy. The number of
-waiting
-calls is bounded, and callers whose credential is cached have a limit of their own.
+client repeats a refused authorization: its channel stays silent on a connection that looks healthy. The
+number of waiting calls is bounded, and callers whose credential is cached have a limit of their own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Records of exports and of refused calls in the audit trail (ADR 45).
 
 An export is recorded before its first byte is sent, and its number of lines is added at the end. Refused
-calls are
-counted by credential, or by network if the credential is unknown.
+calls are counted by credential, or by network if the credential is unknown.
 """
 
 from __future__ import annotations

@@ -200,8 +200,7 @@ class Caller(Struct, frozen=True):
         named_project: the value of the header `project`.
         credential: the stable name of the server key, or of the user with a project, that made the call.
         session: the browser session that identifies the user; None with an access token. Long-lived calls
-            compare its id
-            with `SessionCommit` to notice its end.
+            compare its id with `SessionCommit` to notice its end.
         token: the access token that identifies the user, if any; long-lived calls compare its id likewise.
     """
 

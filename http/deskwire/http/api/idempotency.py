@@ -55,8 +55,7 @@ def answered(route: Route, call: Call[Any, Any], key: str | None) -> Awaitable[A
     """Return the handler's response, or the response stored under this key.
 
     Raises Conflict while the same request is under way, IdempotencyMismatch for another body, AnswerErased,
-    and
-    the handler's own errors.
+    and the handler's own errors.
     """
     return route.handler(call) if key is None else _answered_once(route, call, key)
 
@@ -64,10 +63,9 @@ def answered(route: Route, call: Call[Any, Any], key: str | None) -> Awaitable[A
 async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer:
     """Return the handler's response, or the stored one, under a key.
 
-    The handler's commit looks for a stored response. If the handler refuses the request before its commit,
-    a stored
-    response still takes precedence: the refusal may be a consequence of the first request's change (ADR
-    24).
+    The handler's commit looks for a stored response. If the handler refuses the request before its commit, a
+    stored response still takes precedence: the refusal may be a consequence of the first request's change
+    (ADR 24).
     """
     answers = call.services.answers
     path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
@@ -101,8 +99,7 @@ async def _check_stored(call: Call[Any, Any], once: IdempotentRequest) -> None:
     """Look for a stored response. Raises as `IdempotentRequest.check`.
 
     With several nodes, the response found may belong to a commit that the database's standby does not have
-    yet, and
-    loses if it takes over. So the search is repeated in a commit, which waits for that one (ADR 60).
+    yet, and loses if it takes over. So the search is repeated in a commit, which waits for that one (ADR 60).
     """
     try:
         await call.services.store.read(InlineQuery(once.check))

@@ -28,9 +28,8 @@ class RateLimits(Struct, frozen=True):
     Args:
         calls: of projects, by their server keys.
         users: of each signed-in user, in all projects.
-        authorizations: of the stream's channels, by project. A client with thousands of channels requests
-            all of their
-            authorizations at once after a reconnect, and pusher-js never repeats a refused one.
+        authorizations: of the stream's channels, by project. A client with thousands of channels requests all
+            of their authorizations at once after a reconnect, and pusher-js never repeats a refused one.
         failures: of networks to authenticate.
         members: that an organisation adds; each is an account that may open streams of its own.
         clock: Trio's.

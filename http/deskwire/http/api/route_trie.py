@@ -3,8 +3,7 @@
 The fast path and the app use the same lookup (ADR 7).
 
 A path is split before its segments are decoded: an id chosen by a caller may contain any character, slashes
-and dots
-included, and never matches more than one segment.
+and dots included, and never matches more than one segment.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _REST: Final = "<path:"
 def path_of(target: str) -> str:
     """Return the path in a request's target, undecoded and without its query.
 
-    A target is a path or an http URL (RFC 9112 3.2.1, 3.2.2). Any other target, such as one with a
-    fragment, gives an empty
-    path, which matches no route: it would be a second name for a path that a proxy knows by one name.
+    A target is a path or an http URL (RFC 9112 3.2.1, 3.2.2). Any other target, such as one with a fragment,
+    gives an empty path, which matches no route: it would be a second name for a path that a proxy knows by
+    one name.
 
     Raises BadRequest for an invalid URL.
     """

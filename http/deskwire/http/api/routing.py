@@ -84,12 +84,10 @@ class RouteAccess(Struct, frozen=True):
     """The credential and the permissions that a route requires.
 
     `server_key`: a server key, which belongs to one project. `dashboard`: a user and the `project` header.
-    `either`: one of
-    these two; a permission is required of the user only. `metrics`: the metrics token, or without one a
-    peer on this machine.
-    `user`: a user. `organisation`, `project`: a member of the organisation or project that the path names.
-    `visitor`: a
-    session cookie, or no credential. A user shows a JWT, or the cookie of a session.
+    `either`: one of these two; a permission is required of the user only. `metrics`: the metrics token, or
+    without one a peer on this machine. `user`: a user. `organisation`, `project`: a member of the
+    organisation or project that the path names. `visitor`: a session cookie, or no credential. A user shows a
+    JWT, or the cookie of a session.
 
     Args:
         by_parameter: accept the project as a query parameter as well, for clients that can't send headers.
@@ -199,8 +197,7 @@ class Route(Struct, frozen=True):
     """One endpoint. `summary` is the first line of its handler's docstring.
 
     An `idempotent` route makes its change in one commit, so it accepts an `Idempotency-Key`. A `watching`
-    route monitors the
-    service and is answered under any load.
+    route monitors the service and is answered under any load.
 
     Args:
         operation_id: its public and stable name, unique among all routes, independent of the handler's
@@ -221,8 +218,7 @@ class Route(Struct, frozen=True):
         held: True if a call waits during a database outage; see `HeldCalls`. It changes nothing and may be
             repeated.
         refused_for_now: called with the services, body, query and refusal of a call that may succeed later,
-            and whether its
-            caller is known.
+            and whether its caller is known.
     """
 
     method: Method

@@ -1,10 +1,8 @@
 """The fast path: plain API calls are served without a framework (ADR 7).
 
 A connection stays here while its requests are plain and their routes answer in one piece. Any other request
-is
-handed over unread, with all data after it, to Hypercorn and Quart, which can serve everything. The next
-plain request
-returns the connection.
+is handed over unread, with all data after it, to Hypercorn and Quart, which can serve everything. The next
+plain request returns the connection.
 """
 
 from __future__ import annotations
@@ -100,8 +98,7 @@ class FastPath:
         """End the connections: idle ones at once, the others after their response.
 
         A request that has arrived unread or may be on its way is still answered; otherwise its client would
-        not know whether
-        it was carried out.
+        not know whether it was carried out.
         """
         self._stopping, now = True, trio.current_time()
         for scope, (since, stream) in self._waiting.items():
@@ -280,9 +277,8 @@ class _Connection:
 
     Iterating yields the body of a request that had not arrived completely.
 
-    `buffer` holds received data, `missing` is the number of unread bytes of the body, and `whole` is the
-    body if it has
-    arrived with the head.
+    `buffer` holds received data, `missing` is the number of unread bytes of the body, and `whole` is the body
+    if it has arrived with the head.
     """
 
     __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "slot", "whole")

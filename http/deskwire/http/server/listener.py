@@ -1,12 +1,9 @@
 """The port: stream websockets, the fast path, and Hypercorn (ADR 7).
 
 Each request is routed by its first bytes (inside TLS, if there is a certificate). The first request for the
-stream makes
-the connection the stream's for good. A stop has five steps: accept the connections in the queue and no
-more, let accepted
-connections send their first request, let requests under way finish for a limited time, close the streams,
-and cut the
-remaining connections.
+stream makes the connection the stream's for good. A stop has five steps: accept the connections in the queue
+and no more, let accepted connections send their first request, let requests under way finish for a limited
+time, close the streams, and cut the remaining connections.
 
 If TLS is enabled, plain HTTP gets a response that says so, instead of a broken connection.
 """
@@ -70,8 +67,7 @@ class FrontLimits(Struct, frozen=True):
         peek_s: how long a client may take to send its first bytes, TLS included.
         handshake_s: how long a TLS handshake may take once it has begun.
         handshakes: concurrent handshakes; a further one evicts the longest one of the network that has most
-            of them. Each
-            takes some 40 KB.
+            of them. Each takes some 40 KB.
         write_timeout_s: how long one write may take.
         requests_s: how long requests under way may continue after the stop.
         shutdown_s: when every connection is closed after the stop, whatever the clients do.

@@ -1,10 +1,8 @@
 """The writer of events to connections: one task for all connections that keep up.
 
-A commit may have events for thousands of connections. Waking a task for each would cost more than the
-writes, and all
-events of a connection's channels go out in one write. A connection whose peer reads slowly, or that needs
-events from the
-disk, gets a task of its own until it has caught up, and delays no other connection.
+A commit may have events for thousands of connections. Waking a task for each would cost more than the writes,
+and all events of a connection's channels go out in one write. A connection whose peer reads slowly, or that
+needs events from the disk, gets a task of its own until it has caught up, and delays no other connection.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ channel now and then.
 
 A connection is anonymous until it subscribes, so it takes one of the few slots of its network:
 
-- A slot is free again once its connection has subscribed, or 10 s after it was taken, even if the
-  connection has ended
-  before. A connection that is still open then is evicted, if another one waits.
+- A slot is free again once its connection has subscribed, or 10 s after it was taken, even if the connection
+  has ended before. A connection that is still open then is evicted, if another one waits.
 - A connection waits for a free slot for 5 s, first come, first served.
 """
 

@@ -1,10 +1,8 @@
 """The writing end of a stream connection, and its end.
 
 Data is written at once as far as the system accepts it, and the rest later. A connection ends once: with a
-goodbye
-(`pusher:error`, close frame, then reading until the peer's close frame; Pusher protocol, close codes), or
-by being
-aborted. After that no event is written.
+goodbye (`pusher:error`, close frame, then reading until the peer's close frame; Pusher protocol, close
+codes), or by being aborted. After that no event is written.
 """
 
 from __future__ import annotations
@@ -29,8 +27,7 @@ class SocketWriter:
     """The writing end of one connection.
 
     There is one writer at a time, which holds `lock`; a caller of `put_now` has checked that the lock is
-    free. An
-    interrupted write may leave an incomplete frame, so it ends the connection.
+    free. An interrupted write may leave an incomplete frame, so it ends the connection.
 
     Args:
         stream: the transport, maybe with a `send_now` like `FrontStream`'s.

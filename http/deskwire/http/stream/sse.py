@@ -1,8 +1,7 @@
 """Server-sent events: the format of an agent's stream (HTML, 9.2).
 
 The `data` of a stored event is its envelope, byte for byte, and its `id` is the `Last-Event-ID` of a later
-request.
-Ephemeral events and events about the stream itself have no id.
+request. Ephemeral events and events about the stream itself have no id.
 """
 
 from __future__ import annotations

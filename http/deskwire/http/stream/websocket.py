@@ -273,9 +273,8 @@ _NORMAL: Final = CloseReason.NORMAL_CLOSURE.to_bytes(2)
 class WebsocketConnection(Connection):
     """The server's end of a websocket, with two rules that wsproto lacks.
 
-    The largest frame: a longer frame is refused at its head, before its payload arrives. Close code 1014,
-    Bad Gateway, is
-    valid: IANA has registered it since.
+    The largest frame: a longer frame is refused at its head, before its payload arrives. Close code 1014, Bad
+    Gateway, is valid: IANA has registered it since.
 
     Args:
         longest: bytes of a frame's payload; a longer frame closes the connection with 1009.

@@ -1,10 +1,8 @@
 """Slots of connections, and their eviction when all are taken (ADR 41).
 
-A new connection is not refused because others hold all slots. Instead an idle connection is evicted: the
-one that has
-been idle for longest, of the network with most of them. If too many bytes of responses are unsent because
-clients do
-not read, the connections with most unsent bytes for longest are ended.
+A new connection is not refused because others hold all slots. Instead an idle connection is evicted: the one
+that has been idle for longest, of the network with most of them. If too many bytes of responses are unsent
+because clients do not read, the connections with most unsent bytes for longest are ended.
 """
 
 from __future__ import annotations
@@ -47,10 +45,8 @@ class ConnectionSlot:
     """One connection's slot.
 
     `owner` is the project or user whose credential the connection has shown, if any; `on_identified` is
-    called when it has.
-    `detect_dead_peer` makes the system notice a dead peer. `continue_body` asks the client for the body of
-    its request,
-    if it waits for that (`Expect: 100-continue`, RFC 9110 10.1.1).
+    called when it has. `detect_dead_peer` makes the system notice a dead peer. `continue_body` asks the
+    client for the body of its request, if it waits for that (`Expect: 100-continue`, RFC 9110 10.1.1).
     """
 
     __slots__ = (

@@ -71,9 +71,8 @@ async def admit(services: Services, access: RouteAccess, request: Authentication
 
     `require_permission` checks its permissions.
 
-    A user shows an access token or the cookie of a session; the token takes precedence. A machine is
-    admitted as a caller
-    even to routes where it has no permission.
+    A user shows an access token or the cookie of a session; the token takes precedence. A machine is admitted
+    as a caller even to routes where it has no permission.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.

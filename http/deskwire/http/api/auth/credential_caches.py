@@ -1,10 +1,8 @@
 """Caches of server keys, machine credentials and ended access tokens.
 
 A credential is looked up for every call, and the query costs more than all other checks of the call. The
-caches hold
-hashes of keys and secrets. A commit that changes credentials or projects invalidates a cache on every node
-before it is
-answered: after the response to a revocation, the credential is refused everywhere.
+caches hold hashes of keys and secrets. A commit that changes credentials or projects invalidates a cache on
+every node before it is answered: after the response to a revocation, the credential is refused everywhere.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Threads that hash passwords, and their bounded queue.
 
-A hash takes tens of milliseconds on purpose, and a caller needs no credential to request one. So the
-clients of one
-network may have two jobs at most, one running and one waiting, which leaves a thread for other networks.
+A hash takes tens of milliseconds on purpose, and a caller needs no credential to request one. So the clients
+of one network may have two jobs at most, one running and one waiting, which leaves a thread for other
+networks.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
 """Browser sessions: cookie, cache, and the check of the page's origin (ADR 15).
 
 The cache holds hashes of secrets. The commit that ends a session invalidates the cache on every node before
-it is
-answered: after the response, the session is refused everywhere.
+it is answered: after the response, the session is refused everywhere.
 
 A cookie changes data only for pages of our own origin. Browsers send the origin's relation in
-`Sec-Fetch-Site`, which
-pages can't set; over plain HTTP they do not, and `Origin` is checked. Our own origins are the public URL's,
-and the
-origin in `Host`: a browser sends a cookie only to the host that set it, so a foreign name for this host has
-no session.
+`Sec-Fetch-Site`, which pages can't set; over plain HTTP they do not, and `Origin` is checked. Our own origins
+are the public URL's, and the origin in `Host`: a browser sends a cookie only to the host that set it, so a
+foreign name for this host has no session.
 """
 
 from __future__ import annotations
@@ -180,9 +177,8 @@ def session_cookie(headers: Fields, *, secure: bool) -> str | None:
 
     Returns None without one.
 
-    Raises Unauthenticated (`bad_session_cookie`) for a malformed secret, and for two different ones:
-    another page of
-    the host may have set one of them.
+    Raises Unauthenticated (`bad_session_cookie`) for a malformed secret, and for two different ones: another
+    page of the host may have set one of them.
     """
     name = _name(secure)
     pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))

@@ -1,8 +1,7 @@
 """The headers of a request, and the client's address behind proxies (ADR 25).
 
 `X-Forwarded-For` is trusted as far as trusted proxies have written it: read from its end, the first address
-that is not
-a trusted proxy's is the client's. Entries before it may have been written by the client.
+that is not a trusted proxy's is the client's. Entries before it may have been written by the client.
 """
 
 from __future__ import annotations
@@ -55,8 +54,7 @@ def single_value(headers: Fields, name: str) -> str | None:
     Returns None without it.
 
     Raises BadRequest (`repeated_header`) for two values: a proxy may have checked one of them, and the
-    service would use
-    the other (CWE-444).
+    service would use the other (CWE-444).
 
     Args:
         name: in small letters.

@@ -1,8 +1,7 @@
 """Removal of unknown names from an input before its validation.
 
-Validation would make an error of each unknown name, at a hundred times the cost of sending the name. Here
-the first
-unknown names become problems, and the others are counted.
+Validation would make an error of each unknown name, at a hundred times the cost of sending the name. Here the
+first unknown names become problems, and the others are counted.
 """
 
 from __future__ import annotations

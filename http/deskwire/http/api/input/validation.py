@@ -1,9 +1,8 @@
 """Validation of JSON bodies and query parameters, with every problem named.
 
 Numbers are those that every JSON reader can hold (RFC 8259 6): integers of 64 bits, else doubles. A larger
-integer would
-silently become a different double, so it is refused (ADR 5). Every text must show something and have no
-U+0000.
+integer would silently become a different double, so it is refused (ADR 5). Every text must show something and
+have no U+0000.
 """
 
 from __future__ import annotations
@@ -48,9 +47,8 @@ _FEW_BYTES: Final = 4 * 1024
 class Body(BaseModel):
     """A JSON body: camelCase, strict types, no unknown fields.
 
-    If `as_sent`, its bytes are stored, so that a number in it may have any digits; its fields and its
-    handler decide
-    whether a text may have U+0000.
+    If `as_sent`, its bytes are stored, so that a number in it may have any digits; its fields and its handler
+    decide whether a text may have U+0000.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel, defer_build=True)

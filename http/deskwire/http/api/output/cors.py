@@ -1,10 +1,8 @@
 """CORS: access for pages of the origins that the operator names (ADR 25).
 
-Pages may call the routes for users' tokens, sign-in, files and the stream's authorization. Other calls with
-a server key
-are not open to them, because a server key does not belong in a browser. No response allows the browser's
-own
-credentials: the cookie of a session is accepted from pages of our own origin only (ADR 15).
+Pages may call the routes for users' tokens, sign-in, files and the stream's authorization. Other calls with a
+server key are not open to them, because a server key does not belong in a browser. No response allows the
+browser's own credentials: the cookie of a session is accepted from pages of our own origin only (ADR 15).
 """
 
 from __future__ import annotations

@@ -1,31 +1,23 @@
 """Hypercorn with a stricter HTTP/1.1, for requests off the fast path (ADR 25).
 
-* HTTP/2 is refused, also from clients that start with it: none of the limits here would apply to it (ADR
-  41).
+* HTTP/2 is refused, also from clients that start with it: none of the limits here would apply to it (ADR 41).
   `Upgrade: h2c` is ignored, because RFC 9113 has removed it.
 * A request with both `Content-Length` and `Transfer-Encoding` is refused, because two readers could see two
-  ends of it
-  (RFC 9112 6.1). h11 itself refuses a second `Content-Length`.
+  ends of it (RFC 9112 6.1). h11 itself refuses a second `Content-Length`.
 * A method in small letters is refused. Methods are case-sensitive (RFC 9110 9.1), so a proxy's rule for
-  `POST` does not
-  match `post`, but Hypercorn would treat them alike.
+  `POST` does not match `post`, but Hypercorn would treat them alike.
 * Data after the last request of a connection (`Connection: close`, HTTP/1.0) is left unread (RFC 9112 9.6).
-  Hypercorn
-  would answer 400 to the request before it, although that request is carried out.
-* The last response of a connection says so (RFC 9112 9.6): the response to a request whose body was not
-  read, and
-  the last one before a stop. Hypercorn would just close.
+  Hypercorn would answer 400 to the request before it, although that request is carried out.
+* The last response of a connection says so (RFC 9112 9.6): the response to a request whose body was not read,
+  and the last one before a stop. Hypercorn would just close.
 * A client that waits for `100 (Continue)` gets it once the body is read, so a large body that is refused by
-  its head is
-  never sent (RFC 9110 10.1.1). Hypercorn would request each body.
+  its head is never sent (RFC 9110 10.1.1). Hypercorn would request each body.
 * A response that has begun is finished, whatever arrives in the meantime. Hypercorn would cut it off.
-* A request for the stream ends Hypercorn's part: the connection belongs to the stream from there on (ADR
-  7). So does a
-  later request that the fast path accepts. Any other websocket upgrade is refused, because the app serves
-  none.
+* A request for the stream ends Hypercorn's part: the connection belongs to the stream from there on (ADR 7).
+  So does a later request that the fast path accepts. Any other websocket upgrade is refused, because the app
+  serves none.
 * Body data of one read is passed on as one piece, and a body in more than 512 chunks of a few bytes is
-  refused: each
-  piece costs as much as one of 64 KiB, and anonymous clients may send them.
+  refused: each piece costs as much as one of 64 KiB, and anonymous clients may send them.
 * A head of more than 16 KiB is refused before it is parsed, also if it arrives in one read.
 * A malformed request gets a problem document with a request id, like every other refusal.
 """
@@ -407,10 +399,9 @@ def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
     """Return `app`, whose last message of a response can't be cancelled.
 
     If a request body was left unread, Hypercorn closes the connection within that call, after notifying the
-    app of the
-    disconnect; quart-trio then cancels the call, and the connection would stay open. The same call prepares
-    a connection
-    for its next request: if it is cut off, the connection is closed, because it would never read again.
+    app of the disconnect; quart-trio then cancels the call, and the connection would stay open. The same call
+    prepares a connection for its next request: if it is cut off, the connection is closed, because it would
+    never read again.
     """
 
     async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:

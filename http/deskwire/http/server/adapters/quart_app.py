@@ -1,12 +1,11 @@
 """The Quart-Trio app for all routes, with backpressure for request bodies.
 
 Quart buffers unread body data, up to the largest body of any route. Here the buffer is limited: the
-connection is not
-read until the handler has taken its part, and TCP slows down the client.
+connection is not read until the handler has taken its part, and TCP slows down the client.
 
 The rest of a body is read before the response is sent, so that the connection can have another request. If
-that would
-be too much or takes too long, the response announces the end of the connection (`hypercorn`, RFC 9112 9.6).
+that would be too much or takes too long, the response announces the end of the connection (`hypercorn`, RFC
+9112 9.6).
 """
 
 from __future__ import annotations
