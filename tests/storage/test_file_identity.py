@@ -148,7 +148,7 @@ async def test_database_deleted_without_a_write_since_is_saved_at_the_stop(tmp_p
 async def test_look_of_readiness_finds_a_deleted_database_before_any_write(tmp_path: Path) -> None:
     async with opened(tmp_path) as here:
         here.path.unlink()
-        here.store.identity.look()
+        here.store.identity.check()
         await here.saved()
 
 

@@ -47,10 +47,10 @@ class LineWriter:
         self._now = now
         self._notice = notice
         self._lock = threading.RLock()  # re-entrant, because a finalizer may log while a line is being queued
-        self._news = (
+        self._wakeup = (
             threading.Lock()
         )  # held while waiting for lines: the cheapest primitive to wake a thread with
-        self._news.acquire()
+        self._wakeup.acquire()
         self._idle = True
         self._closing = False
         self._waiting: list[str] = []
@@ -78,7 +78,7 @@ class LineWriter:
             self._size += len(line)
             if self._idle:
                 self._idle = False
-                self._news.release()
+                self._wakeup.release()
 
     def close(self, within_s: float) -> None:
         """Write the queued lines and end the thread; lines not read within `within_s` are lost.
@@ -89,7 +89,7 @@ class LineWriter:
             self._closing = True
             if self._idle:
                 self._idle = False
-                self._news.release()
+                self._wakeup.release()
         self._thread.join(within_s)
         if self._thread.is_alive():
             nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -99,7 +99,7 @@ class LineWriter:
     def _run(self) -> None:
         closing = False
         while not closing:
-            self._news.acquire()
+            self._wakeup.acquire()
             with self._lock:
                 lines, self._waiting, self._size = self._waiting, [], 0
                 refused, self._refused = self._refused, None

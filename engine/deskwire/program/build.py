@@ -29,8 +29,8 @@ def commit(built: Path = _HERE / "commit", checkout: Path = _CHECKOUT) -> str:
         built: the file written by a build.
         checkout: the folder to read without that file. Uncommitted changes are not detected.
     """
-    said = _line(built) if built.is_file() else _checked_out(checkout / ".git")
-    return said if _COMMIT.fullmatch(said) else UNKNOWN
+    found = _line(built) if built.is_file() else _checked_out(checkout / ".git")
+    return found if _COMMIT.fullmatch(found) else UNKNOWN
 
 
 def notices(built: Path = _HERE / "notices.txt") -> str:

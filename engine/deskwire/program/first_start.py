@@ -41,10 +41,10 @@ def exposed(directory: Path) -> list[str]:
 
     Such modes can come from a restored backup or a volume; the program itself does not create them.
     """
-    looked_at = (directory, *(directory / name for name in (SECRET_FILE, DEMO_FILE, *_DATABASE)))
+    paths = (directory, *(directory / name for name in (SECRET_FILE, DEMO_FILE, *_DATABASE)))
     return [
         str(path.relative_to(directory))
-        for path in looked_at
+        for path in paths
         if path.exists() and path.stat().st_mode & (_OTHERS if path != directory else _OTHERS_WRITE)
     ]
 
@@ -160,7 +160,7 @@ def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> s
     program = sys.argv[0] if Path(sys.argv[0]).name == "deskwire" else "deskwire"
     kept = written.exists()
     fill = f"{shlex.quote(program)} demo --desk --data {shlex.quote(str(written.parent))}"
-    look = f"\n  Sign in with user and password at {base_url}/desk\n" + (
+    desk_hint = f"\n  Sign in with user and password at {base_url}/desk\n" + (
         f"  To fill its inbox with a demo, leave this running and call: {fill}\n" if kept else ""
     )
     where = f"; they are also in {written}" if kept else ""
@@ -174,7 +174,7 @@ Deskwire is running at {base_url}
     stream key   {demo.stream_key}
     user         {demo.email}
     password     {demo.password}
-{look if desk else ""}
+{desk_hint if desk else ""}
   Try it (paste into another terminal):
 
     # 1. a conversation comes in
@@ -209,6 +209,6 @@ def _path_line(called_as: str, found: str | None) -> str:
 
 def running(base_url: str, written: Path, *, desk: bool = True) -> str:
     """Return the text of every later start."""
-    look = f"The desk is at {base_url}/desk\n" if desk else ""
+    desk_hint = f"The desk is at {base_url}/desk\n" if desk else ""
     where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
-    return f"Deskwire is running at {base_url}\n{look}{where}Stop it with Ctrl-C."
+    return f"Deskwire is running at {base_url}\n{desk_hint}{where}Stop it with Ctrl-C."

@@ -37,7 +37,7 @@ async def settled_secrets(config: Config, store: Store, *, new_secret: bool) -> 
     """
     present = present_secrets(config.data_dir, config.secret, config.secret_previous)
     claimed, sealed = await store.read(InlineQuery(_known))
-    reason = _objection(config, present, claimed, sealed)
+    reason = _refusal_reason(config, present, claimed, sealed)
     if reason is not None and not new_secret:
         raise StartError(reason)
     if reason is not None:
@@ -53,7 +53,7 @@ def _known(reader: Reader) -> tuple[str | None, list[bytes]]:
     return reader.secret_id(), [each.sealed_secret for each in reader.endpoints()]
 
 
-def _objection(
+def _refusal_reason(
     config: Config, present: Secrets | None, claimed: str | None, sealed: list[bytes]
 ) -> str | None:
     """Return why the secrets don't belong to the database; None if they do, as far as that can be checked."""

@@ -188,8 +188,8 @@ async def _postgres(
     ):
         bus = PostgresBus(store.database)
         nursery.start_soon(run_with_restarts, "nodes.bus", bus.run)
-        beats = HeartbeatStore(store.database, nursery)
-        membership = ClusterMembership(beats, bus, name, version("deskwire"), wall_clock, place)
+        heartbeat_store = HeartbeatStore(store.database, nursery)
+        membership = ClusterMembership(heartbeat_store, bus, name, version("deskwire"), wall_clock, place)
         vacuums = VacuumDuty(url, config.scrub_s, servers)
         for duty, run in (
             ("vacuums", vacuums.run),
@@ -203,7 +203,7 @@ async def _postgres(
         )
         nursery.start_soon(run_with_restarts, "storage.servers", partial(watch_servers, store.database))
         with (
-            closing(beats),
+            closing(heartbeat_store),
             closing(PostgresIndex(store.database)) as index,
             closing(open_files(config.uploads_at, config.data_dir, url, servers)) as files,
         ):
@@ -211,7 +211,7 @@ async def _postgres(
                 store=store,
                 cluster=membership,
                 membership=membership,
-                leases=beats,
+                leases=heartbeat_store,
                 bus=bus,
                 heads=store,
                 files=files,

@@ -60,8 +60,8 @@ log: Final = structlog.get_logger(__name__)
 class Parts(Struct, frozen=True, kw_only=True):
     """The parts that live as long as the store, not yet running.
 
-    port: the listening sockets.
-        url: the URL for clients.
+    Args:
+        port: the listening sockets.
         url: the URL at which clients reach the service.
         certificate: None for plain HTTP.
     """

@@ -25,7 +25,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class DiskDraft:
-    """Implements `uploads.ports.Draft` as a file."""
+    """Implements `uploads.ports.FileDraft` as a file."""
 
     def __init__(self, path: Path, place: Callable[[FileContent], Path]) -> None:
         self._path = path
@@ -34,7 +34,7 @@ class DiskDraft:
         self._hash = sha256()
 
     def write(self, data: bytes) -> None:
-        """See `Draft.write`."""
+        """See `FileDraft.write`."""
         assert self._file is not None, "the draft is not finished"
         self._hash.update(data)
         view = memoryview(data)
@@ -42,14 +42,14 @@ class DiskDraft:
             view = view[os.write(self._file, view) :]
 
     def finish(self) -> str:
-        """See `Draft.finish`."""
+        """See `FileDraft.finish`."""
         assert self._file is not None, "a draft is finished once"
         os.fsync(self._file)
         self._close()
         return self._hash.hexdigest()
 
     def keep(self, content: FileContent) -> None:
-        """See `Draft.keep`."""
+        """See `FileDraft.keep`."""
         place = self._place(content)
         for folder in (place.parent.parent, place.parent):
             folder.mkdir(exist_ok=True, mode=0o700)
@@ -59,7 +59,7 @@ class DiskDraft:
         sync(place.parent)  # even if the file existed: the sync after its creation may have failed
 
     def discard(self) -> None:
-        """See `Draft.discard`."""
+        """See `FileDraft.discard`."""
         self._close()
         overwrite_and_unlink(self._path)
 

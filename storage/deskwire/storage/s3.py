@@ -24,7 +24,7 @@ from deskwire.storage.upload_buffer import UploadBuffer
 if TYPE_CHECKING:  # names of its types alone
     from obstore.store import ClientConfig, RetryConfig, S3Config
 
-AT_ONCE: Final = 8 << 20
+REQUEST_BYTES_MAX: Final = 8 << 20
 """Maximum bytes of a file in a single request; larger files are uploaded in parts of this size."""
 
 OLD: Final = timedelta(days=1)
@@ -61,14 +61,14 @@ class S3Files:
         path = parts.path.strip("/")
         self._bucket = parts.netloc
         self._where = f"s3://{parts.netloc}/{path}" + (f" at {endpoint}" if endpoint else "")
-        with self._telling():
+        with self._readable_errors():
             self._store = S3Store(
                 prefix=path or None, client_options=client, retry_config=_RETRY, config=config
             )
 
     def clear_drafts(self) -> None:
         """See `Files.clear_drafts`. There are no drafts; this checks that the bucket exists."""
-        with self._telling():
+        with self._readable_errors():
             for _ in obstore.list(self._store, chunk_size=1):
                 return
 
@@ -78,7 +78,7 @@ class S3Files:
 
     def size(self, content: FileContent) -> int | None:
         """See `Files.size`."""
-        with self._telling():
+        with self._readable_errors():
             try:
                 return obstore.head(self._store, _name(content))["size"]
             except (exceptions.NotFoundError, FileNotFoundError):
@@ -86,13 +86,13 @@ class S3Files:
 
     def read(self, content: FileContent, start: int, length: int) -> bytes:
         """See `Files.read`."""
-        with self._telling():
+        with self._readable_errors():
             found = obstore.get(self._store, _name(content), options={"range": (start, start + length)})
             return bytes(found.bytes())
 
     def remove(self, content: FileContent) -> None:
         """See `Files.remove`. A bucket with versioning retains older versions."""
-        with self._telling():
+        with self._readable_errors():
             try:
                 obstore.delete(self._store, _name(content))
             except (exceptions.NotFoundError, FileNotFoundError):
@@ -101,7 +101,7 @@ class S3Files:
     def contents(self) -> Iterator[FileContent]:
         """See `Files.contents`."""
         old = datetime.now(UTC) - OLD
-        with self._telling():
+        with self._readable_errors():
             for batch in obstore.list(self._store, chunk_size=1_000):
                 for each in batch:
                     match = _NAME.fullmatch(each["path"])
@@ -114,9 +114,11 @@ class S3Files:
     def _put(self, content: FileContent, file: IO[bytes], size: int) -> None:
         if self.size(content) == size:
             return
-        with self._telling():
-            if size > AT_ONCE:
-                obstore.put(self._store, _name(content), file, use_multipart=True, chunk_size=AT_ONCE)
+        with self._readable_errors():
+            if size > REQUEST_BYTES_MAX:
+                obstore.put(
+                    self._store, _name(content), file, use_multipart=True, chunk_size=REQUEST_BYTES_MAX
+                )
                 return
             try:
                 obstore.put(self._store, _name(content), file.read(), use_multipart=False, mode="create")
@@ -124,21 +126,21 @@ class S3Files:
                 return
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _readable_errors(self) -> Iterator[None]:
         """Convert errors of the bucket to OSError with a message that gives the remedy."""
         try:
             yield
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            said = f"{self._where} refuses the keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to ones with {_RIGHTS}"
-            raise PermissionError(errno.EACCES, said) from error
+            message = f"{self._where} refuses the keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to ones with {_RIGHTS}"
+            raise PermissionError(errno.EACCES, message) from error
         except (exceptions.BaseError, FileNotFoundError) as error:
             if "NoSuchBucket" in str(error):
-                said = f"there is no bucket {self._bucket}: create it, or correct DESKWIRE_FILES"
+                message = f"there is no bucket {self._bucket}: create it, or correct DESKWIRE_FILES"
             elif isinstance(error, (exceptions.NotFoundError, FileNotFoundError)):
-                said = f"an object of {self._where} is gone"
+                message = f"an object of {self._where} is gone"
             else:
-                said = f"{self._where} can't be used ({_first_line(error)}): check that it can be reached from here"
-            raise OSError(errno.EIO, said) from error
+                message = f"{self._where} can't be used ({_first_line(error)}): check that it can be reached from here"
+            raise OSError(errno.EIO, message) from error
 
 
 def _name(content: FileContent) -> str:

@@ -17,7 +17,7 @@ Put = Callable[[FileContent, IO[bytes], int], None]
 
 
 class UploadBuffer:
-    """Implements `uploads.ports.Draft` with `put`. The operating system removes the buffer when the process ends."""
+    """Implements `uploads.ports.FileDraft` with `put`. The operating system removes the buffer when the process ends."""
 
     def __init__(self, put: Put) -> None:
         self._put = put
@@ -26,20 +26,20 @@ class UploadBuffer:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """See `Draft.write`."""
+        """See `FileDraft.write`."""
         self._hash.update(data)
         self._file.write(data)
         self._size += len(data)
 
     def finish(self) -> str:
-        """See `Draft.finish`."""
+        """See `FileDraft.finish`."""
         return self._hash.hexdigest()
 
     def keep(self, content: FileContent) -> None:
-        """See `Draft.keep`."""
+        """See `FileDraft.keep`."""
         self._file.seek(0)
         self._put(content, self._file, self._size)
 
     def discard(self) -> None:
-        """See `Draft.discard`."""
+        """See `FileDraft.discard`."""
         self._file.close()

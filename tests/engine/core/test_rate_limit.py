@@ -100,7 +100,7 @@ def test_remaining_wait_is_given_in_whole_seconds_rounded_up(missing_ns: int, le
 
 def test_rate_of_zero_is_no_limit_and_shows_no_figures() -> None:
     free = Buckets(None)
-    assert [free.take("a", 0.0), free.look("a", 0.0), len(free)] == [None, None, 0]
+    assert [free.take("a", 0.0), free.peek("a", 0.0), len(free)] == [None, None, 0]
 
 
 def test_key_with_an_empty_bucket_takes_nothing_from_another() -> None:
@@ -127,7 +127,7 @@ def test_no_bucket_is_dropped_before_it_is_full_again(monkeypatch: pytest.Monkey
     shared = Buckets(RateLimit(60, 2))
     for who in ("a", "b", "a", "c", "d"):
         shared.take(who, 1.0)
-    left = [shared.look(who, 1.0) for who in ("a", "b", "c", "d", "e")]
+    left = [shared.peek(who, 1.0) for who in ("a", "b", "c", "d", "e")]
     assert [each.remaining for each in left if each] == [0, 1, 1, 1, 2]
 
 
@@ -135,7 +135,7 @@ def test_used_calls_come_back_with_time_and_reading_takes_none() -> None:
     shared = Buckets(RateLimit(60, 2))
     assert [shared.take("a", 1.0), shared.take("a", 1.0)] == [Quota(2, 1, 1, 0), Quota(2, 0, 2, 0)]
     assert shared.take("a", 1.25) == Quota(2, 0, 2, 1)
-    assert [shared.look("a", 2.0), shared.look("a", 2.0)] == [Quota(2, 1, 1, 0)] * 2
+    assert [shared.peek("a", 2.0), shared.peek("a", 2.0)] == [Quota(2, 1, 1, 0)] * 2
     assert shared.take("a", 2.0) == Quota(2, 0, 2, 0)
 
 
@@ -183,14 +183,14 @@ def test_two_nodes_show_the_quota_of_both() -> None:
     node = Buckets(RateLimit(60, 10))
     node.share(2)
     assert node.take("who", 0.0) == Quota(10, 8, 2, 0)
-    assert node.look("who", 0.0) == Quota(10, 8, 2, 0)
+    assert node.peek("who", 0.0) == Quota(10, 8, 2, 0)
 
 
 def test_returned_call_can_be_taken_again() -> None:
     shared = Buckets(RateLimit(60, 1))
     assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
     shared.give_back("a")
-    assert shared.look("a", 5.0) == Quota(1, 1, 0, 0)
+    assert shared.peek("a", 5.0) == Quota(1, 1, 0, 0)
     assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
 
 

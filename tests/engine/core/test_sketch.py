@@ -29,7 +29,7 @@ def test_sketch_allows_no_key_more_calls_than_a_bucket_of_its_own(said: list[tup
 
 def test_reading_takes_no_call_and_a_refusal_is_counted() -> None:
     sketch = Sketch(RateLimit(60, 1))
-    assert [sketch.look("a", 1.0), sketch.look("a", 1.0)] == [Quota(1, 1, 0, 0)] * 2
+    assert [sketch.peek("a", 1.0), sketch.peek("a", 1.0)] == [Quota(1, 1, 0, 0)] * 2
     assert sketch.take("a", 1.0) == Quota(1, 0, 1, 0)
     assert sketch.take("a", 1.0) == Quota(1, 0, 1, 1)
     assert sketch.take("b", 1.0) == Quota(1, 0, 1, 0)
@@ -38,7 +38,7 @@ def test_reading_takes_no_call_and_a_refusal_is_counted() -> None:
 
 def test_without_a_rate_there_is_no_limit() -> None:
     sketch = Sketch(None)
-    assert [sketch.take("a", 1.0), sketch.look("a", 1.0)] == [None, None]
+    assert [sketch.take("a", 1.0), sketch.peek("a", 1.0)] == [None, None]
 
 
 @pytest.mark.thorough
@@ -48,7 +48,7 @@ def test_other_keys_can_not_free_a_bucket_before_its_time() -> None:
         sketch.take("guesser", 1.0)
     for number in range(2 * COLUMNS):
         sketch.take(f"2001:db8:{number:x}::/64", 1.0)
-    left = sketch.look("guesser", 1.0)
+    left = sketch.peek("guesser", 1.0)
     assert left is not None
     assert left.retry_after_s == 3_600
     assert sketch.size == ROWS * COLUMNS * 8
@@ -58,7 +58,7 @@ def test_a_stranger_hardly_ever_meets_the_cells_of_others() -> None:
     sketch = Sketch(RateLimit(1, 1, 60))
     for number in range(9_000):
         sketch.take(f"guesser {number}", 1.0)
-    others = [sketch.look(f"user {number}", 1.0) for number in range(9_000)]
+    others = [sketch.peek(f"user {number}", 1.0) for number in range(9_000)]
     assert sum(left is not None and left.retry_after_s > 0 for left in others) < 20
 
 
@@ -73,5 +73,5 @@ def test_cells_take_no_memory_before_the_first_count() -> None:
 
     before = resident()
     sketches = [Sketch(RateLimit(1, 1)) for _ in range(20)]
-    assert [each.look("a", 1.0) for each in sketches] == [Quota(1, 1, 0, 0)] * 20
+    assert [each.peek("a", 1.0) for each in sketches] == [Quota(1, 1, 0, 0)] * 20
     assert resident() - before < sum(each.size for each in sketches) / 10

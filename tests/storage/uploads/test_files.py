@@ -23,7 +23,7 @@ from tests.storage.uploads.conftest import Shelves
 from tests.support.postgres import fresh_database
 from tests.support.properties import budget
 
-SIZES = (1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES + 7, bucket.AT_ONCE + 1)
+SIZES = (1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES + 7, bucket.REQUEST_BYTES_MAX + 1)
 UNKNOWN = sha256(b"unknown").hexdigest()
 
 

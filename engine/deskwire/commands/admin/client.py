@@ -42,25 +42,25 @@ def send_command(directory: Path, name: str, arguments: bytes) -> dict[str, Any]
             TimeoutError,
         ):  # the server is stopping or overloaded; it ignores an incomplete line
             return None
-        said = _all_of(connection)
-    if not said.endswith(b"\n"):
+        received = _all_of(connection)
+    if not received.endswith(b"\n"):
         raise NoResponseError("The server did not respond: check whether the command was carried out.")
-    response: dict[str, Any] = json.loads(said)
+    response: dict[str, Any] = json.loads(received)
     return response
 
 
 def _all_of(connection: socket.socket) -> bytes:
     """Return the bytes received until the connection ends, or until the timeout."""
-    said, until = bytearray(), monotonic() + COMMAND_TIMEOUT_S
+    received, until = bytearray(), monotonic() + COMMAND_TIMEOUT_S
     try:
         while (left := until - monotonic()) > 0:
             connection.settimeout(left)
             if not (piece := connection.recv(_PIECE)):
                 break
-            said += piece
+            received += piece
     except (ConnectionError, TimeoutError):
         pass
-    return bytes(said)
+    return bytes(received)
 
 
 def _connected(directory: Path) -> socket.socket | None:
@@ -70,8 +70,8 @@ def _connected(directory: Path) -> socket.socket | None:
             connection.connect(address)
     except OSError as error:
         connection.close()
-        nobody = isinstance(error, FileNotFoundError | ConnectionRefusedError)
-        if nobody or not (directory / SOCKET_FILE).exists():
+        unserved = isinstance(error, FileNotFoundError | ConnectionRefusedError)
+        if unserved or not (directory / SOCKET_FILE).exists():
             return None
         raise
     return connection

@@ -9,7 +9,6 @@ from functools import partial
 from secrets import token_hex
 from typing import Any, Final
 
-import structlog
 import trio
 
 from deskwire.commands.admin.client import NoResponseError, send_command
@@ -28,8 +27,6 @@ from deskwire.program.secret_file import SecretError, installation_secrets
 from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, DirectoryInUseError, no_deskwire
 from deskwire.storage.sqlite.store import open_store
-
-log: Final = structlog.get_logger(__name__)
 
 DIRECTORY_TIMEOUT_S: Final = (
     10.0  # for another command, or a server that starts or stops, to release the directory

@@ -147,8 +147,8 @@ def _read_demo(path: Path) -> ServiceAccess | None:
     import orjson
 
     try:
-        said = orjson.loads(path.read_bytes())
-        return ServiceAccess(base_url(said["baseUrl"]), _usable(said["serverKey"]))
+        document = orjson.loads(path.read_bytes())
+        return ServiceAccess(base_url(document["baseUrl"]), _usable(document["serverKey"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -149,14 +149,14 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
     Checks the database file, the numbering of events, the deliveries, the uploads and their files, and the secret.
     """
     from deskwire.program.secret_file import present_secrets
-    from deskwire.storage.sqlite.check import check as looked_at
+    from deskwire.storage.sqlite.check import check as checked
 
     config = installation_config(data)
     with refusals(), shown_progress() as tell:
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         if config.database_url is None:
             report, what = (
-                looked_at(config.data_dir, secrets, contents=contents, tell=tell),
+                checked(config.data_dir, secrets, contents=contents, tell=tell),
                 str(config.data_dir),
             )
         else:
@@ -182,10 +182,10 @@ def _database_report(
     """Return the report on a database, and the name to show for the database."""
     from deskwire.config.locations import shown_database
     from deskwire.storage.file_stores import open_files
-    from deskwire.storage.postgres.admin.check import check as looked_at
+    from deskwire.storage.postgres.admin.check import check as checked
 
     with closing(open_files(config.uploads_at, config.data_dir, url)) as files:
-        return looked_at(url, secrets, files, contents=contents, tell=tell), shown_database(url)
+        return checked(url, secrets, files, contents=contents, tell=tell), shown_database(url)
 
 
 def _given(file: Path | None, config: Config) -> Secrets | None:

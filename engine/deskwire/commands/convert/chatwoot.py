@@ -223,8 +223,8 @@ def _kept(
     record: Mapping[str, Any], kind: str, key: str, thread: str, tally: ConversionTally
 ) -> Iterator[Part]:
     sender = mapping(record.get("sender"))
-    said = str(record.get("sender_type") or sender.get("type") or "").lower()
-    role = _ROLES.get(said) or ("contact" if kind == "incoming" else None)
+    sender_type = str(record.get("sender_type") or sender.get("type") or "").lower()
+    role = _ROLES.get(sender_type) or ("contact" if kind == "incoming" else None)
     if role is None and (kind == "template" or not sender.get("id")):
         role = "bot" if kind == "template" else "system"
     at, version = moment(record.get("created_at")), latest(record.get("updated_at"))

@@ -77,19 +77,21 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
         config = Config.load(environ, {"data_dir": source if source.is_dir() else None})
         folder, secrets = stack.enter_context(opened_source(source, config))
         identity = InstallationIdentity([secret_id(each) for each in secrets.known], place_of(place))
-        order = CopyRequest(folder / FILE_NAME, folder, address, identity, putting(place, folder), _told)
-        done = copied(order)
+        request = CopyRequest(
+            folder / FILE_NAME, folder, address, identity, putting(place, folder), _report_file
+        )
+        done = copied(request)
     if as_json:
         print_json({"rows": done.rows, "files": done.files, "missingFiles": done.missing})
         return
-    _tell(done, secrets, source if config.secret is None and source.is_dir() else None)
+    _print_result(done, secrets, source if config.secret is None and source.is_dir() else None)
 
 
-def _told(name: str) -> None:
+def _report_file(name: str) -> None:
     click.echo(f"Copying {name} …", err=True)
 
 
-def _tell(done: Copied, secrets: Secrets, directory: Path | None) -> None:
+def _print_result(done: Copied, secrets: Secrets, directory: Path | None) -> None:
     from deskwire.storage.check.counts import counted
     from deskwire.storage.sqlite.directory import SECRET_FILE
 

@@ -161,11 +161,11 @@ def _send_again(delivery: str, access: ServiceAccess, as_json: bool) -> None:
 def _send_all_again(endpoint: str, since: str, dry_run: bool, access: ServiceAccess, as_json: bool) -> None:
     from deskwire.commands.deliveries.delivery_log import recover, recovery_lines
 
-    said = call(access, lambda service: recover(service, endpoint, since, dry_run))
+    result = call(access, lambda service: recover(service, endpoint, since, dry_run))
     if as_json:
-        print_json(said)
+        print_json(result)
     else:
-        click.echo("\n".join(recovery_lines(said, dry_run)))
+        click.echo("\n".join(recovery_lines(result, dry_run)))
 
 
 def _print_table(deliveries: list[dict[str, Any]]) -> None:

@@ -91,12 +91,12 @@ def delivery_lines(delivery: Delivery) -> Iterator[str]:
             yield from (f"  | {line}" for line in visible_lines(attempt["answer"]))
 
 
-def recovery_lines(said: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
+def recovery_lines(result: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
     """Yield the result of a recovery or dry run."""
     doing = "would be sent" if dry_run else "sent"
-    count = said["count"]
+    count = result["count"]
     yield f"{count} {'delivery' if count == 1 else 'deliveries'} {doing} again."
-    if lost := said.get("notStored", 0):
+    if lost := result.get("notStored", 0):
         yield f"{lost} can't be sent again, because the events are no longer stored."
 
 

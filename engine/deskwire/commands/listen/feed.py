@@ -90,13 +90,13 @@ class FeedReader:
         """
         search = EndSearch(now)
         while (at := search.next()) is not None:
-            looked = id_before("evt", at)
+            since_id = id_before("evt", at)
             try:
-                page = await self._page(looked, 0)
+                page = await self._page(since_id, 0)
             except CallRefused as refusal:
                 search.refused(at, refusal)
                 continue
-            self.after = page.events[-1].id if page.events else looked
+            self.after = page.events[-1].id if page.events else since_id
             if not page.more:
                 return
             search.low = id_time_ms(self.after)
@@ -178,20 +178,20 @@ class RetryingService:
 
     async def get(self, path: str, params: Mapping[str, str] | None = None, wait_s: float = 0) -> bytes:
         """Return the response like `Service.get`. Raises CallRefused, and ServiceUnavailable unless patient."""
-        pause_s, said = PAUSE_S, False
+        pause_s, reported = PAUSE_S, False
         while True:
             try:
                 answer = await self._service.get(path, params, wait_s)
             except ServiceUnavailable as away:
                 if not self._patient:
                     raise
-                if not said:
+                if not reported:
                     self._note(f"{away}; retrying until it is back.")
-                    said = True
+                    reported = True
                 await trio.sleep(min(max(pause_s, away.retry_after_s or 0), PAUSE_MAX_S))
                 pause_s *= 2
             else:
-                if said:
+                if reported:
                     self._note("The service is back.")
                 return answer
 

@@ -52,7 +52,7 @@ def _problems(number: int, given: str) -> Iterator[str]:
 
 
 class RouteWithHeaders:
-    """A route that adds headers to each request; see `dialer.Route`."""
+    """A route that adds headers to each request; see `Connector`."""
 
     def __init__(self, route: Connector, headers: tuple[Header, ...]) -> None:
         self._route = route
@@ -64,11 +64,11 @@ class RouteWithHeaders:
         return self._route.stage
 
     async def connect(self, target: WebhookUrl) -> trio.abc.Stream:
-        """See `Connector.reach`."""
+        """See `Connector.connect`."""
         return await self._route.connect(target)
 
     def request_target(self, target: WebhookUrl) -> tuple[bytes, tuple[Header, ...]]:
-        """See `Connector.form`."""
+        """See `Connector.request_target`."""
         line, headers = self._route.request_target(target)
         return line, (*headers, *self._headers)
 

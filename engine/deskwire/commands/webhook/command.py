@@ -195,11 +195,11 @@ def recover(
     from deskwire.commands.shell.times import time_or_event
 
     begin = time_or_event("--since", since)
-    said = call(access, lambda service: recovered(service, endpoint, begin, dry_run))
+    result = call(access, lambda service: recovered(service, endpoint, begin, dry_run))
     if as_json:
-        print_json(said)
+        print_json(result)
     else:
-        click.echo("\n".join(recovery_lines(said, dry_run)))
+        click.echo("\n".join(recovery_lines(result, dry_run)))
 
 
 @webhook.command(

@@ -64,12 +64,12 @@ class PendingCommand(OneShot[Receipt], eq=False):
     """A queued command, which is answered exactly once.
 
     Args:
-        wrapper: does more work in the commit; typing has no commit.
+        hook: does more work in the commit; typing has no commit.
         by: the actor who gave the command; None if that is not recorded.
     """
 
     command: ActorCommand
-    wrapper: CommitHook[Receipt] | None = None
+    hook: CommitHook[Receipt] | None = None
     by: Actor | None = None
 
 
@@ -198,7 +198,7 @@ class ConversationActor:
                 self._answer(pending, await self._set_typing(pending.command))
             else:
                 finished = partial(self._finished, pending)
-                request = CommandRequest(pending.command, pending.wrapper, finished, pending.by)
+                request = CommandRequest(pending.command, pending.hook, finished, pending.by)
                 await self._pipeline.begin(request)
         except Exception as error:  # noqa: BLE001  # the task's top: a bug is logged, and ends this state alone
             self._answer(pending, self._refusal(error))
@@ -340,23 +340,23 @@ class ActorRegistry:
         project: Project,
         conversation_id: str,
         command: ActorCommand,
-        wrapper: CommitHook[Receipt] | None = None,
+        hook: CommitHook[Receipt] | None = None,
         by: Actor | None = None,
     ) -> Receipt:
         """Have the conversation carry out `command`; return the receipt once that is durable.
 
         Args:
-            wrapper: does more work in the commit.
+            hook: does more work in the commit.
             by: the actor who gave the command, for the conversation's activity.
 
         Raises:
             NotFound: the project has no such conversation.
-            Conflict, Invalid: the command is not allowed, or `wrapper` has refused it.
+            Conflict, Invalid: the command is not allowed, or `hook` has refused it.
             Unavailable: the mailbox is full, too many actors live, or the disk refused.
 
         Cancellation: the command may still be carried out.
         """
-        pending = PendingCommand(command, wrapper, by)
+        pending = PendingCommand(command, hook, by)
         actor = self._actor(project, conversation_id)
         try:
             actor.send_nowait(pending)
@@ -369,11 +369,11 @@ class ActorRegistry:
         self,
         project: Project,
         command: Create,
-        wrapper: CommitHook[Receipt] | None = None,
+        hook: CommitHook[Receipt] | None = None,
         by: Actor | None = None,
     ) -> Receipt:
         """Create a conversation; otherwise as `ask`."""
-        return await self.ask(project, command.conversation_id, command, wrapper, by)
+        return await self.ask(project, command.conversation_id, command, hook, by)
 
     def _remove_typist(self, project: int, conversation_id: str, agent_id: str, notify: bool) -> None:
         actor = self._actors.get((project, conversation_id))

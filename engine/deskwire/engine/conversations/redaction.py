@@ -83,8 +83,8 @@ def unfit(message: Message, ranges: Sequence[tuple[int, int]], attachments: Sequ
     known = {each.id for each in message.attachments}
     for place, upload_id in enumerate(attachments if message.redacted_at is None else ()):
         if upload_id not in known:
-            said = f"The message has no attachment {upload_id!r}."
-            problems.append(Problem(f"/attachments/{place}", "unknown", said))
+            detail = f"The message has no attachment {upload_id!r}."
+            problems.append(Problem(f"/attachments/{place}", "unknown", detail))
     return problems
 
 

@@ -64,7 +64,7 @@ TYPING_TIMEOUT_S: Final = STOPS_AFTER_S + RENEWAL_S
 KIND: Final = "typists"
 """The kind of the messages on the bus."""
 
-_REMEMBERED_MAX: Final = 10_000  # typists that `RemoteTypists` keeps; the oldest are evicted
+_REMOTE_TYPISTS_MAX: Final = 10_000  # typists that `RemoteTypists` keeps; the oldest are evicted
 
 
 class TypingAgent(Struct, frozen=True):
@@ -321,22 +321,22 @@ class RemoteTypists:
         if self._known.pop(key, 0.0) > trio.current_time():
             self._send("over", key)
 
-    def _send(self, news: str, key: TypistKey) -> None:
-        self._bus.send(KIND, orjson.dumps([news, *key]))
+    def _send(self, change: str, key: TypistKey) -> None:
+        self._bus.send(KIND, orjson.dumps([change, *key]))
 
     def _receive(self, payload: bytes) -> None:
-        news, *parts = orjson.loads(payload)
+        change, *parts = orjson.loads(payload)
         key: TypistKey = tuple(parts)
-        if news == "here":
+        if change == "here":
             self._announced.pop(key, None)
             _remember(self._known, key, trio.current_time() + TYPING_TIMEOUT_S)
         else:
             self._known.pop(key, None)
-        self._remove(*key, news == "over")
+        self._remove(*key, change == "over")
 
 
 def _remember(typists: dict[TypistKey, float], key: TypistKey, until: float) -> None:
     typists.pop(key, None)
     typists[key] = until
-    if len(typists) > _REMEMBERED_MAX:
+    if len(typists) > _REMOTE_TYPISTS_MAX:
         del typists[next(iter(typists))]

@@ -66,15 +66,15 @@ class CommitHook(Protocol[T_contra]):
         """Run after the job, with its result."""
 
 
-def with_hook(job: Callable[[W], T], wrapper: CommitHook[T] | None) -> Callable[[W], T]:
+def with_hook(job: Callable[[W], T], hook: CommitHook[T] | None) -> Callable[[W], T]:
     """Return a job that runs this one with the hook around it."""
-    if wrapper is None:
+    if hook is None:
         return job
 
     def both(tx: W) -> T:
-        wrapper.before(tx)
+        hook.before(tx)
         result = job(tx)
-        wrapper.after(tx, result)
+        hook.after(tx, result)
         return result
 
     return both
@@ -84,18 +84,18 @@ class CommitHooks:
     """Several hooks as one. Both methods call the hooks in order.
 
     Args:
-        wrappers: the hooks in order. None is skipped.
+        hooks: the hooks in order. None is skipped.
     """
 
-    def __init__(self, *wrappers: CommitHook[Any] | None) -> None:
-        self._wrappers = tuple(each for each in wrappers if each is not None)
+    def __init__(self, *hooks: CommitHook[Any] | None) -> None:
+        self._hooks = tuple(each for each in hooks if each is not None)
 
     def before(self, tx: Any) -> None:
         """Run each hook before the job."""
-        for wrapper in self._wrappers:
-            wrapper.before(tx)
+        for hook in self._hooks:
+            hook.before(tx)
 
     def after(self, tx: Any, result: Any) -> None:
         """Run each hook after the job."""
-        for wrapper in self._wrappers:
-            wrapper.after(tx, result)
+        for hook in self._hooks:
+            hook.after(tx, result)

@@ -75,7 +75,7 @@ class DatabaseIdentity:
         if known is not None:
             log.info("database.identity_accepted", reason=known.reason)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Repeat the comparison if the store can do so without blocking. Runs on Trio's thread."""
 
     def by_reason(self) -> Mapping[str, int]:

@@ -55,12 +55,12 @@ def nul_paths(value: Any) -> Iterator[tuple[str | int, ...]]:
     """
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
-        way, each = waiting.pop()
+        path, each = waiting.pop()
         if isinstance(each, str):
             if NUL in each:
-                yield way
+                yield path
         elif isinstance(each, dict):
-            yield from ((*way, name) for name in each if NUL in name)
-            waiting += [((*way, name), inner) for name, inner in reversed(each.items())]
+            yield from ((*path, name) for name in each if NUL in name)
+            waiting += [((*path, name), inner) for name, inner in reversed(each.items())]
         elif isinstance(each, list):
-            waiting += [((*way, index), each[index]) for index in range(len(each) - 1, -1, -1)]
+            waiting += [((*path, index), each[index]) for index in range(len(each) - 1, -1, -1)]

@@ -97,9 +97,9 @@ def identifier(value: Any, path: str) -> Errors:
 
 def nul_errors(value: Any) -> Errors:
     """Yield the texts and names that have U+0000, wherever they are."""
-    for way in nul_paths(value):
+    for path in nul_paths(value):
         yield DefinitionError(
-            "".join(f"/{escaped(str(part))}" for part in way), NUL_PROBLEM_CODE, NUL_MESSAGE
+            "".join(f"/{escaped(str(part))}" for part in path), NUL_PROBLEM_CODE, NUL_MESSAGE
         )
 
 

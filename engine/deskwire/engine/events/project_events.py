@@ -2,7 +2,7 @@
 
 Internal events are for agents' streams only, and report changes that no other event shows. Each is appended in the transaction
 of its change. It has no sequence number, is not delivered to endpoints, and does not change the conversation's row. Drafts of
-extension events are stored and delivered by `webhooks.publish.extend`.
+extension events are stored and delivered by `webhooks.publish.publish_extension`.
 """
 
 from __future__ import annotations

@@ -306,16 +306,11 @@ def new_hmac(key: bytes) -> HMAC:
     return HMAC(key, SHA256())
 
 
-def keyed_hash(key: HMAC, *parts: bytes) -> bytes:
-    """Return a keyed hash of the parts with their boundaries.
-
-    The hash of `a`, `bc` differs from that of `ab`, `c`.
-    """
-    return _digest(key, _length_prefixed(*parts))
-
-
 def _length_prefixed(*parts: bytes) -> bytes:
-    """Return the concatenated parts, each after its length."""
+    """Return the concatenated parts, each after its length.
+
+    The result for `a`, `bc` differs from that for `ab`, `c`.
+    """
     framed = b""
     for part in parts:
         framed += len(part).to_bytes(8) + part

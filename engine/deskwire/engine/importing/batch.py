@@ -35,7 +35,7 @@ from deskwire.engine.importing.times import duration_known
 from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
-_NOBODY: Final = (None, None)
+_NO_AUTHOR: Final = (None, None)
 _NOT_AS_USER: Final = "A machine credential writes as a user only with the permission members.manage; without an id any name is taken."
 
 
@@ -235,9 +235,9 @@ class _Batch:
             name = self._member(record.author_id)
             if name is None:
                 message = "There is no such user in this project; without an id any name is taken."
-                return _NOBODY, (Problem("/author/id", "unknown", message),)
+                return _NO_AUTHOR, (Problem("/author/id", "unknown", message),)
             if not self._as_users:
-                return _NOBODY, (Problem("/author/id", "not_allowed", _NOT_AS_USER),)
+                return _NO_AUTHOR, (Problem("/author/id", "not_allowed", _NOT_AS_USER),)
             return (record.author_id, record.author_name or name), ()
         return (record.author_id, record.author_name), ()
 

@@ -141,8 +141,8 @@ def _move_small_parts(
     tx.begin_merge(source.rowid, target.rowid)
     tx.claim_erasure(source.rowid, incarnation)
     if remembered:
-        told = memory_changed(target.id, deleted=False)
-        append_internal_event(tx, project, told, contact_lane(target.rowid), at)
+        draft = memory_changed(target.id, deleted=False)
+        append_internal_event(tx, project, draft, contact_lane(target.rowid), at)
     return StartedMerge(MergedContact(source, target, True), True)
 
 
@@ -204,7 +204,7 @@ class Merges:
         self._under_way: dict[int, _Merge] = {}
 
     async def merge(
-        self, project: Project, wanted: MergeRequest, by: ChangeOrigin = UNKNOWN_ORIGIN
+        self, project: Project, wanted: MergeRequest, origin: ChangeOrigin = UNKNOWN_ORIGIN
     ) -> Contact:
         """Merge a contact into another one; return the target. Repeating a finished merge changes nothing.
 
@@ -212,7 +212,7 @@ class Merges:
         Cancellation: the merge continues.
         """
         with trio.move_on_after(ANSWER_TIMEOUT_S):
-            begun = await self._started(project, wanted, by)
+            begun = await self._started(project, wanted, origin)
             if begun.merged.under_way:
                 await self._join(project, begun.merged, wanted.actor, mine=begun.mine).done.wait()
             return begun.merged.target
@@ -238,10 +238,10 @@ class Merges:
             if await self._store.write(lambda tx, source=source: tx.claim_erasure(source, mine)):  # type: ignore[misc]
                 self._join(project, merged, mine=True)
 
-    async def _started(self, project: Project, wanted: MergeRequest, by: ChangeOrigin) -> StartedMerge:
+    async def _started(self, project: Project, wanted: MergeRequest, origin: ChangeOrigin) -> StartedMerge:
         """Start the merge, after waiting for the merges that block it."""
         mine = self._cluster.node.incarnation
-        store = AttributedStore(by, self._store)
+        store = AttributedStore(origin, self._store)
         while True:
             try:
                 with trio.CancelScope(

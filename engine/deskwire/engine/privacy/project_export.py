@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Final, Literal, Protocol, TypeVar, get_args
+from typing import Any, Final, Literal, Protocol
 
 import orjson
 from msgspec import Struct
@@ -35,9 +35,7 @@ from deskwire.engine.tickets.ports import TicketFilter, TicketPageKey, TicketRea
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.engine.uploads.links import AttachmentsView
 
-T = TypeVar("T")
 ExportKind = Literal["conversations", "messages", "tickets", "survey-responses"]
-EXPORT_KINDS: Final[tuple[ExportKind, ...]] = get_args(ExportKind)
 ExportLine = Mapping[str, Any]
 
 PAGE_SIZE: Final = 100
@@ -104,9 +102,9 @@ class ProjectExport:
         async for page in pages:
             if page:
                 yield b"".join([orjson.dumps(line) + b"\n" for line in page])
-        told = after is not None or self._changed_since() is None
+        deletions = after is not None or self._changed_since() is None
         yield (
-            orjson.dumps({"nextCursor": cursor(begun), "exportedAt": iso(self._now), "deletions": told})
+            orjson.dumps({"nextCursor": cursor(begun), "exportedAt": iso(self._now), "deletions": deletions})
             + b"\n"
         )
 
@@ -164,46 +162,46 @@ class ProjectExport:
         """
         if kind == _IMPORTED:
             return [
-                line for told in data["conversations"] for line in self._imported_conversation(reader, told)
+                line for view in data["conversations"] for line in self._imported_conversation(reader, view)
             ]
-        told = data["conversation"]
+        view = data["conversation"]
         if kind == "conversation.deleted":
-            return [{"id": told["id"], "deleted": True}]
-        found = reader.conversation(self._project.rowid, told["id"])
-        if found is None or not found[0].visible or found[0].sequence != told["sequence"]:
+            return [{"id": view["id"], "deleted": True}]
+        found = reader.conversation(self._project.rowid, view["id"])
+        if found is None or not found[0].visible or found[0].sequence != view["sequence"]:
             return []  # a later event has it, in this export or the next one
         return [conversation_view(*found, self._project.id)]
 
-    def _imported_conversation(self, reader: ProjectExportReader, told: Any) -> Iterator[ExportLine]:
+    def _imported_conversation(self, reader: ProjectExportReader, view: Any) -> Iterator[ExportLine]:
         """Yield an imported conversation, unless a later event or batch of the import has changed it."""
-        found = reader.conversation(self._project.rowid, told["id"])
+        found = reader.conversation(self._project.rowid, view["id"])
         if found is not None and found[0].visible:
             newest = found[0].sequence, found[0].messages
-            if newest == (told["sequence"], told["messages"]):
+            if newest == (view["sequence"], view["messages"]):
                 yield conversation_view(*found, self._project.id)
 
-    def _imported_messages(self, reader: ProjectExportReader, told: Any) -> Iterator[ExportLine]:
+    def _imported_messages(self, reader: ProjectExportReader, view: Any) -> Iterator[ExportLine]:
         """Yield the messages that one batch of an import stored in a conversation."""
-        found = reader.conversation(self._project.rowid, told["id"]) if told["imported"] else None
+        found = reader.conversation(self._project.rowid, view["id"]) if view["imported"] else None
         if found is None or not found[0].visible:
             return
         state = found[0]
-        place = reader.message_rowid(state.rowid, told["firstMessageId"], internal=False)
+        place = reader.message_rowid(state.rowid, view["firstMessageId"], internal=False)
         assert place is not None, "a deleted message keeps its place"
-        for message in reader.messages(state.rowid, internal=False, after=place - 1, limit=told["imported"]):
-            if message.index is not None and message.index < told["messages"]:
+        for message in reader.messages(state.rowid, internal=False, after=place - 1, limit=view["imported"]):
+            if message.index is not None and message.index < view["messages"]:
                 yield message_view(message, state.id, self._wanted.show)
 
     def _changed_messages(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
         """Return the new, redacted and deleted messages of an event."""
         if kind == _IMPORTED:
-            return [line for told in data["conversations"] for line in self._imported_messages(reader, told)]
-        told = data["conversation"]["id"]
+            return [line for view in data["conversations"] for line in self._imported_messages(reader, view)]
+        conversation_id = data["conversation"]["id"]
         if kind == "conversation.deleted":
-            return [{"conversationId": told, "deleted": True}]
+            return [{"conversationId": conversation_id, "deleted": True}]
         ids = [data["message"]["id"]] if kind == "message.created" else []
         ids += [*data.get("redactedMessageIds", ()), *data.get("deletedMessageIds", ())]
-        found = reader.conversation(self._project.rowid, told) if ids else None
+        found = reader.conversation(self._project.rowid, conversation_id) if ids else None
         if found is None or not found[0].visible:
             return []
         return [self._message(reader, found[0], each) for each in ids]
@@ -221,11 +219,11 @@ class ProjectExport:
 
         A ticket with a newer event is left to that event.
         """
-        told = data["ticket"]
+        view = data["ticket"]
         if kind == "ticket.deleted":
-            return [{"id": told["id"], "deleted": True}]
-        ticket = reader.ticket(self._project.rowid, told["id"])
-        if ticket is None or iso(ticket.updated_at) != told["updatedAt"]:
+            return [{"id": view["id"], "deleted": True}]
+        ticket = reader.ticket(self._project.rowid, view["id"])
+        if ticket is None or iso(ticket.updated_at) != view["updatedAt"]:
             return []
         return [ticket_view(ticket)]
 

@@ -96,10 +96,10 @@ class ConversationSweep:
             "bot_only", lambda reader, place: reader.bot_only_before(created_before, place, _PAGE_SIZE)
         )
 
-    async def _delete_all(self, kind: ExpiryReason, look: _PageQuery) -> None:
+    async def _delete_all(self, kind: ExpiryReason, query: _PageQuery) -> None:
         """Delete the conversations that the query returns, page by page, skipping those that can't be deleted."""
         place = (-1, -1)
-        while conversations := await self._store.read(lambda reader, place=place: look(reader, place)):  # type: ignore[misc]
+        while conversations := await self._store.read(lambda reader, place=place: query(reader, place)):  # type: ignore[misc]
             place = conversations[-1].place
             for batch in batches(conversations):
                 began = trio.current_time()

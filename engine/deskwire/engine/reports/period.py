@@ -66,8 +66,8 @@ def period_of(given: Mapping[str, str], now: int | None) -> tuple[Period | None,
     name, problems = given.get("timezone", "UTC"), list[Problem]()
     zone = _zone(name)
     if zone is None:
-        said = "There is no such time zone; name one of the IANA database, such as Europe/Berlin or UTC."
-        problems.append(Problem("?timezone", "unknown_time_zone", said))
+        message = "There is no such time zone; name one of the IANA database, such as Europe/Berlin or UTC."
+        problems.append(Problem("?timezone", "unknown_time_zone", message))
         zone = ZoneInfo("UTC")
     start = _time("from", given["from"], zone, problems) if "from" in given else None
     end = _time("to", given["to"], zone, problems) if "to" in given else now
@@ -83,8 +83,8 @@ def _checked(
         pointer = "?to" if "to" in given else "?from"
         return None, [Problem(pointer, "not_allowed", "The period ends before it begins.")]
     if end - start > DAYS_MAX * DAY_MS + DAY_MS // 24:  # a day on which clocks are set back has an hour more
-        said = f"A report covers at most {DAYS_MAX} days."
-        return None, [Problem("?to" if "to" in given else "?from", "too_long", said)]
+        message = f"A report covers at most {DAYS_MAX} days."
+        return None, [Problem("?to" if "to" in given else "?from", "too_long", message)]
     return Period(start, end, name, tuple(_stretches(start, end, zone))), []
 
 
@@ -93,14 +93,14 @@ def _time(name: str, text: str, zone: ZoneInfo, problems: list[Problem]) -> int 
     try:
         at = _day_start(date.fromisoformat(text), zone) if _DATE.fullmatch(text) else _moment(text)
     except ValueError:
-        said = (
+        message = (
             "This must be a day, such as 2026-11-01, or a time with its offset, such as 2026-11-01T12:00:00Z."
         )
-        problems.append(Problem(f"?{name}", "invalid", said))
+        problems.append(Problem(f"?{name}", "invalid", message))
         return None
     if not _ms(_EARLIEST) <= at <= _ms(_LATEST):
-        said = f"This must be between {_EARLIEST} and {_LATEST}."
-        problems.append(Problem(f"?{name}", "not_allowed", said))
+        message = f"This must be between {_EARLIEST} and {_LATEST}."
+        problems.append(Problem(f"?{name}", "not_allowed", message))
         return None
     return at
 

@@ -70,11 +70,11 @@ class TicketService(Struct, frozen=True):
     seen: Precondition = UNCONDITIONAL
 
     async def create(
-        self, ticket_id: str, values: Values, at: int, wrapper: CommitHook[Ticket] | None = None
+        self, ticket_id: str, values: Values, at: int, hook: CommitHook[Ticket] | None = None
     ) -> Ticket:
-        """Create a ticket, linked if `values` name a conversation; `wrapper` adds to its commit."""
+        """Create a ticket, linked if `values` name a conversation; `hook` adds to its commit."""
         conversation, job = values.get("conversation_id"), self._creation(ticket_id, values, at)
-        job = with_hook(job, wrapper)
+        job = with_hook(job, hook)
         if conversation is None:
             return await self.store.write(job)
         await self.store.read(InlineQuery(lambda reader: self._check(reader, None, values, ticket_id)))
@@ -84,9 +84,9 @@ class TicketService(Struct, frozen=True):
         """Change the ticket and return it."""
         return await _again(lambda: self._change(ticket_id, values, at))
 
-    async def delete(self, ticket_id: str, at: int, wrapper: CommitHook[Ticket] | None = None) -> Ticket:
-        """Delete the ticket and return it; `wrapper` adds to its commit."""
-        return await _again(lambda: self._delete(ticket_id, at, wrapper))
+    async def delete(self, ticket_id: str, at: int, hook: CommitHook[Ticket] | None = None) -> Ticket:
+        """Delete the ticket and return it; `hook` adds to its commit."""
+        return await _again(lambda: self._delete(ticket_id, at, hook))
 
     async def _change(self, ticket_id: str, values: Values, at: int) -> Ticket:
         before = await self.store.read(
@@ -104,12 +104,12 @@ class TicketService(Struct, frozen=True):
         job = self._changing(ticket_id, values, at, linked, self.seen)
         return await self._together(target or linked or "", ticket_id, target is not None, job)
 
-    async def _delete(self, ticket_id: str, at: int, wrapper: CommitHook[Ticket] | None) -> Ticket:
+    async def _delete(self, ticket_id: str, at: int, hook: CommitHook[Ticket] | None) -> Ticket:
         ticket = await self.store.read(
             InlineQuery(lambda reader: find_ticket(reader, self.project, ticket_id))
         )
         linked = ticket.conversation_id
-        job = with_hook(self._removal(ticket_id, at, linked), wrapper)
+        job = with_hook(self._removal(ticket_id, at, linked), hook)
         if linked is None:
             return await self.store.write(job)
         return await self._together(linked, ticket_id, False, job)

@@ -162,14 +162,14 @@ class UploadService:
         await self._file_store.keep(FileContent(upload.project, upload.sha256), draft, job)
 
     async def remove(
-        self, project: Project, upload_id: str, wrapper: CommitHook[Upload] | None = None
+        self, project: Project, upload_id: str, hook: CommitHook[Upload] | None = None
     ) -> Upload:
         """Delete an upload that no message refers to; return it.
 
         Its file is deleted right after the commit.
 
         Args:
-            wrapper: hook of the commit.
+            hook: runs around the commit's job.
 
         Raises NotFound, and Conflict (`upload_attached`) if a message refers to it.
         """
@@ -177,7 +177,7 @@ class UploadService:
         def remove(tx: UploadTransaction) -> Upload:
             return _remove(tx, project.rowid, upload_id)
 
-        upload = await self._store.write(with_hook(remove, wrapper))
+        upload = await self._store.write(with_hook(remove, hook))
         self.wake_nowait()
         return upload
 

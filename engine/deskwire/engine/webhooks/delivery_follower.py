@@ -64,9 +64,9 @@ class DeliveryFollower:
                 self._known[after.project] = after.deliveries
         self._dispatcher.commit_nowait(commit.deliveries, commit.erased, commit.rewritten)
         again = {delivery.endpoint: None for delivery in commit.deliveries if delivery.redelivery}
-        elsewhere = [endpoint for endpoint in again if not self._dispatcher.delivers_to(endpoint)]
-        for start in range(0, len(elsewhere), _MESSAGE_ENDPOINTS_MAX):
-            self._bus.send(MESSAGE_KIND, orjson.dumps(elsewhere[start : start + _MESSAGE_ENDPOINTS_MAX]))
+        of_other_nodes = [endpoint for endpoint in again if not self._dispatcher.delivers_to(endpoint)]
+        for start in range(0, len(of_other_nodes), _MESSAGE_ENDPOINTS_MAX):
+            self._bus.send(MESSAGE_KIND, orjson.dumps(of_other_nodes[start : start + _MESSAGE_ENDPOINTS_MAX]))
 
     def note_hints(self, heads: Iterable[ProjectHead]) -> None:
         """See `follower.Deliverer`."""

@@ -43,7 +43,7 @@ class Endpoint(Struct, frozen=True):
         last_success_at: start of the last attempt that got a 2xx response (ms).
         held_upto: position of the last delivery that its circuit held, until all held deliveries are sent.
         catch_up: whether missed deliveries are sent again automatically after an outage.
-        internal: whether the endpoint receives what agents write for agents, see `Kind.confidential`.
+        internal: whether the endpoint receives what agents write for agents, see `EventSpec.confidential`.
         credential: id of the machine credential that owns the endpoint and ends with it; None if a person, a
             key or the operator owns it.
         old_secret: the previous secret, which also signs until `old_secret_until` (ms).

@@ -118,12 +118,12 @@ def _url_flaws(url: str, policy: AddressPolicy) -> Iterator[tuple[str, str]]:
             "url_not_https",
             "The URL must begin with https://. For development, --allow-private-webhooks lets the service take http://.",
         )
-    yield from _authority_flaws(url, parsed, policy)
+    yield from _authority_flaws(url, parsed)
     if "#" in url:
         yield "url_fragment", "The URL must not have a fragment (#)."
 
 
-def _authority_flaws(url: str, parsed: httpx.URL, policy: AddressPolicy) -> Iterator[tuple[str, str]]:
+def _authority_flaws(url: str, parsed: httpx.URL) -> Iterator[tuple[str, str]]:
     if "@" in _authority(url):
         yield "url_user_info", "The URL must not contain a user name or password."
     if "\\" in _authority(url) or (parsed.raw_host and not _valid_host(host_of(parsed))):

@@ -30,16 +30,16 @@ log: Final = structlog.get_logger(__name__)
 _LAST_WRITE_TIMEOUT_S: Final = 5.0
 
 
-async def record_export(call: Call[Any, Any], deed: AuditEntry) -> None:
+async def record_export(call: Call[Any, Any], entry: AuditEntry) -> None:
     """Record an export that starts now.
 
     Raises Unavailable, and then nothing may be sent.
     """
-    await call.services.store.write(InlineJob(lambda tx: tx.record(deed)))
+    await call.services.store.write(InlineJob(lambda tx: tx.record(entry)))
 
 
 async def recorded_export(
-    call: Call[Any, Any], deed: AuditEntry, lines: AsyncGenerator[bytes, None]
+    call: Call[Any, Any], entry: AuditEntry, lines: AsyncGenerator[bytes, None]
 ) -> AsyncIterator[bytes]:
     """Record an export and return its lines.
 
@@ -47,12 +47,12 @@ async def recorded_export(
 
     Raises Unavailable, and then nothing may be sent.
     """
-    await record_export(call, deed)
-    return _counted(call, deed, lines)
+    await record_export(call, entry)
+    return _counted(call, entry, lines)
 
 
 async def _counted(
-    call: Call[Any, Any], deed: AuditEntry, lines: AsyncGenerator[bytes, None]
+    call: Call[Any, Any], entry: AuditEntry, lines: AsyncGenerator[bytes, None]
 ) -> AsyncIterator[bytes]:
     sent = 0
     try:
@@ -63,7 +63,7 @@ async def _counted(
     finally:
         # An export that its client has cancelled is recorded as well: the lines sent have left the service.
         with trio.move_on_after(_LAST_WRITE_TIMEOUT_S, shield=True):
-            more = replace(deed, details={**deed.details, "lines": sent}, times=0)
+            more = replace(entry, details={**entry.details, "lines": sent}, times=0)
             try:
                 await record_export(call, more)
             except Unavailable as error:

@@ -132,7 +132,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         """The origin that the audit trail records for changes of this call."""
         return ChangeOrigin(self.access.actor, self.services.clock(), self.address, self.incoming.id)
 
-    def telling(self, what: Setting, object_id: str | None) -> Call[B, Q]:
+    def notifying(self, what: Setting, object_id: str | None) -> Call[B, Q]:
         """Return the same call with a store that notifies the projects' agents."""
         services, owner, project = self.services, self.access.organisation, self.access.project
 

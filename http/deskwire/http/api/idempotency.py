@@ -80,7 +80,7 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
                 raise  # a caller that has lost a right must not see the stored response
             except DomainError:
                 if once.fingerprints:
-                    await _look(call, once)
+                    await _check_stored(call, once)
                 raise
         except AlreadyAnswered as found:
             answers.counters.replayed += 1
@@ -95,7 +95,7 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
     return answer
 
 
-async def _look(call: Call[Any, Any], once: IdempotentRequest) -> None:
+async def _check_stored(call: Call[Any, Any], once: IdempotentRequest) -> None:
     """Look for a stored response. Raises as `IdempotentRequest.check`.
 
     With several nodes, the response found may belong to a commit that the database's standby does not have

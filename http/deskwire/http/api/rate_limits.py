@@ -67,7 +67,7 @@ class RateLimits(Struct, frozen=True):
         its network (ADR 24).
         """
         network = remote_network(address)
-        left = None if network is None else self.failures.look(network, self.clock())
+        left = None if network is None else self.failures.peek(network, self.clock())
         if left is not None and left.retry_after_s:
             self.failures.refused += 1
             raise _failed_too_often(left)

@@ -54,7 +54,7 @@ class ReadinessProbe:
         """Return the reason why the service is not ready, None if it is ready, within PROBE_TIMEOUT_S."""
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
-        self._identity.look()
+        self._identity.check()
         if (other := self._other_database()) is not None:
             return other
         if (apart := self._apart()) is not None:

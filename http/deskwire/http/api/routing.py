@@ -111,7 +111,6 @@ class RouteAccess(Struct, frozen=True):
 
 OPEN: Final = RouteAccess("none")
 VISITOR: Final = RouteAccess("visitor")
-S2S: Final = RouteAccess("server_key")
 SCRAPER: Final = RouteAccess("metrics")
 SIGNED_IN: Final = RouteAccess("user")
 
@@ -357,14 +356,14 @@ class Routes(Struct):
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
-            notifying = handler if tells is None else _telling(handler, tells)
+            notifying_handler = handler if tells is None else _notifying(handler, tells)
             route = Route(
                 method,
                 self.prefix + path,
                 operation_id,
                 self.tag,
                 chosen,
-                _signed(notifying) if records else notifying,
+                _signed(notifying_handler) if records else notifying_handler,
                 body,
                 query,
                 json_only,
@@ -402,15 +401,15 @@ def _signed(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
     return signed
 
 
-def _telling(handler: Callable[[Call[B, Q]], Awaitable[Answer]], what: Setting) -> Handler:
+def _notifying(handler: Callable[[Call[B, Q]], Awaitable[Answer]], what: Setting) -> Handler:
     """Return the handler with a store that notifies agents of its changes.
 
     The notification names the last object in the path, if there is one.
     """
 
     @wraps(handler)
-    def telling(call: Call[B, Q]) -> Awaitable[Answer]:
+    def notifying(call: Call[B, Q]) -> Awaitable[Answer]:
         own = [value for name, value in call.path.items() if name not in ("organisation_id", "project_id")]
-        return handler(call.telling(what, own[-1] if own else None))
+        return handler(call.notifying(what, own[-1] if own else None))
 
-    return telling
+    return notifying

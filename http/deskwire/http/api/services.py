@@ -166,6 +166,6 @@ class Services(Struct, frozen=True):
     holding: HeldCalls = field(default_factory=HeldCalls)
     authorization_refused: Callable[[str, str, float, bool], None] = lambda *_: None
 
-    def signed(self, by: ChangeOrigin) -> Services:
+    def signed(self, origin: ChangeOrigin) -> Services:
         """Return the same services with a store that writes in this name."""
-        return replace(self, store=AttributedStore(by, self.store))
+        return replace(self, store=AttributedStore(origin, self.store))

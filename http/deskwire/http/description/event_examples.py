@@ -132,10 +132,10 @@ def markdown() -> str:
     examples = example_envelopes()
     parts = [INTRODUCTION, _table(list(CATALOG.values()))]
     parts += [_section(kind, examples[kind.type]) for kind in CATALOG.values()]
-    parts.append(EXTENDED + markdown_table(("Type", "When", "Also on the agents' stream"), _extended()))
+    parts.append(EXTENDED + markdown_table(("Type", "When", "Also on the agents' stream"), _extension_rows()))
     beyond = extension_envelopes()
     parts += [_section(kind, beyond[kind.type]) for kind in EXTENSIONS.values()]
-    parts.append(_FOR_AGENTS + markdown_table(("Type", "When"), _told()))
+    parts.append(_FOR_AGENTS + markdown_table(("Type", "When"), _agent_rows()))
     return "\n".join(parts)
 
 
@@ -190,11 +190,11 @@ def _table(kinds: list[EventSpec]) -> str:
     return markdown_table(("Type", "When", "Numbered", "Delivered"), rows)
 
 
-def _told() -> list[tuple[str, str]]:
+def _agent_rows() -> list[tuple[str, str]]:
     return [(f"`{kind.type}`", kind.when) for kind in AGENTS.values() if not kind.extension]
 
 
-def _extended() -> list[tuple[str, str, str]]:
+def _extension_rows() -> list[tuple[str, str, str]]:
     return [(f"`{kind.type}`", kind.when, _yes(kind.audience == "agents")) for kind in EXTENSIONS.values()]
 
 

@@ -44,10 +44,12 @@ class BacklogQuery(ReportQuery):
         """Return the period of the days. Raises BadRequest for a period without days."""
         period = super().period(now)
         if self.by != "day":
-            said = "The past backlog is known only by days: omit this, or give by=day."
+            message = "The past backlog is known only by days: omit this, or give by=day."
             named = {"from": self.start, "to": self.end}
             unused = [
-                Problem(f"?{name}", "not_allowed", said) for name, text in named.items() if text is not None
+                Problem(f"?{name}", "not_allowed", message)
+                for name, text in named.items()
+                if text is not None
             ]
             if unused:
                 raise bad_query(*unused)

@@ -50,8 +50,8 @@ def _placeholders(text: str) -> str:
     unknown = ", ".join(f"{{{name}}}" for name in unknown_placeholders(text))
     if unknown:
         known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
-        said = "There is no placeholder {unknown}. There are: {known}."
-        raise PydanticCustomError("unknown_placeholder", said, {"unknown": unknown, "known": known})
+        message = "There is no placeholder {unknown}. There are: {known}."
+        raise PydanticCustomError("unknown_placeholder", message, {"unknown": unknown, "known": known})
     return text
 
 
@@ -94,7 +94,7 @@ class SnippetPatch(Body):
     team_id: TeamId | None = None
 
 
-async def _look_at_team(call: Call[Any, Query]) -> None:
+async def _check_team(call: Call[Any, Query]) -> None:
     await call.services.store.read(InlineQuery(lambda reader: _team(reader, call.project, call.body.team_id)))
 
 
@@ -108,7 +108,7 @@ async def _look_at_team(call: Call[Any, Query]) -> None:
     answer=shapes.Snippet,
     errors=("snippet_shortcut_taken", "snippet_limit_reached"),
     idempotent=True,
-    further=(_look_at_team,),
+    further=(_check_team,),
 )
 async def create_snippet(call: Call[SnippetBody, Query]) -> Answer:
     """Create a snippet. A team's snippet can be created by a member, or with the permission `projects.manage`."""
@@ -153,7 +153,7 @@ async def get_snippet(call: Call[Body, Query]) -> Answer:
     limit=LARGE,
     answer=shapes.Snippet,
     errors=("snippet_shortcut_taken",),
-    further=(nulls(*_NULLABLE), _look_at_team),
+    further=(nulls(*_NULLABLE), _check_team),
 )
 async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
     """Change a snippet. If it is neither yours nor of one of your teams, you need the permission `projects.manage`."""

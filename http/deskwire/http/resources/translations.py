@@ -145,7 +145,7 @@ async def get_entry(call: Call[Body, InLanguage]) -> Answer:
     return _tagged(*await call.services.store.read(read))
 
 
-async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
+async def _check_language(call: Call[TranslationBody, Query]) -> None:
     languages = call.project.settings.languages
     if call.body.language is not None and call.body.language not in languages:
         message = f"The project's languages are {', '.join(languages)}."
@@ -162,7 +162,7 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
     limit=WHOLE,
     answer=shapes.Translation,
     errors=("bad_entry_id", "changed_meanwhile"),
-    further=(_look_at_language,),
+    further=(_check_language,),
     tagged=True,
 )
 async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
@@ -171,7 +171,7 @@ async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     `If-Match` takes the `ETag` of the language; `If-None-Match: *` stores only new content.
     """
     ref, body, project = _ref(call), call.body, call.project.rowid
-    await _look_at_language(call)
+    await _check_language(call)
     translation = Translation(body.language, body.fields, call.services.clock())
 
     def put(tx: TranslationTransaction) -> Entry:

@@ -153,7 +153,7 @@ async def get_version(call: Call[Body, Query]) -> Answer:
     return await call.services.store.read(read)
 
 
-async def _look_at_flows(call: Call[SimulationBody, Query]) -> None:
+async def _check_flows(call: Call[SimulationBody, Query]) -> None:
     if "flows" in call.body.model_fields_set:
         document = {"name": "Try-out", "trigger": {"type": "manual"}, "flows": call.body.flows}
         errors = await definition_errors(call, document)
@@ -169,7 +169,7 @@ async def _look_at_flows(call: Call[SimulationBody, Query]) -> None:
     body=SimulationBody,
     limit=WHOLE,
     answer=shapes.Simulation,
-    further=(_look_at_flows,),
+    further=(_check_flows,),
 )
 async def simulate_workflow(call: Call[SimulationBody, Query]) -> Answer:
     """Simulate flows with a contact's answers, and return what the workflow would do.
@@ -178,15 +178,15 @@ async def simulate_workflow(call: Call[SimulationBody, Query]) -> Answer:
     answer is missing, and returns what the contact would see.
     """
     body, project = call.body, call.project
-    await _look_at_flows(call)
+    await _check_flows(call)
     workflow = await call.services.store.read(lambda reader: trial_workflow(reader, project, body.flows))
-    course = simulate(workflow, body.attributes, body.answers)
+    simulated = simulate(workflow, body.attributes, body.answers)
     return {
-        "events": course.events,
-        "waits": course.waits,
+        "events": simulated.events,
+        "waits": simulated.waits,
         "ended": None
-        if course.ended is None
-        else {"reason": course.ended.reason, "stopped": course.ended.stopped},
-        "attributes": dict(course.attributes),
-        "answersUsed": course.answers,
+        if simulated.ended is None
+        else {"reason": simulated.ended.reason, "stopped": simulated.ended.stopped},
+        "attributes": dict(simulated.attributes),
+        "answersUsed": simulated.answers,
     }

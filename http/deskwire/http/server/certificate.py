@@ -70,7 +70,7 @@ class Certificate:
         self._key = key
         self._clock = clock
         self._wanted = trio.Event()
-        self._stamp = self._look()
+        self._stamp = self._current_stamp()
         self._secured = load_certificate(chain, key)
         self._warned: int | None = None
         self._note(self._secured)
@@ -99,7 +99,7 @@ class Certificate:
             with trio.move_on_after(POLL_INTERVAL_S):
                 await self._wanted.wait()
             asked, self._wanted = self._wanted.is_set(), trio.Event()
-            stamp = self._look()
+            stamp = self._current_stamp()
             if asked or stamp != self._stamp:
                 self._stamp = stamp
                 self._replace()
@@ -134,7 +134,7 @@ class Certificate:
             else:
                 log.warning("tls.certificate_expires", days=days, until=_day(self._secured.ends))
 
-    def _look(self) -> tuple[object, ...]:
+    def _current_stamp(self) -> tuple[object, ...]:
         """Return a value that changes with the files."""
         return tuple(map(_stamp, (self._chain, self._key)))
 
@@ -180,11 +180,11 @@ def _content(path: Path) -> bytes:
 
 def _names(certificate: x509.Certificate) -> tuple[str, ...]:
     try:
-        said = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternative_names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound):
         return ()
-    names = [name.lower() for name in said.get_values_for_type(x509.DNSName)]
-    return (*names, *map(str, said.get_values_for_type(x509.IPAddress)))
+    names = [name.lower() for name in alternative_names.get_values_for_type(x509.DNSName)]
+    return (*names, *map(str, alternative_names.get_values_for_type(x509.IPAddress)))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -17,7 +17,6 @@ from math import inf
 from typing import Final
 from urllib.parse import unquote
 
-import structlog
 import trio
 
 from deskwire.engine.core.http1 import END, HEAD_MAX, RequestHead, phrase, plain_request
@@ -45,8 +44,6 @@ from deskwire.http.transport.connection import (
     FrontStream,
     TlsFrontStream,
 )
-
-log: Final = structlog.get_logger(__name__)
 
 # Statuses whose responses have no content and no content length (RFC 9110 8.6).
 _WITHOUT_CONTENT: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)

@@ -157,7 +157,7 @@ class RefusedAuthorizations:
         self._bus = bus or NoBus()
         self._unsent: dict[tuple[str, str], float] = {}
         self._wakeup = trio.Event()
-        self._bus.receive(BUS_TOPIC, self._hear)
+        self._bus.receive(BUS_TOPIC, self._receive)
 
     def note(self, socket_id: str, channel: str, retry_after_s: float, known: bool) -> None:
         """End the connection soon, unless its client subscribes to the channel by then.
@@ -183,7 +183,7 @@ class RefusedAuthorizations:
             self._bus.send(BUS_TOPIC, orjson.dumps([[*names, after_s] for names, after_s in unsent.items()]))
             await trio.sleep(_SEND_INTERVAL_S)
 
-    def _hear(self, payload: bytes) -> None:
+    def _receive(self, payload: bytes) -> None:
         for socket_id, channel, retry_after_s in orjson.loads(payload):
             protocol = self._protocols.get(socket_id)
             if protocol is not None:

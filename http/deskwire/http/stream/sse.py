@@ -140,15 +140,15 @@ class EventStreamBody(AsyncIterator[bytes]):
 
     def _written(self, batch: AgentStreamBatch) -> bytes:
         counters = self._streams.counters
-        passing = [*batch.ephemeral]
+        ephemeral = [*batch.ephemeral]
         if batch.present:
             assert self._stream is not None, "a batch is of an open stream"
             present = self._streams.present(self._stream.viewer.project.rowid, batch.present)
-            passing.append(presence_event(present))
+            ephemeral.append(presence_event(present))
         pieces = [b"id: %b\ndata: %b\n\n" % (event.id.encode(), event.body) for event in batch.events]
-        pieces += [b"event: passing\ndata: %b\n\n" % event.body for event in passing]
+        pieces += [b"event: passing\ndata: %b\n\n" % event.body for event in ephemeral]
         counters.events += len(batch.events)
-        counters.ephemeral += len(passing)
+        counters.ephemeral += len(ephemeral)
         if batch.bye is not None:
             self._over = True
             pieces.append(

@@ -187,20 +187,20 @@ class InboundMessages:
         frames: the number of frames so far.
     """
 
-    __slots__ = ("_assembler", "_inflow", "_largest", "frames", "wire")
+    __slots__ = ("_assembler", "_inbound_rate", "_largest", "frames", "wire")
 
     def __init__(self, largest: int, rest: bytes) -> None:
         self.wire = WebsocketConnection(largest, rest)
         self.frames = 0
         self._largest = largest
         self._assembler = MessageAssembler(largest)
-        self._inflow = InboundRate(largest)
+        self._inbound_rate = InboundRate(largest)
 
     def feed(self, data: bytes) -> None:
         """Parse data that was read. Raises ProtocolViolation."""
         if self.wire.state is not ConnectionState.CLOSED:
             self.wire.receive_data(data)
-        self._inflow.bytes(len(data), trio.current_time())
+        self._inbound_rate.bytes(len(data), trio.current_time())
 
     def events(self) -> Iterator[Event]:
         """Yield received events.
@@ -221,12 +221,12 @@ class InboundMessages:
         except MessageTooLong:
             raise ProtocolViolation(pusher.too_big(self._largest)) from None
         if text is not None:
-            self._inflow.message(trio.current_time())
+            self._inbound_rate.message(trio.current_time())
         return text
 
     def _count(self) -> None:
         self.frames += 1
-        self._inflow.frame(trio.current_time())
+        self._inbound_rate.frame(trio.current_time())
 
 
 class MessageTooLong(Exception):
@@ -273,9 +273,8 @@ _NORMAL: Final = CloseReason.NORMAL_CLOSURE.to_bytes(2)
 class WebsocketConnection(Connection):
     """The server's end of a websocket, with two rules that wsproto lacks.
 
-    The largest frame: a longer frame is refused at its head, before its payload arrives. Close code 1014,
-    Bad Gateway, is
-    valid: IANA has registered it since.
+    The largest frame: a longer frame is refused at its head, before its payload arrives. Close code 1014, Bad
+    Gateway, is valid: IANA has registered it since.
 
     Args:
         longest: bytes of a frame's payload; a longer frame closes the connection with 1009.

@@ -34,7 +34,7 @@ class CheckProblem(Struct, frozen=True):
 
 
 class CheckReport(Struct):
-    """The result of a check; with no problems all is well. `rows` are counted by table, `files` are uploads."""
+    """The result of a check; the installation is sound if there are no problems. `rows` are counted by table, `files` are uploads."""
 
     problems: list[CheckProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -123,8 +123,8 @@ class DatabaseFiles:
         except psycopg.IntegrityError:
             raise
         except (psycopg.Error, ConnectionLost) as error:
-            said = f"the database can't keep or read files ({str(error).partition(chr(10))[0]})"
-            raise OSError(errno.EIO, said) from error
+            message = f"the database can't keep or read files ({str(error).partition(chr(10))[0]})"
+            raise OSError(errno.EIO, message) from error
 
     def _run_and_return(self, connection: _Connection, work: Callable[[_Connection], T]) -> T:
         try:

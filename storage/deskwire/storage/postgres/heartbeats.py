@@ -31,7 +31,7 @@ ANSWER_TIMEOUT_S: Final = 2.0
 
 
 class HeartbeatStore:
-    """`core.Store` that runs one query or job at a time, each in its own transaction.
+    """A `Store` that runs one query or job at a time, each in its own transaction.
 
     Jobs must be idempotent, because a commit without a response is not looked up.
 
@@ -83,12 +83,12 @@ class HeartbeatStore:
 
     async def _check_hosts_while_waiting(self, watching: trio.CancelScope) -> None:
         """Check the servers repeatedly while a heartbeat has no response."""
-        look = partial(self._database.check_hosts, ANSWER_TIMEOUT_S / 2)
+        check = partial(self._database.check_hosts, ANSWER_TIMEOUT_S / 2)
         with watching:
             while True:
                 await trio.sleep(ANSWER_TIMEOUT_S / 2)
                 if self._connection.is_open:
-                    await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+                    await trio.to_thread.run_sync(check, abandon_on_cancel=True)
 
     def _with_retry(self, work: Callable[[Any], T]) -> T:
         try:

@@ -45,9 +45,9 @@ def check(
     """Check a data directory.
 
     Args:
-        secrets: the installation's, if any.
+        secrets: the installation's secrets, None if there are none.
         contents: whether to read the bytes of all uploads.
-        tell: takes how far it is.
+        tell: called with the progress.
 
     Raises DataDirectoryError if there is no database of ours, or this program is too old for it.
     """
@@ -65,7 +65,7 @@ def check(
         )
     try:
         with closing(opened(path, writing=False)) as connection:
-            if _look(connection, path, report, tell):
+            if _check_database(connection, path, report, tell):
                 tell("Checking the search index and sealed secrets")
                 report.problems += _other_secret(connection, secrets)
                 report.problems += broken_seals(connection, secrets)
@@ -108,7 +108,9 @@ def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> It
         )
 
 
-def _look(connection: sqlite3.Connection, path: Path, report: CheckReport, tell: ProgressReporter) -> bool:
+def _check_database(
+    connection: sqlite3.Connection, path: Path, report: CheckReport, tell: ProgressReporter
+) -> bool:
     """Check the database file. Return whether further checks make sense."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
@@ -162,7 +164,7 @@ class _Files:
                 yield CheckProblem(
                     "upload_file", f"The file of {upload}, {FOLDER}/{self._name(content)}, {wrong}."
                 )
-        yield from self._strangers()
+        yield from self._unreferenced_files()
 
     def _wrong(self, content: FileContent, size: int) -> str | None:
         path = self._files.place(content)
@@ -179,7 +181,7 @@ class _Files:
             return f"can't be read ({error.strerror})"
         return None
 
-    def _strangers(self) -> Iterator[CheckProblem]:
+    def _unreferenced_files(self) -> Iterator[CheckProblem]:
         """Yield files without a row; the server removes them at its start."""
         for content in self._files.contents():
             path = self._files.place(content)
@@ -220,7 +222,7 @@ def _digest(path: Path) -> str:
 
 
 def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[CheckProblem]:
-    """Yield the faults of the index of a data directory; none if there is no index, or the next start rebuilds it."""
+    """Yield the problems of the search index; none if it is missing, or if the next start rebuilds it."""
     path = directory / INDEX_FILE_NAME
     if not path.exists():
         return
@@ -242,11 +244,13 @@ def _damaged(what: str) -> CheckProblem:
 
 
 def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator[CheckProblem]:
-    """Yield the conversations that are in the index alone, and that it does not yet have to forget."""
+    """Yield the conversations that only the index has, except those whose removal from the index is pending."""
     indexed = [row for (row,) in index.execute("SELECT conversation FROM words").fetchall()]
     known = {row for (row,) in database.execute("SELECT rowid FROM conversations")}
-    told = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
-    strays = (row for row in indexed if row not in known and row not in told and _is_still_there(index, row))
+    changed = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
+    strays = (
+        row for row in indexed if row not in known and row not in changed and _is_still_there(index, row)
+    )
     for row, _ in zip(strays, range(SHOWN), strict=False):
         yield CheckProblem(
             "search_index_stray",
@@ -256,5 +260,5 @@ def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator
 
 
 def _is_still_there(index: sqlite3.Connection, row: int) -> bool:
-    """Check the findings again, because a running server may have deleted the rows since."""
+    """Return whether the index still has this row, because a running server may have removed it since."""
     return index.execute("SELECT 1 FROM words WHERE conversation = ?", (row,)).fetchone() is not None

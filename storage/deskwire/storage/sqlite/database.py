@@ -64,9 +64,11 @@ class DirectoryLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            pid, _, said = os.pread(self._file, _HOLDER_BYTES_MAX, 0).decode(errors="replace").partition(" ")
+            pid, _, holder_name = (
+                os.pread(self._file, _HOLDER_BYTES_MAX, 0).decode(errors="replace").partition(" ")
+            )
             os.close(self._file)
-            known = next((each for each in get_args(Holder) if each == said), None)
+            known = next((each for each in get_args(Holder) if each == holder_name), None)
             raise DirectoryInUseError(directory, known, pid or "unknown") from None
         try:
             os.ftruncate(self._file, 0)

@@ -150,7 +150,7 @@ class DatabaseFile(DatabaseIdentity):
             if _leads_to(path, opened):
                 path.unlink()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Compare the paths. May be called at any time, in Trio's thread."""
         self._paths_seen = None
         self._compare_paths()
@@ -236,7 +236,7 @@ class DatabaseFile(DatabaseIdentity):
             reason, state = found
             self.refuse(
                 reason,
-                f"{state} while the service had it open. Nothing is stored from now on. {self._way_out()}",
+                f"{state} while the service had it open. Nothing is stored from now on. {self._remedy()}",
             )
             self.on_refused()
         return False
@@ -254,7 +254,7 @@ class DatabaseFile(DatabaseIdentity):
         held = self._hold_lock()
         return None if held is None else ("file_replaced", held)
 
-    def _way_out(self) -> str:
+    def _remedy(self) -> str:
         if self.shared:
             return "Stop this service: the other process has the directory."
         if self.lost:

@@ -122,7 +122,7 @@ class Writer:
             while self._jobs:
                 await self._commit_batch(tx)
             if self._database is not None:
-                self._database.look()
+                self._database.check()
                 await self._rescued()
             raise
         finally:
@@ -157,7 +157,7 @@ class Writer:
 
     def _refuse_wrong_database(self, database: DatabaseFile) -> None:
         """Check a refused database again; raise Unavailable if it is still wrong."""
-        database.look()
+        database.check()
         if (refusal := database.refusal) is not None:
             raise Unavailable(refusal.detail, code=WRONG_DATABASE)
 

@@ -31,7 +31,7 @@ from deskwire.storage.tables import base
 _ERASED: Final = "erased_"
 _NAMES: Final = frozenset({"name", "email"})
 """Changed fields that identify a user."""
-_TELLING_APART: Final = ("reason", "kind")
+_DISTINGUISHING_DETAILS: Final = ("reason", "kind")
 """Details that are part of the key of a counted record. Numbers in other details are summed, other texts overwritten."""
 RECORDS: Final = """
 SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,
@@ -256,8 +256,8 @@ class AuditWrites(base.Changes):
 
 def _key(organisation: int | None, entry: AuditEntry, actor: Actor) -> str:
     """Return the key of a counted record, without its network."""
-    told_apart = [entry.details[name] for name in _TELLING_APART if name in entry.details]
-    parts = (entry.action, organisation, entry.object, actor.type, actor.id, *(told_apart or [None]))
+    distinguishing = [entry.details[name] for name in _DISTINGUISHING_DETAILS if name in entry.details]
+    parts = (entry.action, organisation, entry.object, actor.type, actor.id, *(distinguishing or [None]))
     return " ".join(str(each or "-") for each in parts)
 
 
@@ -282,6 +282,6 @@ def as_record(row: Sequence[Any]) -> AuditRecord:
     *head, actor_type, actor, actor_name, target, target_name, organisation, project = row[:-4]
     changes, details, address, request_id = row[-4:]
     names = [target, target_name, organisation, project]
-    said = [orjson.loads(changes), orjson.loads(details), address, request_id]
-    fields: list[Any] = [*head, Actor(actor_type, actor, actor_name), *names, *said]
+    decoded = [orjson.loads(changes), orjson.loads(details), address, request_id]
+    fields: list[Any] = [*head, Actor(actor_type, actor, actor_name), *names, *decoded]
     return AuditRecord(*fields)

@@ -54,8 +54,10 @@ class TranslationReads(Queries):
         """Return the condition that an entry has words in its key or in a text, with its values."""
         key, values = contains(self.dialect, "e.key", words)
         text, some = contains(self.dialect, "f.value", words)
-        said = f"SELECT 1 FROM translations t JOIN {_TEXTS[self.dialect]} ON {text} WHERE t.entry = e.rowid"
-        return f"({key} OR EXISTS ({said}))", (*values, *some)
+        condition = (
+            f"SELECT 1 FROM translations t JOIN {_TEXTS[self.dialect]} ON {text} WHERE t.entry = e.rowid"
+        )
+        return f"({key} OR EXISTS ({condition}))", (*values, *some)
 
     def entry(self, project: int, ref: EntryRef) -> Entry | None:
         row = self.conn.execute(

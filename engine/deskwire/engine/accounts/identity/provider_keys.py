@@ -36,7 +36,7 @@ FETCH_INTERVAL_MIN_S: Final = 30.0
 """Minimum interval between fetches. It bounds the load that tokens with unknown key ids cause at the provider."""
 
 JWKS_BYTES_MAX: Final = 256 * 1024
-_LOOK_S: Final = 1.0
+_FILE_CHECK_INTERVAL_S: Final = 1.0
 """Minimum interval between checks of a file for changes."""
 
 
@@ -70,7 +70,7 @@ class FileKeys:
     def __init__(self, path: Path, parse: Callable[[bytes], KeySet]) -> None:
         self._path = path
         self._parse = parse
-        self._looked = trio.current_time()
+        self._checked_at = trio.current_time()
         self._stamp: tuple[int, int, int] | None = None
         self._keys = KeySet()
         self._read()
@@ -78,8 +78,8 @@ class FileKeys:
     async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
         """See `KeySource.find`."""
         now = trio.current_time()
-        if now - self._looked >= _LOOK_S:
-            self._looked = now
+        if now - self._checked_at >= _FILE_CHECK_INTERVAL_S:
+            self._checked_at = now
             try:
                 self._read()
             except BadKeys as error:

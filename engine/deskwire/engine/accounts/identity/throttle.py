@@ -89,10 +89,10 @@ class SignInThrottle:
         now = self._clock()
         known = self._known.get(pair)
         if known is None:
-            looks = [(self._under_way[each], each[0].look(each[1], now)) for each in counted]
+            quotas = [(self._under_way[each], each[0].peek(each[1], now)) for each in counted]
         else:
-            looks = [(self._under_way[counted[0]], quota(self._pair_rate, known, nanoseconds(now)))]
-        full = [left for under_way, left in looks if left is not None and left.remaining <= under_way]
+            quotas = [(self._under_way[counted[0]], quota(self._pair_rate, known, nanoseconds(now)))]
+        full = [left for under_way, left in quotas if left is not None and left.remaining <= under_way]
         if full:
             if network is not None:
                 self._networks.take(network, now)

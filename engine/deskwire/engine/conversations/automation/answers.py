@@ -53,8 +53,8 @@ def answer_text(action: Buttons | Form, value: Any) -> str:
 
 def text_answer(action: Buttons, text: str) -> str:
     """Return the answer for a free text: the id of the option with this label, else the text itself."""
-    said = fold_name(text)
-    labelled = (option.id for option in action.options if fold_name(option.label) == said)
+    folded = fold_name(text)
+    labelled = (option.id for option in action.options if fold_name(option.label) == folded)
     return next(labelled, text)
 
 

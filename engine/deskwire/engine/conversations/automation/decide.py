@@ -144,10 +144,10 @@ def count_own_facts(
         case StartWorkflow() | WakeWorkflow():
             return 0
         case AnswerStep():
-            said = (
+            from_contact = (
                 isinstance(fact, MessagePosted) and fact.message.author.type == "contact" for fact in facts
             )
-            return next((at + 1 for at, contact in enumerate(said) if contact), 0)
+            return next((at + 1 for at, contact in enumerate(from_contact) if contact), 0)
         case _:
             return len(decide(state, command, at))
 

@@ -135,7 +135,7 @@ class Buckets:
         if self._rate is not None and who in self._full_at:
             self._full_at[who] -= self._rate.step_ns
 
-    def look(self, who: Hashable, now_s: float) -> Quota | None:
+    def peek(self, who: Hashable, now_s: float) -> Quota | None:
         """Return the state for `who` without taking a token. None if there is no limit."""
         if self._rate is None:
             return None

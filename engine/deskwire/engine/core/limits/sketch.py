@@ -56,7 +56,7 @@ class Sketch:
             self._cells[cell] = max(self._cells[cell], after)
         return taken(self._rate, after, now)
 
-    def look(self, who: str, now_s: float) -> Quota | None:
+    def peek(self, who: str, now_s: float) -> Quota | None:
         """Return the state for `who` without taking a token. None if there is no limit."""
         if self._rate is None:
             return None

@@ -11,7 +11,7 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.tasks.failure import RESTART_DELAY_S, contain_failures
 
-_RETRY_S: Final = 1.0
+_ATTEMPT_INTERVAL_S: Final = 1.0
 
 
 async def retry_until_done(
@@ -27,7 +27,7 @@ async def retry_until_done(
             if await attempt():
                 return
             failed = False
-        await trio.sleep(_RETRY_S + (RESTART_DELAY_S if failed else 0))
+        await trio.sleep(_ATTEMPT_INTERVAL_S + (RESTART_DELAY_S if failed else 0))
 
 
 T = TypeVar("T")

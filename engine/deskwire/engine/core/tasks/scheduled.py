@@ -21,12 +21,12 @@ R = TypeVar("R")
 W = TypeVar("W")
 log: Final = structlog.get_logger(__name__)
 
-_LOOK_S: Final = 60.0
+_POLL_INTERVAL_S: Final = 60.0
 """Poll interval, which bounds how late a clock that was set forward is noticed. A poll reads one row of an index."""
-_SHARED_LOOK_S: Final = 5.0
+_SHARED_POLL_INTERVAL_S: Final = 5.0
 """Poll interval with several nodes, which bounds the delay if another node's notification is lost."""
 
-_RETRY_S: Final = 1.0
+_RETRY_DELAY_S: Final = 1.0
 
 
 class ScheduledTask(ABC, Generic[R, W]):
@@ -39,7 +39,7 @@ class ScheduledTask(ABC, Generic[R, W]):
         self._store = store
         self._clock = clock
         self._wakeup = trio.Event()
-        self._look_s = _LOOK_S
+        self._poll_interval_s = _POLL_INTERVAL_S
 
     @staticmethod
     @abstractmethod
@@ -63,7 +63,7 @@ class ScheduledTask(ABC, Generic[R, W]):
 
     def poll_for_other_nodes(self) -> None:
         """Poll more often from now on because other nodes store due times, too."""
-        self._look_s = _SHARED_LOOK_S
+        self._poll_interval_s = _SHARED_POLL_INTERVAL_S
 
     def wake(self) -> None:
         """Poll immediately: a due time was stored, on this node or another one."""
@@ -78,9 +78,9 @@ class ScheduledTask(ABC, Generic[R, W]):
                 pause_s = await self._pause_s()
             except Unavailable as error:
                 log.warning(self.delayed, reason=error.reason)
-                await trio.sleep(_RETRY_S)
+                await trio.sleep(_RETRY_DELAY_S)
                 continue
-            with trio.move_on_after(pause_s if pause_s > 0 else _RETRY_S):
+            with trio.move_on_after(pause_s if pause_s > 0 else _RETRY_DELAY_S):
                 await self._wakeup.wait()
 
     async def _do_all(self) -> None:
@@ -92,5 +92,5 @@ class ScheduledTask(ABC, Generic[R, W]):
         """Return the seconds until the next due time, or until the next poll."""
         due = await self._store.read(InlineQuery(self.next_due))
         if due is None:
-            return float("inf") if self._look_s == _LOOK_S else self._look_s
-        return min(self._look_s, (due - self._clock()) / 1000)
+            return float("inf") if self._poll_interval_s == _POLL_INTERVAL_S else self._poll_interval_s
+        return min(self._poll_interval_s, (due - self._clock()) / 1000)

@@ -111,11 +111,11 @@ def _messages(task: str, content: str) -> list[dict[str, str]]:
 
 def _theme(title: str, felt: Sentiment, mentions: Sequence[Comment]) -> Theme:
     """Return a theme of the model, with quotes of respondents whose score does not contradict its sentiment."""
-    said = (
+    quotable = (
         Mention(comment.text, (0, len(comment.text)), _agrees(comment, felt), comment.respondent)
         for comment in mentions
     )
-    return theme_of(title, mentions, felt, quotes(said))
+    return theme_of(title, mentions, felt, quotes(quotable))
 
 
 def _agrees(comment: Comment, felt: Sentiment) -> bool:

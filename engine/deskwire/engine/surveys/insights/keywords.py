@@ -87,12 +87,12 @@ def _theme(
 ) -> Theme:
     analysed = [_analysed(spot, matrix, comments) for spot in yielding(phrase.spots[:_ANALYSED_MAX])]
     felt = leaning([each.feeling for each in analysed])
-    said = [
+    quotable = [
         Mention(each.comment.text, each.sentence, leaning([each.feeling]) == felt, each.comment.respondent)
         for each in analysed
     ]
     mentions = [comments[spot[0]] for spot in phrase.spots]
-    return theme_of(title(phrase, matrix), mentions, felt, quotes(said), ids.get(phrase.keys))
+    return theme_of(title(phrase, matrix), mentions, felt, quotes(quotable), ids.get(phrase.keys))
 
 
 def _analysed(spot: Spot, matrix: DocumentMatrix, comments: Sequence[Comment]) -> _Analysed:

@@ -51,21 +51,21 @@ def flow_errors(value: Mapping[str, Any]) -> Errors:
     if len(nodes) > ACTIONS_MAX:
         return
     sound = len(entries) == len(flows) and all(node.kind in ACTION_TYPES for node in nodes)
-    ways: list[frozenset[int]] = []
+    edges: list[frozenset[int]] = []
     for node in nodes:
         leaps = list(_leaps(node))
         targets = [_target(leap, entries) for leap in leaps]
         yield from _unknown(leaps, targets)
         sound = sound and None not in targets and (node.kind != "branch" or "default" in node.value)
         onwards = (node.following,) if _goes_on(node) or not leaps else ()
-        ways.append(frozenset((*(target for target in targets if target is not None), *onwards)))
+        edges.append(frozenset((*(target for target in targets if target is not None), *onwards)))
         yield from _operand(node, nodes)
-    loops = list(_loops(nodes, ways))
+    loops = list(_loops(nodes, edges))
     yield from loops
     if sound and nodes:
-        yield from _unreached(flows, nodes, ways)
+        yield from _unreached(flows, nodes, edges)
         if not loops:
-            yield from _endless(nodes, ways)
+            yield from _endless(nodes, edges)
 
 
 def _nodes(flows: Sequence[Any]) -> Iterator[_Node]:
@@ -169,29 +169,32 @@ def _ids(values: Any) -> set[Any]:
     return {each for each in each_id if isinstance(each, str)}
 
 
-def _reached(starts: Iterable[int], ways: Sequence[Iterable[int]]) -> set[int]:
+def _reached(starts: Iterable[int], edges: Sequence[Iterable[int]]) -> set[int]:
     """Return the nodes reachable from `starts`, including `starts`."""
     seen = set(starts)
     todo = list(seen)
     while todo:
         here = todo.pop()
-        fresh = set(ways[here]) - seen if here != _END else set()
+        fresh = set(edges[here]) - seen if here != _END else set()
         seen |= fresh
         todo += fresh
     return seen
 
 
-def _loops(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
+def _loops(nodes: Sequence[_Node], edges: Sequence[frozenset[int]]) -> Errors:
     """Yield errors for branches that lead back to themselves without a waiting action; other actions can't."""
-    busy = [way if node.kind not in _PAUSES else frozenset() for node, way in zip(nodes, ways, strict=True)]
+    busy = [
+        successors if node.kind not in _PAUSES else frozenset()
+        for node, successors in zip(nodes, edges, strict=True)
+    ]
     for number, node in enumerate(nodes):
         if node.kind == "branch" and number in _reached(busy[number], busy):
             yield broken("endless_loop", node.path)
 
 
-def _unreached(flows: Sequence[Any], nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
+def _unreached(flows: Sequence[Any], nodes: Sequence[_Node], edges: Sequence[frozenset[int]]) -> Errors:
     """Yield errors for unreachable flows, and for the first unreachable action of each other flow."""
-    reached = _reached({0}, ways)
+    reached = _reached({0}, edges)
     for index in range(len(flows)):
         own = [number for number, node in enumerate(nodes) if node.flow == index]
         missed = [number for number in own if number not in reached]
@@ -201,11 +204,11 @@ def _unreached(flows: Sequence[Any], nodes: Sequence[_Node], ways: Sequence[froz
             yield broken("unreachable_action", nodes[missed[0]].path)
 
 
-def _endless(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
+def _endless(nodes: Sequence[_Node], edges: Sequence[frozenset[int]]) -> Errors:
     """Yield an error for the first action of each flow from which no end can be reached."""
     back: list[set[int]] = [set() for _ in range(len(nodes) + 1)]  # the last is END's: -1
-    for number, way in enumerate(ways):
-        for target in way:
+    for number, successors in enumerate(edges):
+        for target in successors:
             back[target].add(number)
     ending = {_END}
     todo = [_END]
@@ -214,7 +217,7 @@ def _endless(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
         ending |= fresh
         todo += fresh
     reported: set[int] = set()
-    for number in sorted(_reached({0}, ways) - ending):
+    for number in sorted(_reached({0}, edges) - ending):
         if nodes[number].flow not in reported:
             reported.add(nodes[number].flow)
             yield broken("endless", nodes[number].path)

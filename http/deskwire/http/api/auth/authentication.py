@@ -300,9 +300,9 @@ def check_kind(access: RouteAccess, credential: str) -> None:
 
 
 def _needed(access: RouteAccess) -> str:
-    said = _NEEDED.get(access.kind)
-    if said is not None:
-        return said
+    needed = _NEEDED.get(access.kind)
+    if needed is not None:
+        return needed
     machine = " or a machine credential (mk_…)" if access.machines else ""
     return f"the access token or session of a user{machine}"
 

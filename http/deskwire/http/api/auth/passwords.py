@@ -32,7 +32,7 @@ NICENESS: Final = 15
 QUEUE_PER_NETWORK_MAX: Final = 2
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     """Lower the priority of this thread.
 
     It also applies to threads that a hash starts, on systems with a priority per thread.
@@ -42,7 +42,7 @@ def _give_way() -> None:
 
 
 # A lowered priority can't be raised again, so these threads do nothing but hash.
-_workers: Final = ThreadPoolExecutor(THREADS, "passwords", initializer=_give_way)
+_workers: Final = ThreadPoolExecutor(THREADS, "passwords", initializer=_lower_priority)
 
 
 async def _in_a_thread(job: Callable[[], T]) -> T:

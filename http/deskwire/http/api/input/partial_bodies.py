@@ -29,9 +29,9 @@ async def refusal_with_prechecks(route: Route, call: Call[Any, Any], refused: In
     problems: dict[str, list[Problem]] = {}
     for each in refused.problems:
         problems.setdefault(each.pointer, []).append(each)
-    for look in route.further:
+    for precheck in route.further:
         try:
-            await look(call)
+            await precheck(call)
         except Invalid as more:
             for pointer, found in _by_pointer(more).items():
                 problems.setdefault(pointer, found)

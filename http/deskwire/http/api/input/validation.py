@@ -126,12 +126,12 @@ def at_most_fields(most: int) -> BeforeValidator:
     It runs before the values are validated.
     """
 
-    def look(value: object) -> object:
+    def check(value: object) -> object:
         if isinstance(value, dict) and len(value) > most:
             raise PydanticCustomError("too_long", f"This must have at most {most:,} fields.")
         return value
 
-    return BeforeValidator(look)
+    return BeforeValidator(check)
 
 
 def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str = "") -> None:
@@ -425,37 +425,37 @@ def _large_integers(raw: bytes) -> LargeIntegers:
     """
     pointers: list[str] = []
     unnamed = 0
-    for way in _ways_to_large_integers(raw):
+    for path in _paths_to_large_integers(raw):
         if len(pointers) < PROBLEMS_MAX:
-            pointers.append("".join(f"/{pointer_token(str(part))}" for part in way))
+            pointers.append("".join(f"/{pointer_token(str(part))}" for part in path))
         else:
             unnamed += 1
     return LargeIntegers(pointers, unnamed)
 
 
-def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
+def _paths_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
     """Yield the names and indices that lead to each large integer.
 
     The same list is updated in place.
     """
-    way: list[str | int] = []
+    path: list[str | int] = []
     before = b""
     for match in _TOKEN.finditer(raw):
         piece = match[0]
         if piece == b"{":
-            way.append("")
+            path.append("")
         elif piece == b"[":
-            way.append(0)
+            path.append(0)
         elif piece in b"]}":
-            way.pop()
-        elif piece == b"," and isinstance(way[-1], int):
-            way[-1] += 1
-        elif piece[:1] == b'"' and before in (b"{", b",") and isinstance(way[-1], str):
-            way[-1] = orjson.loads(piece)
+            path.pop()
+        elif piece == b"," and isinstance(path[-1], int):
+            path[-1] += 1
+        elif piece[:1] == b'"' and before in (b"{", b",") and isinstance(path[-1], str):
+            path[-1] = orjson.loads(piece)
         elif (
             piece[:1] in b"-0123456789" and piece.lstrip(b"-").isdigit() and not _LEAST <= int(piece) <= _MOST
         ):
-            yield way
+            yield path
         before = piece
 
 
@@ -513,10 +513,10 @@ def null_character_problems(value: Any, raw: bytes) -> tuple[Problem, ...]:
     """
     if _ESCAPED_NUL not in raw:
         return ()
-    ways = islice(nul_paths(value), PROBLEMS_MAX)
+    paths = islice(nul_paths(value), PROBLEMS_MAX)
     return tuple(
-        Problem("".join(f"/{pointer_token(str(part))}" for part in way), NUL_PROBLEM_CODE, NUL_MESSAGE)
-        for way in ways
+        Problem("".join(f"/{pointer_token(str(part))}" for part in path), NUL_PROBLEM_CODE, NUL_MESSAGE)
+        for path in paths
     )
 
 

@@ -24,13 +24,13 @@ class AsyncApiParts(Struct):
     operations: dict[str, Schema] = field(default_factory=dict)
     messages: dict[str, Schema] = field(default_factory=dict)
 
-    def channel(self, name: str, messages: Iterable[str], **told: Any) -> None:
+    def channel(self, name: str, messages: Iterable[str], **fields: Any) -> None:
         """Add a channel that carries these messages."""
         carried = {each: {"$ref": f"#/components/messages/{each}"} for each in messages}
-        self.channels[name] = {**told, "messages": carried}
+        self.channels[name] = {**fields, "messages": carried}
 
     def operation(
-        self, name: str, channel: str, action: str, messages: Iterable[str], summary: str, **told: Any
+        self, name: str, channel: str, action: str, messages: Iterable[str], summary: str, **fields: Any
     ) -> None:
         """Add an operation of the service on a channel: to `send` or to `receive` messages."""
         carried = [{"$ref": f"#/channels/{channel}/messages/{each}"} for each in messages]
@@ -39,7 +39,7 @@ class AsyncApiParts(Struct):
             **place,
             "summary": summary,
             "description": summary,
-            **told,
+            **fields,
             "messages": carried,
         }
 
@@ -84,8 +84,8 @@ def in_async(value: Any) -> Any:
         return [in_async(each) for each in value]
     if not isinstance(value, Mapping):
         return value
-    told = {name: in_async(each) for name, each in value.items()}
-    discriminator = told.get("discriminator")
+    fields = {name: in_async(each) for name, each in value.items()}
+    discriminator = fields.get("discriminator")
     if isinstance(discriminator, Mapping) and "propertyName" in discriminator:
-        told["discriminator"] = discriminator["propertyName"]
-    return told
+        fields["discriminator"] = discriminator["propertyName"]
+    return fields

@@ -21,10 +21,10 @@ def refused(routes: Iterable[Route]) -> dict[type[BaseModel], frozenset[str]]:
     """
     found: dict[type[BaseModel], frozenset[str]] = {}
     for route in routes:
-        for look in route.further:
-            if isinstance(look, Nulls) and route.body is not None:
-                model = _patch(route.body, look)
-                fields = frozenset(model.model_fields) - look.nullable
+        for nulls_check in route.further:
+            if isinstance(nulls_check, Nulls) and route.body is not None:
+                model = _patch(route.body, nulls_check)
+                fields = frozenset(model.model_fields) - nulls_check.nullable
                 if found.setdefault(model, fields) != fields:
                     raise LookupError(
                         f"{route.operation_id}: another route has other nulls() for {model.__name__}"
@@ -32,11 +32,11 @@ def refused(routes: Iterable[Route]) -> dict[type[BaseModel], frozenset[str]]:
     return found
 
 
-def _patch(body: type[BaseModel], look: Nulls) -> type[BaseModel]:
+def _patch(body: type[BaseModel], nulls_check: Nulls) -> type[BaseModel]:
     """Return the model of a precheck: the body, or the model of a field."""
-    if look.within is None:
+    if nulls_check.within is None:
         return body
-    inner: type[BaseModel] = without_null(body.model_fields[look.within].annotation)
+    inner: type[BaseModel] = without_null(body.model_fields[nulls_check.within].annotation)
     return inner
 
 

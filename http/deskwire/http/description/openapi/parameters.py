@@ -319,20 +319,20 @@ def _text(each: PathParameter) -> Schema:
 def _in_query(model: type[BaseModel]) -> Iterator[Schema]:
     schema = tidied(model.model_json_schema())
     known = schema.get("$defs", {})
-    for name, told in schema.get("properties", {}).items():
+    for name, described in schema.get("properties", {}).items():
         parameter = {"name": name, "in": "query", "required": name in schema.get("required", ())}
-        description = told.pop("description", None)
+        description = described.pop("description", None)
         if description:
             parameter["description"] = description
-        yield {**parameter, "schema": _without_null(told, known)}
+        yield {**parameter, "schema": _without_null(described, known)}
 
 
-def _without_null(told: Schema, known: Mapping[str, Schema]) -> Schema:
+def _without_null(described: Schema, known: Mapping[str, Schema]) -> Schema:
     """Return the schema of a parameter, which may be omitted but is never null."""
-    rest: dict[str, Any] = {key: value for key, value in told.items() if key != "anyOf"}
+    rest: dict[str, Any] = {key: value for key, value in described.items() if key != "anyOf"}
     if rest.get("default", ...) is None:
         del rest["default"]
-    for option in told.get("anyOf", ()):
+    for option in described.get("anyOf", ()):
         if option.get("type") != "null":
             rest = {**option, **rest}
     reference = rest.pop("$ref", None)

@@ -85,7 +85,7 @@ HEADERS: Final = (
 )
 """The headers of responses. To add one, add a line."""
 
-_SAID: Final = {
+_DESCRIPTIONS: Final = {
     200: "The request succeeded.",
     204: "The request succeeded. The response has no body.",
     206: "The requested part of the file.",
@@ -116,11 +116,12 @@ def responses(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[s
     if isinstance(answer, Media):
         successes = {str(status): _media(answer.content_type, status) for status in answer.statuses}
         return successes | {
-            str(status): {"description": _SAID[status], "headers": headers(status)} for status in answer.bare
+            str(status): {"description": _DESCRIPTIONS[status], "headers": headers(status)}
+            for status in answer.bare
         }
     schema = schemas.of(answer)
     response: Schema = {
-        "description": _said(schema, schemas),
+        "description": _description(schema, schemas),
         "headers": headers(200)
         | ({"ETag": _reference("ETag")} if route.tagged and route.method != "DELETE" else {}),
         "content": {"application/json": {"schema": schema, "example": sample(schema, schemas.components)}},
@@ -130,9 +131,9 @@ def responses(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[s
 
 
 def _media(content_type: str, status: int) -> Schema:
-    return {"description": _SAID[status], "headers": headers(status), "content": {content_type: {}}}
+    return {"description": _DESCRIPTIONS[status], "headers": headers(status), "content": {content_type: {}}}
 
 
-def _said(schema: Schema, schemas: Schemas) -> str:
+def _description(schema: Schema, schemas: Schemas) -> str:
     reference = schema.get("$ref", "").rpartition("/")[2]
-    return str(schemas.components.get(reference, {}).get("description") or _SAID[200])
+    return str(schemas.components.get(reference, {}).get("description") or _DESCRIPTIONS[200])

@@ -61,12 +61,12 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
         return [_renamed(each, names) for each in value]
     if not isinstance(value, Mapping):
         return value
-    told = {key: _renamed(each, names) for key, each in value.items()}
-    reference = told.get("$ref")
+    result = {key: _renamed(each, names) for key, each in value.items()}
+    reference = result.get("$ref")
     if isinstance(reference, str):
         model = reference.removeprefix(_PREFIX)
-        told["$ref"] = _PREFIX + names.get(model, model)
-    return told
+        result["$ref"] = _PREFIX + names.get(model, model)
+    return result
 
 
 def tidied(schema: Mapping[str, Any]) -> Schema:
@@ -74,19 +74,19 @@ def tidied(schema: Mapping[str, Any]) -> Schema:
 
     `x-shape` names the schema of a field that the model itself accepts as any JSON value.
     """
-    told: Schema = {}
+    result: Schema = {}
     for keyword, value in schema.items():
         if keyword == "title" or (keyword == "default" and value is None):
             continue
         if keyword == "x-shape":
-            told["$ref"] = _TEMPLATE.format(model=value)
+            result["$ref"] = _TEMPLATE.format(model=value)
         elif keyword == "description":
-            told[keyword] = plain(value)
+            result[keyword] = plain(value)
         elif keyword in _MAPS:
-            told[keyword] = {name: tidied(each) for name, each in value.items()}
+            result[keyword] = {name: tidied(each) for name, each in value.items()}
         else:
-            told[keyword] = value if keyword in _VALUES else _inner(value)
-    return told
+            result[keyword] = value if keyword in _VALUES else _inner(value)
+    return result
 
 
 def _inner(value: Any) -> Any:

@@ -91,8 +91,8 @@ async def export_audit_records(call: Call[Body, AuditExport]) -> Answer:
     The export itself is recorded, as the last record of an export without filters.
     """
     organisation, criteria = call.organisation, _filter(call.query)
-    deed = AuditEntry("audit.exported", organisation.id, organisation=organisation.rowid)
-    await call.services.store.write(InlineJob(lambda tx: tx.record(deed)))
+    entry = AuditEntry("audit.exported", organisation.id, organisation=organisation.rowid)
+    await call.services.store.write(InlineJob(lambda tx: tx.record(entry)))
     disposition = {"Content-Disposition": f'attachment; filename="{organisation.id}-audit.ndjson"'}
     return Streamed(exported(call.services.store, organisation.rowid, criteria), NDJSON, disposition)
 

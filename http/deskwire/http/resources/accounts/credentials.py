@@ -95,7 +95,7 @@ def check_end(expires_at: str | None, now: int) -> None:
         raise Invalid(Problem("/expiresAt", "not_ahead", "The expiry of a credential must be in the future."))
 
 
-async def _look_at_end(call: Call[Any, Query]) -> None:
+async def _precheck_end(call: Call[Any, Query]) -> None:
     check_end(call.body.expires_at, call.services.clock())
 
 
@@ -127,7 +127,7 @@ async def list_credentials(call: Call[Body, AccountList]) -> Answer:
     answer=shapes.MachineCredential,
     errors=("credential_limit_reached",),
     idempotent=True,
-    further=(_look_at_end,),
+    further=(_precheck_end,),
     records=("credential.created",),
 )
 async def create_credential(call: Call[CredentialBody, Query]) -> Answer:
@@ -136,7 +136,7 @@ async def create_credential(call: Call[CredentialBody, Query]) -> Answer:
     You can only give permissions that you have. A credential created by a machine credential is revoked together
     with it, and its `expiresAt` is at most that credential's.
     """
-    await _look_at_end(call)
+    await _precheck_end(call)
     now, secret, identifier = call.services.clock(), new_secret(), call.project.id
     machine = new_machine(call.body, call.project, _maker(call), secret, now)
 
@@ -168,7 +168,7 @@ async def get_credential(call: Call[Body, Query]) -> Answer:
     limit=MEDIUM,
     answer=shapes.MachineCredential,
     errors=("credential_revoked",),
-    further=(nulls(*_NULLABLE), _look_at_end),
+    further=(nulls(*_NULLABLE), _precheck_end),
     records=("credential.changed", "webhook.disabled"),
 )
 async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
@@ -178,7 +178,7 @@ async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
     except for its expiry, and the credentials that it has created, which lose the permissions that it loses.
     """
     given = given_fields(call.body, _NULLABLE)
-    await _look_at_end(call)
+    await _precheck_end(call)
     if "permissions" in given:
         given["permissions"] = frozenset(given["permissions"])
     if given.get("expires_at") is not None:

@@ -77,7 +77,7 @@ def _require_deletion(call: Call[Any, Any]) -> None:
         call.access.require("conversations.delete")
 
 
-async def _look_at_languages(call: Call[Any, Query]) -> None:
+async def _check_languages(call: Call[Any, Query]) -> None:
     if call.body.settings is not None:
         before = DEFAULT_SETTINGS if call.access.project is None else call.project.settings
         with_languages(before, call.body.settings.primary_language, call.body.settings.languages)
@@ -119,7 +119,7 @@ async def list_organisation_projects(call: Call[Body, AccountList]) -> Answer:
     answer=shapes.Project,
     errors=("project_limit_reached",),
     idempotent=True,
-    further=(nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
+    further=(nulls(*_NULLABLE, within="settings", pointer="/settings"), _check_languages),
     records=("project.created", "project.changed"),
 )
 async def create_project(call: Call[ProjectBody, Query]) -> Answer:
@@ -146,7 +146,7 @@ async def get_project(call: Call[Body, Query]) -> Answer:
     body=ProjectPatch,
     limit=MEDIUM,
     answer=shapes.Project,
-    further=(nulls(), nulls(*_NULLABLE, within="settings", pointer="/settings"), _look_at_languages),
+    further=(nulls(), nulls(*_NULLABLE, within="settings", pointer="/settings"), _check_languages),
     records=("project.changed",),
 )
 async def change_project(call: Call[ProjectPatch, Query]) -> Answer:

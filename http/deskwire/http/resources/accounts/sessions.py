@@ -101,7 +101,7 @@ class Started(Struct, frozen=True):
     secret: str
 
 
-async def begin(call: Call[Any, Any], user: User, *deeds: AuditEntry) -> Started:
+async def begin(call: Call[Any, Any], user: User, *entries: AuditEntry) -> Started:
     """Start a session for a user whose password was just verified, and record the sign-in.
 
     Raises Conflict (`password_changed`), or Unavailable if the disk fails.
@@ -116,7 +116,7 @@ async def begin(call: Call[Any, Any], user: User, *deeds: AuditEntry) -> Started
         if before is not None and owner is not None:
             tx.end_session(owner.rowid, before.id)
         begin_session(tx, user, session, hash_session_secret(secret))
-        tx.record(*deeds)
+        tx.record(*entries)
 
     await call.signed(user).services.store.write(job)
     return Started(session, secret)

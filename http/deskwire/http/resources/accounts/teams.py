@@ -58,7 +58,7 @@ class TeamPatch(Body):
     members: UserIds | None = None
 
 
-async def _look_at_members(call: Call[Any, Query]) -> None:
+async def _check_members(call: Call[Any, Query]) -> None:
     if call.body.members is not None:
         await call.services.store.read(lambda reader: _members(reader, call.project, call.body.members))
 
@@ -74,7 +74,7 @@ async def _look_at_members(call: Call[Any, Query]) -> None:
     answer=shapes.Team,
     errors=("team_name_taken",),
     idempotent=True,
-    further=(_look_at_members,),
+    further=(_check_members,),
 )
 async def create_team(call: Call[TeamBody, Query]) -> Answer:
     """Create a team."""
@@ -115,7 +115,7 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     limit=LARGE,
     answer=shapes.Team,
     errors=("team_name_taken",),
-    further=(nulls(), _look_at_members),
+    further=(nulls(), _check_members),
 )
 async def change_team(call: Call[TeamPatch, Query]) -> Answer:
     """Change the name or members of a team. Conversations assigned to it earlier keep its old name."""

@@ -128,8 +128,8 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
     services, network = call.services, remote_network(call.address)
     try:
         with services.throttle.attempt(email, network):
-            stand_in = await services.dummy_hashes.of(email)
-            return await services.hashing.run(network, services.passwords.check, user, password, stand_in)
+            dummy_hash = await services.dummy_hashes.of(email)
+            return await services.hashing.run(network, services.passwords.check, user, password, dummy_hash)
     except (TooManyRequests, Unauthenticated) as refusal:
         log.warning(
             "sign_in.failed", address=call.address, reason=refusal.reason
@@ -195,7 +195,7 @@ async def hash_password(services: Services, password: str) -> str:
 
 
 async def token_for(
-    call: Call[Any, Any], user: User, source: Source, *deeds: AuditEntry
+    call: Call[Any, Any], user: User, source: Source, *entries: AuditEntry
 ) -> Mapping[str, Any]:
     """Return a new access token for the user, stored together with the audit records.
 
@@ -207,7 +207,7 @@ async def token_for(
 
     def store(tx: Transaction) -> None:
         tx.insert_access_token(token, user.rowid)
-        tx.record(*deeds)
+        tx.record(*entries)
 
     await call.signed(user).services.store.write(store)
     return {

@@ -68,7 +68,7 @@ class ContactConversations(ConversationList):
     archived: Flag | None = None
 
 
-async def _look_at_user_id(call: Call[Identity, Query]) -> None:
+async def _check_user_id(call: Call[Identity, Query]) -> None:
     _user_id(call)
 
 
@@ -80,7 +80,7 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
     body=Identity,
     limit=MEDIUM,
     answer=shapes.Contact,
-    further=(_look_at_user_id,),
+    further=(_check_user_id,),
     unrecorded="The event `contact.updated` shows it.",
 )
 async def put_contact_identity(call: Call[Identity, Query]) -> Answer:

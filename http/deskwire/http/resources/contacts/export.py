@@ -71,8 +71,8 @@ async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
 async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -> Answer:
     services, now = call.services, call.services.clock()
     contact = await _find(call, identifier, internal)
-    deed = exported(contact.id, call.project.rowid)
-    await services.store.write(InlineJob(lambda tx: tx.record(deed)))
+    entry = exported(contact.id, call.project.rowid)
+    await services.store.write(InlineJob(lambda tx: tx.record(entry)))
     show = partial(services.uploads.links.shown, now=now)
     export = ContactExporter(call.revocable_store, ExportSubject(call.project, contact, show, internal), now)
     disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}

@@ -109,10 +109,10 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
 )
 async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
     """Store a memory entry of a contact. An entry with the same name is replaced."""
-    body, now, find, tell = call.body, call.services.clock(), _session(call), _telling(call)
+    body, now, find, notify = call.body, call.services.clock(), _session(call), _notifier(call)
 
     def put(tx: Transaction) -> MemoryEntry:
-        contact = tell(tx, find(tx))
+        contact = notify(tx, find(tx))
         known = tx.memory_entry(contact, body.name)
         if known is not None:
             changed = replace(known, content=body.content, description=body.description, updated_at=now)
@@ -141,11 +141,11 @@ async def clear_memory(call: Call[Body, Query]) -> Answer:
     find = _session(call)
     if not await _enabled(call):
         return {**_DISABLED, "consolidationEnqueued": False, "entries": 0}
-    tell = _telling(call, deleted=True)
+    notify = _notifier(call, deleted=True)
 
     def clear(tx: Transaction) -> int:
         contact = find(tx)
-        entries = tx.clear_memory(tell(tx, contact))
+        entries = tx.clear_memory(notify(tx, contact))
         if entries:
             tx.record(deleted("memory", contact.id, call.project.rowid, entries=entries))
         return entries
@@ -175,7 +175,7 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
 )
 async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     """Change the content or the description of a memory entry."""
-    find, now, tell = _entry(call), call.services.clock(), _telling(call)
+    find, now, notify = _entry(call), call.services.clock(), _notifier(call)
     changes: dict[str, Any] = call.body.model_dump(exclude_unset=True)
     refuse_null(call.body, frozenset({"description"}))
 
@@ -184,7 +184,7 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
         changed = replace(entry, **changes)
         if changed == entry:
             return entry
-        return tx.put_memory_entry(tell(tx, contact), replace(changed, updated_at=now))
+        return tx.put_memory_entry(notify(tx, contact), replace(changed, updated_at=now))
 
     if not await _enabled(call):
         return _DISABLED
@@ -203,11 +203,11 @@ async def delete_memory(call: Call[Body, Query]) -> Answer:
     """Delete a memory entry."""
     find = _entry(call)
 
-    tell = _telling(call, deleted=True)
+    notify = _notifier(call, deleted=True)
 
     def delete(tx: Transaction) -> MemoryEntry:
         contact, entry = find(tx)
-        tell(tx, contact)
+        notify(tx, contact)
         tx.delete_memory_entry(entry)
         tx.record(deleted("memory", contact.id, call.project.rowid, entries=1))
         return entry
@@ -236,16 +236,16 @@ def _session(call: Call[B, Q]) -> Callable[[ContactReader], Contact]:
     return find
 
 
-def _telling(call: Call[B, Q], *, deleted: bool = False) -> Callable[[Transaction, Contact], int]:
+def _notifier(call: Call[B, Q], *, deleted: bool = False) -> Callable[[Transaction, Contact], int]:
     """Return a function that notifies agents of a memory change and returns the contact's storage key."""
     project, now = call.project, call.services.clock()
 
-    def tell(tx: Transaction, contact: Contact) -> int:
+    def notify(tx: Transaction, contact: Contact) -> int:
         draft = memory_changed(contact.id, deleted=deleted)
         append_internal_event(tx, project, draft, contact_lane(contact.rowid), now)
         return contact.rowid
 
-    return tell
+    return notify
 
 
 def _entry(call: Call[B, Q]) -> Callable[[Reader], tuple[Contact, MemoryEntry]]:

@@ -33,7 +33,7 @@ _DELETE = s2s("conversations.delete")
     answer=shapes.Message,
     errors=("message_not_found",),
     idempotent=True,
-    further=(rewriting.look(internal=False),),
+    further=(rewriting.precheck(internal=False),),
     records=("message.redacted",),
 )
 async def redact_message(call: Call[RedactBody, Query]) -> Answer:

@@ -75,7 +75,7 @@ async def list_conversations(call: Call[Body, ConversationLists]) -> Answer:
     answer=shapes.AgentConversation,
     errors=("contact_not_found",),
     idempotent=True,
-    further=(starting.look_at_start,),
+    further=(starting.check_start,),
 )
 async def start_conversation(call: Call[starting.StartBody, Query]) -> Answer:
     """Start a conversation with a contact as the signed-in agent."""
@@ -109,7 +109,7 @@ async def get_conversation(call: Call[Body, Viewed]) -> Answer:
     limit=LARGE,
     answer=shapes.Conversation | shapes.AgentConversation,
     errors=("conversation_closed", "person_required"),
-    further=(nulls(*writing.NULLABLE), writing.look_at_snooze),
+    further=(nulls(*writing.NULLABLE), writing.check_snooze),
 )
 async def change_conversation(call: Call[writing.AgentPatch, Viewed]) -> Answer:
     """Change the title, status, attributes or tags of a conversation, snooze or archive it, or make it visible."""
@@ -157,7 +157,7 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     answer=shapes.AgentMessage | HeldMessage,
     errors=("conversation_closed", "conversation_moved_on", "held_message_limit_reached"),
     idempotent=True,
-    further=(writing.look_at_reply,),
+    further=(writing.check_reply,),
 )
 async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
     """Send a message to the customer, or with `internal` add a note for other agents. `then` is applied in the same commit."""
@@ -174,7 +174,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
     answer=shapes.AgentMessage,
     errors=("message_not_found",),
     idempotent=True,
-    further=(rewriting.look(internal=True),),
+    further=(rewriting.precheck(internal=True),),
     records=("message.redacted",),
 )
 async def redact_message(call: Call[RedactBody, Query]) -> Answer:
@@ -239,7 +239,7 @@ async def reopen_conversation(call: Call[ReopenBody, Query]) -> Answer:
     operation_id="dashboardAssignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
-    further=(operations.look_at_assignee,),
+    further=(operations.check_assignee,),
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or unassign it."""

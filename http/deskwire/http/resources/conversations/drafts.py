@@ -60,7 +60,7 @@ class DraftBody(Body):
     base_sequence: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None
 
 
-async def _look_at_attachments(call: Call[DraftBody, Any]) -> None:
+async def _check_attachments(call: Call[DraftBody, Any]) -> None:
     problems = (await operations.attached(call, call.body.attachments, ""))[1]
     if problems:
         raise Invalid(*problems)
@@ -114,7 +114,7 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
     limit=WHOLE,
     answer=shapes.SavedDraft,
     errors=("draft_limit_reached", "draft_not_found", "draft_too_long"),
-    further=(_look_at_attachments,),
+    further=(_check_attachments,),
 )
 async def put_draft(call: Call[DraftBody, Query]) -> Answer:
     """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten."""

@@ -40,8 +40,8 @@ _TAGS_MAX: Final = 10  # in the filter of one list
 def _statuses(text: object) -> object:
     names = text.split(",") if isinstance(text, str) else text
     if not isinstance(names, list) or not set(names) <= set(_STATUSES):
-        said = "This must be OPEN, PENDING or CLOSED, or several of these separated by commas."
-        raise PydanticCustomError("literal_error", said)
+        message = "This must be OPEN, PENDING or CLOSED, or several of these separated by commas."
+        raise PydanticCustomError("literal_error", message)
     return tuple(names)
 
 

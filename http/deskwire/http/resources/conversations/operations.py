@@ -67,12 +67,10 @@ def actor_of(call: Call[Any, Any]) -> Actor:
 
 
 async def ask(
-    call: Call[Any, Any], command: ActorCommand, wrapper: CommitHook[Receipt] | None = None
+    call: Call[Any, Any], command: ActorCommand, hook: CommitHook[Receipt] | None = None
 ) -> Receipt:
-    """Let the conversation in the path run a command; `wrapper` adds changes to its commit."""
-    return await call.services.actors.ask(
-        call.project, conversation_id(call), command, wrapper, actor_of(call)
-    )
+    """Let the conversation in the path run a command; `hook` adds changes to its commit."""
+    return await call.services.actors.ask(call.project, conversation_id(call), command, hook, actor_of(call))
 
 
 async def post(
@@ -95,8 +93,8 @@ async def post(
 
     identifier, directory = call.path["conversation_id"], call.services.actors
     kept: CommitHook[Receipt] | None = call.keeping(response, identifier)
-    wrapper = kept if further is None else CommitHooks(kept, further)
-    return response(await directory.ask(call.project, identifier, command, wrapper, by))
+    hook = kept if further is None else CommitHooks(kept, further)
+    return response(await directory.ask(call.project, identifier, command, hook, by))
 
 
 async def carry_out(call: Call[Any, Any], command: ActorCommand) -> Answer:
@@ -269,20 +267,6 @@ def patch_of(body: ConversationPatch) -> Patch:
     return Patch(given_fields(body, NULLABLE))
 
 
-async def contact_key(call: Call[Any, Any], identifier: str) -> int | None:
-    """Return the storage key of a contact by its own or the backend's id; None if there is none."""
-    project = call.project.rowid
-    by_id = is_id(identifier, "con")
-    contact = await call.services.store.read(
-        InlineQuery(
-            lambda reader: (
-                reader.contact_by_id(project, identifier) if by_id else reader.contact(project, identifier)
-            )
-        )
-    )
-    return None if contact is None else contact.rowid
-
-
 async def assign_of(call: Call[AssignBody, Any]) -> Assign:
     """Return the command of an assignment. Raises Invalid for an unknown user or team."""
     return Assign(await assignee_of(call, call.body.assignee, "/assignee"))
@@ -303,7 +287,7 @@ async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: 
     return Assignee(given.type, given.id, name)
 
 
-async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
+async def check_assignee(call: Call[AssignBody, Any]) -> None:
     """Check the assignee of a body; see `assign_of`."""
     await assignee_of(call, call.body.assignee, "/assignee")
 
@@ -373,7 +357,7 @@ async def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
     )
 
 
-async def look_at_workflow(call: Call[StartWorkflowBody, Any]) -> None:
+async def check_workflow(call: Call[StartWorkflowBody, Any]) -> None:
     """Check the workflow of a body; see `start_of`."""
     if call.body.workflow_id is not None:
         await start_of(call)

@@ -56,7 +56,7 @@ async def get_counters(call: Call[Body, Query]) -> Answer:
     return await call.services.store.read(read)
 
 
-async def _look_at_index(call: Call[SeenBody, Query]) -> None:
+async def _check_index(call: Call[SeenBody, Query]) -> None:
     await _seen(call)
 
 
@@ -81,7 +81,7 @@ async def _seen(call: Call[SeenBody, Query]) -> tuple[Conversation, SeenMessages
     operation_id="putSeen",
     body=SeenBody,
     answer=shapes.SeenAnswer,
-    further=(_look_at_index,),
+    further=(_check_index,),
 )
 async def put_seen(call: Call[SeenBody, Query]) -> Answer:
     """Record the last message that you have seen in a conversation. A smaller index marks later messages as unread."""
@@ -90,8 +90,8 @@ async def put_seen(call: Call[SeenBody, Query]) -> Answer:
     if not await call.services.store.write(lambda tx: tx.put_seen(user, state.rowid, seen, at)):
         raise no_such_conversation()
     mine = mine_view(state, seen)
-    told = ephemeral_event("me.seen", {"conversationId": state.id, "index": seen.index, "mine": mine})
-    call.services.agents.broadcast(call.project.rowid, told, to_user=user)
+    event = ephemeral_event("me.seen", {"conversationId": state.id, "index": seen.index, "mine": mine})
+    call.services.agents.broadcast(call.project.rowid, event, to_user=user)
     return {"mine": mine}
 
 

@@ -51,9 +51,9 @@ class RewriteEffects(Struct, frozen=True):
             if isinstance(fact, MessageRewritten):
                 message = fact.message
                 self.call.services.answers.erase_mentions(tx, conversation.id, message.id)
-                deed = rewritten(message.id, conversation.id, conversation.project, deleted=message.deleted)
+                entry = rewritten(message.id, conversation.id, conversation.project, deleted=message.deleted)
                 with tx.signed(self.call.origin):
-                    tx.record(deed)
+                    tx.record(entry)
         if self.keeping is not None:
             self.keeping.after(tx, receipt)
 
@@ -104,10 +104,10 @@ def _message_id(call: Call[Any, Any]) -> str:
     return identifier
 
 
-def look(*, internal: bool) -> Callable[[Call[RedactBody, Any]], Any]:
-    """Return a precheck (`routing.Look`) of the ranges and attachments."""
+def precheck(*, internal: bool) -> Callable[[Call[RedactBody, Any]], Any]:
+    """Return a precheck (`Precheck`) of the ranges and attachments."""
 
-    async def look_at(call: Call[RedactBody, Any]) -> None:
+    async def check(call: Call[RedactBody, Any]) -> None:
         body = call.body
         message = await call.services.store.read(InlineQuery(lambda reader: _found(reader, call, internal)))
         ranges = [] if body.ranges is None else [(each.start, each.end) for each in body.ranges]
@@ -115,7 +115,7 @@ def look(*, internal: bool) -> Callable[[Call[RedactBody, Any]], Any]:
         if problems:
             raise Invalid(*problems)
 
-    return look_at
+    return check
 
 
 def _found(reader: ConversationReader, call: Call[Any, Any], internal: bool) -> Message | None:

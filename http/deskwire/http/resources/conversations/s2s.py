@@ -142,11 +142,11 @@ class ReplyBody(Body):
     value: Any
 
 
-async def _look_at_message(call: Call[MessageBody, Query]) -> None:
+async def _check_message(call: Call[MessageBody, Query]) -> None:
     await _refuse_unfit(call, call.body, "")
 
 
-async def _look_at_first_message(call: Call[CreateBody, Query]) -> None:
+async def _check_first_message(call: Call[CreateBody, Query]) -> None:
     if call.body.message is not None:
         await _refuse_unfit(call, call.body.message, "/message")
 
@@ -168,7 +168,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
     limit=LARGE,
     answer=shapes.Conversation,
     idempotent=True,
-    further=(_look_at_first_message,),
+    further=(_check_first_message,),
 )
 async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     """Start a conversation for a contact. The contact is created or updated.
@@ -272,7 +272,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     limit=LARGE,
     answer=shapes.Message,
     idempotent=True,
-    further=(_look_at_message,),
+    further=(_check_message,),
 )
 async def post_message(call: Call[MessageBody, Query]) -> Answer:
     """Add a message to a conversation. A message of the contact reopens a closed conversation."""
@@ -305,7 +305,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     operation_id="assignConversation",
     body=AssignBody,
     answer=shapes.Conversation,
-    further=(operations.look_at_assignee,),
+    further=(operations.check_assignee,),
 )
 async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
     """Assign a conversation to a user or team, or unassign it."""
@@ -396,7 +396,7 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     return await operations.get_workflow_step(call)
 
 
-async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
+async def _check_answer(call: Call[ReplyBody, Query]) -> None:
     body = call.body
 
     def problems(reader: CommitReader) -> list[Problem]:
@@ -422,7 +422,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
     answer=shapes.Conversation,
     errors=("step_not_pending",),
     idempotent=True,
-    further=(_look_at_answer,),
+    further=(_check_answer,),
 )
 async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     """Answer the pending workflow step as the contact. An answer to any other step is refused."""
@@ -438,7 +438,7 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
     idempotent=True,
-    further=(operations.look_at_workflow,),
+    further=(operations.check_workflow,),
 )
 async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`. Only one workflow at a time runs in a conversation."""

@@ -64,7 +64,7 @@ async def start(call: Call[StartBody, Any]) -> Answer:
     return _started(receipt)
 
 
-async def look_at_start(call: Call[StartBody, Any]) -> None:
+async def check_start(call: Call[StartBody, Any]) -> None:
     """Check the assignee and the attachments of a new conversation."""
     if call.body.contact is not None:
         await _contact(call)
@@ -114,7 +114,7 @@ def _known(reader: ContactReader, call: Call[Any, Any], identifier: str) -> Cont
 
 def _started(receipt: Receipt) -> dict[str, Any]:
     """Return a new conversation in its agent's view: older than its events, and without a read position."""
-    said = [fact.message for fact in receipt.facts if isinstance(fact, MessagePosted)]
-    last = said[-1] if said else None
+    posted = [fact.message for fact in receipt.facts if isinstance(fact, MessagePosted)]
+    last = posted[-1] if posted else None
     view = agent_view(receipt.after, receipt.contact, receipt.project.id, last, None)
     return {**view, "asOf": NO_EVENT_ID, "mine": mine_view(receipt.after, None)}

@@ -119,7 +119,7 @@ def patch_of(call: Call[AgentPatch, Any]) -> Patch:
     return Patch(given)
 
 
-async def look_at_snooze(call: Call[Any, Any]) -> None:
+async def check_snooze(call: Call[Any, Any]) -> None:
     """Check the end of a snooze in a patch."""
     ahead(call.body.snoozed_until, call.services.clock(), "/snoozedUntil")
 
@@ -189,7 +189,7 @@ async def _hold(
     return view(await call.services.store.write(InlineJob(call.around(job, view, identifier))))
 
 
-async def look_at_reply(call: Call[AgentMessageBody, Any]) -> None:
+async def check_reply(call: Call[AgentMessageBody, Any]) -> None:
     """Check the attachments of a message, and its follow-up changes."""
     found = [*(await operations.attached(call, call.body.attachments, ""))[1]]
     try:

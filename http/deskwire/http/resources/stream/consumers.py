@@ -160,6 +160,6 @@ async def end_consumer(call: Call[Body, ConsumerQuery]) -> Answer:
     consumer_id = call.path["consumer_id"]
     ended = await call.services.hub.end(call.project, consumer_id, call.query.channel)
     if ended:
-        deed = consumer_ended(consumer_id, call.project.rowid, len(ended))
-        await call.services.store.write(InlineJob(lambda tx: tx.record(deed)))
+        entry = consumer_ended(consumer_id, call.project.rowid, len(ended))
+        await call.services.store.write(InlineJob(lambda tx: tx.record(entry)))
     return {"consumerId": consumer_id, "ended": list(ended)}

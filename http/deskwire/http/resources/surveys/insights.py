@@ -122,7 +122,7 @@ async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
     return insights_view(await call.services.store.read(read), version)
 
 
-async def _look_at_ids(call: Call[InsightsBody, Query]) -> None:
+async def _check_ids(call: Call[InsightsBody, Query]) -> None:
     project, body = call.project.rowid, call.body
     survey = await call.services.store.read(
         lambda reader: find_survey(reader, project, call.path["survey_id"])
@@ -138,7 +138,7 @@ async def _look_at_ids(call: Call[InsightsBody, Query]) -> None:
     body=InsightsBody,
     limit=WHOLE,
     answer=shapes.Insights,
-    further=(_look_at_ids,),
+    further=(_check_ids,),
 )
 async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     """Store insights that were computed elsewhere."""

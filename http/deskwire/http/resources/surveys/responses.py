@@ -76,7 +76,7 @@ class ResponseList(ResponseExport, Paged):
     """The filters of a list of responses, and its page. `contact` is a con_ id or the backend's user id."""
 
 
-async def _look_at_answers(call: Call[SurveyResponseBody, Query]) -> None:
+async def _check_answers(call: Call[SurveyResponseBody, Query]) -> None:
     version = await call.services.store.read(_answered(call))
     _check(call.body, definition_of(version.definition))
 
@@ -91,7 +91,7 @@ async def _look_at_answers(call: Call[SurveyResponseBody, Query]) -> None:
     answer=shapes.SurveyResponse,
     errors=("survey_closed",),
     idempotent=True,
-    further=(_look_at_answers,),
+    further=(_check_answers,),
 )
 async def create_response(call: Call[SurveyResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version of the survey that they answer.
@@ -199,11 +199,11 @@ def _check(body: SurveyResponseBody, definition: SurveyDefinition) -> None:
     # Larger answers are not checked one by one.
     problems = [] if body.answers is None or too_long else answer_problems(definition, body.answers)
     if body.language not in (None, *definition.languages):
-        said = f"The languages of this version are {', '.join(definition.languages)}."
-        problems.append(Problem("/language", "unknown_language", said))
+        message = f"The languages of this version are {', '.join(definition.languages)}."
+        problems.append(Problem("/language", "unknown_language", message))
     if too_long:
-        said = f"All answers together may take at most {_ANSWERS_BYTES:,} bytes."
-        problems.append(Problem("/answers", "too_long", said))
+        message = f"All answers together may take at most {_ANSWERS_BYTES:,} bytes."
+        problems.append(Problem("/answers", "too_long", message))
     if problems:
         raise Invalid(*problems)
 
@@ -216,8 +216,8 @@ def _answered(call: Call[SurveyResponseBody, Query]) -> Callable[[SurveyReader],
         survey = find_survey(reader, project, call.path["survey_id"])
         _require_open(survey)
         if number is not None and number > survey.version:
-            said = f"The survey has the versions 1 to {survey.version}."
-            raise Invalid(Problem("/version", "unknown_version", said))
+            message = f"The survey has the versions 1 to {survey.version}."
+            raise Invalid(Problem("/version", "unknown_version", message))
         return find_version(reader, survey, number or survey.version)
 
     return read

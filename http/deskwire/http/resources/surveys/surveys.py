@@ -85,7 +85,7 @@ class SurveyList(Paged):
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-async def _look_at_definition(call: Call[Any, Query]) -> None:
+async def _check_definition(call: Call[Any, Query]) -> None:
     if "definition" in call.body.model_fields_set:
         await _check(call.body.definition)
 
@@ -100,7 +100,7 @@ async def _look_at_definition(call: Call[Any, Query]) -> None:
     limit=WHOLE,
     answer=shapes.Survey,
     idempotent=True,
-    further=(_look_at_definition,),
+    further=(_check_definition,),
 )
 async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
     """Create a survey. Its definition is published as version 1."""
@@ -236,7 +236,7 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     answer=shapes.SurveyVersion,
     errors=("survey_version_limit_reached", "changed_meanwhile"),
     idempotent=True,
-    further=(_look_at_definition,),
+    further=(_check_definition,),
 )
 async def publish_version(call: Call[VersionBody, Query]) -> Answer:
     """Publish a definition as the next version. The definition that is published already makes no new version.

@@ -59,7 +59,7 @@ _SORTS: Final = tuple(TicketSort(key, order) for key in SORT_KEYS for order in (
 """The orders of a list. Their indexes are the first part of a cursor, so new ones go to the end."""
 
 
-async def _look_at_snooze(call: Call[Any, Query]) -> None:
+async def _check_snooze(call: Call[Any, Query]) -> None:
     ahead(call.body.snoozed_until, call.services.clock())
 
 
@@ -68,7 +68,7 @@ def _references(
 ) -> Callable[[Call[Any, Query]], Coroutine[Any, Any, None]]:
     """Return a check of the objects that a body refers to; see `resolve`."""
 
-    async def look(call: Call[Any, Query]) -> None:
+    async def check(call: Call[Any, Query]) -> None:
         body = call.body if within is None else getattr(call.body, within)
         named = {name: getattr(body, name, None) for name in _REFERENCES}
         given = {name: value for name, value in named.items() if value is not None}
@@ -83,7 +83,7 @@ def _references(
         except Invalid as refused:  # without a known conversation, the contact to match is not known either
             raise Invalid(*(each for each in refused.problems if each.code != "mismatch")) from None
 
-    return look
+    return check
 
 
 @routes.add(
@@ -96,7 +96,7 @@ def _references(
     answer=shapes.Ticket,
     errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
     idempotent=True,
-    further=(_look_at_snooze, _references()),
+    further=(_check_snooze, _references()),
 )
 async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     """Create a ticket. With `conversationId`, the conversation is linked to it in the same commit."""
@@ -183,7 +183,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
         "changed_meanwhile",
     ),
     tagged=True,
-    further=(nulls(*NULLABLE), _look_at_snooze, _references()),
+    further=(nulls(*NULLABLE), _check_snooze, _references()),
 )
 async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
     """Change a ticket. A new `conversationId` also changes the `ticketId` of the conversations concerned."""

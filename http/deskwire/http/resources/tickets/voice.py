@@ -29,7 +29,7 @@ class VoiceReplyBody(Body):
     mode: Mode = "smart"
 
 
-async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
+async def _check_url(call: Call[VoiceReplyBody, Query]) -> None:
     if call.body.audio_url is not None:
         await call.services.voice.upload(call.project, call.body.audio_url)
 
@@ -43,7 +43,7 @@ async def _look_at_url(call: Call[VoiceReplyBody, Query]) -> None:
     limit=MEDIUM,
     answer=VoiceReply,
     errors=_ERRORS,
-    further=(_look_at_url,),
+    further=(_check_url,),
 )
 async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
     """Turn a recording into a text: `dictate` transcribes it, `smart` drafts a reply from its keywords.
@@ -67,7 +67,7 @@ async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
     limit=MEDIUM,
     answer=VoiceReply,
     errors=_ERRORS,
-    further=(_look_at_url,),
+    further=(_check_url,),
 )
 async def make_voice_reply_in_conversation(call: Call[VoiceReplyBody, Query]) -> Answer:
     """Turn a recording into a text for a conversation: `dictate` transcribes it, `smart` drafts a reply from its keywords.

@@ -17,8 +17,7 @@
   So does a later request that the fast path accepts. Any other websocket upgrade is refused, because the app
   serves none.
 * Body data of one read is passed on as one piece, and a body in more than 512 chunks of a few bytes is
-  refused: each
-  piece costs as much as one of 64 KiB, and anonymous clients may send them.
+  refused: each piece costs as much as one of 64 KiB, and anonymous clients may send them.
 * A head of more than 16 KiB is refused before it is parsed, also if it arrives in one read.
 * A malformed request gets a problem document with a request id, like every other refusal.
 """
@@ -155,7 +154,7 @@ class StrictH11(H11Protocol):
                 await self.stream.handle(EndBody(stream_id=STREAM_ID))
 
     def _head_too_large(self) -> bool:
-        """True if more bytes than a head may have have arrived without its end."""
+        """True if more bytes have arrived than a head may have, without its end."""
         come = self.connection.trailing_data[0]
         return len(come) > _HEAD_MAX and all(come.find(line, 0, _HEAD_MAX) < 0 for line in _BLANK_LINES)
 

@@ -132,7 +132,7 @@ class ProvisionalId(str):
     __slots__ = ()
 
 
-_STAND_INS: Final = frozenset({ProvisionalPosition, ProvisionalId})
+_PROVISIONAL: Final = frozenset({ProvisionalPosition, ProvisionalId})
 
 
 class _Event(NamedTuple):
@@ -252,12 +252,12 @@ class LogAppends:
 
 def has_provisional(values: Sequence[Any]) -> bool:
     """Return whether a row has a provisional position or id."""
-    return not _STAND_INS.isdisjoint(map(type, values))
+    return not _PROVISIONAL.isdisjoint(map(type, values))
 
 
 def with_positions(values: Sequence[Any], real: Mapping[int | str, int | str]) -> list[Any]:
     """Return a row with assigned positions and ids in place of provisional ones."""
-    return [real[each] if type(each) in _STAND_INS else each for each in values]
+    return [real[each] if type(each) in _PROVISIONAL else each for each in values]
 
 
 def delivery_values(delivery: Delivery, skipped: str | None, redelivery_of: int | None) -> tuple[object, ...]:

@@ -87,7 +87,7 @@ class Servers:
         self._searching = threading.Lock()
         self._sessions = WeakKeyDictionary[pq.abc.PGconn, _Session]()
         self._generation = 0
-        self._heard_at = 0.0
+        self._response_at = 0.0
         self._failed: tuple[float, str] | None = None
         self._stopped = False
         self._unknown_logged = False
@@ -99,7 +99,7 @@ class Servers:
 
     def note_answer(self) -> None:
         """Note the time of a server's response."""
-        self._heard_at = time.monotonic()
+        self._response_at = time.monotonic()
 
     def open(self, options: bytes) -> pq.abc.PGconn:
         """Open a session with the primary: the server in use, or else the best of all hosts.
@@ -146,7 +146,7 @@ class Servers:
         newest = max(usable, key=lambda address: usable[address].timeline or 0, default=None)
         if newest is not None and self.seen.is_older_than(usable[newest]):
             self._use(newest, usable[newest])
-        elif used is not None and not found.is_alive(used.server) and self._heard_at < began:
+        elif used is not None and not found.is_alive(used.server) and self._response_at < began:
             self._leave(used)
         if primaries:
             current = self._current

@@ -38,8 +38,8 @@ class Migration(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Make sure that the migration has exactly one kind of change."""
-        ways = (bool(self.sql), bool(self.indexes), self.steps is not None)
-        assert sum(ways) == 1, self.name
+        kinds = (bool(self.sql), bool(self.indexes), self.steps is not None)
+        assert sum(kinds) == 1, self.name
 
     @property
     def additive(self) -> bool:

@@ -53,7 +53,7 @@ _START: Final = IndexPosition(0, None, 0, 0)
 
 
 class PostgresIndex:
-    """`engine.search.ports.Index` in the database, on a connection of its own."""
+    """Implements `engine.search.ports.SearchIndex` in the database, on a connection of its own."""
 
     def __init__(self, database: Database) -> None:
         self._connection = BlockingConnection(database, "search")
@@ -69,7 +69,7 @@ class PostgresIndex:
         return False
 
     async def bound(self) -> IndexPosition:
-        """See `Index.bound`."""
+        """See `SearchIndex.bound`."""
         keys, writers = await self._in_thread(self._newest_keys)
         end = trio.current_time() + WRITERS_TIMEOUT_S
         while writers:
@@ -81,11 +81,11 @@ class PostgresIndex:
         return keys
 
     async def write(self, job: Callable[[IndexTransaction], T]) -> T:
-        """See `Index.write`."""
+        """See `SearchIndex.write`."""
         return await self._in_thread(partial(self._write, job))
 
     async def settle(self) -> float | None:
-        """See `Index.settle`. Each commit is durable."""
+        """See `SearchIndex.settle`. Each commit is durable."""
         await trio.lowlevel.checkpoint()
         return None
 

@@ -53,12 +53,12 @@ class BackupRequest(Struct, frozen=True):
     Args:
         directory: the data directory.
         target: the file to make.
-        secret: the installation's, if there is one.
-        with_secret: whether it goes into the file.
+        secrets: the installation's secrets; None if there are none.
+        with_secret: whether the current secret goes into the file.
         force: whether a file of that name may be replaced.
         version: of this program.
         created_at: ISO 8601.
-        tell: takes how far it is.
+        tell: called with the progress.
     """
 
     directory: Path
@@ -154,7 +154,7 @@ def _renew_seals(order: BackupRequest, copy: Path) -> None:
 def _staged(order: BackupRequest, copy: Path) -> _Staged:
     try:
         with closing(opened(copy, writing=False)) as connection:
-            head, problems = _looked_at(order, connection)
+            head, problems = _examined(order, connection)
             contents, rows = _contents(connection), row_counts(connection)
             return _Staged(copy, head, problems, contents, rows, _last_event(connection))
     except sqlite3.Error as error:
@@ -187,7 +187,7 @@ def _write(order: BackupRequest, staged: _Staged, writer: ArchiveWriter) -> Mani
     return manifest
 
 
-def _looked_at(order: BackupRequest, connection: sqlite3.Connection) -> tuple[Head, list[CheckProblem]]:
+def _examined(order: BackupRequest, connection: sqlite3.Connection) -> tuple[Head, list[CheckProblem]]:
     """Return the head, and problems of the data that are no reason to refuse the backup."""
     if newer := unknown(connection):
         raise CopyError(

@@ -76,13 +76,17 @@ class Manifest(_Document):
 
 def head_of(data: bytes) -> Head:
     """Parse the head. Raises CopyError if it is malformed, or has an unknown format."""
-    said: Any = _json(data)
-    if isinstance(said, dict) and isinstance(said.get("format"), int) and said["format"] != FORMAT:
+    document: Any = _json(data)
+    if (
+        isinstance(document, dict)
+        and isinstance(document.get("format"), int)
+        and document["format"] != FORMAT
+    ):
         raise CopyError(
-            f"It has format {said['format']}, made by Deskwire {said.get('version')}; "
+            f"It has format {document['format']}, made by Deskwire {document.get('version')}; "
             f"this version reads format {FORMAT}."
         )
-    return _checked(Head, said)
+    return _checked(Head, document)
 
 
 def manifest_of(data: bytes) -> Manifest:
@@ -122,9 +126,9 @@ def _json(data: bytes) -> Any:
         raise CopyError("A document in it is not JSON.") from error
 
 
-def _checked(model: type[DocumentT], said: Any) -> DocumentT:
+def _checked(model: type[DocumentT], document: Any) -> DocumentT:
     try:
-        return model.model_validate(said)
+        return model.model_validate(document)
     except ValidationError as error:
         problems = f"The description in the backup is invalid: {error.error_count()} problems."
         raise CopyError(problems) from error

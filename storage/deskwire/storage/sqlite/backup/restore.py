@@ -57,7 +57,7 @@ class RestoreRequest(Struct, frozen=True):
         new_secret: go on although the old secret is lost.
         skip_pending: end the pending deliveries instead of making them.
         now: milliseconds.
-        tell: takes how far it is.
+        tell: called with the progress.
     """
 
     source: Path

@@ -64,7 +64,7 @@ def read_archive(
     Args:
         secrets: the installation's if known; they must include the backup's.
         into: an empty directory for the database and the uploads; None only verifies.
-        tell: takes how far it is.
+        tell: called with the progress.
 
     Raises CopyError.
     """
@@ -158,11 +158,11 @@ def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
     if (SEAL in documents) != (manifest.secret_id is not None):
         raise CopyError("Its seal is missing, or there is one too many.")
     known = (own,) if own else () if secrets is None else secrets.known
-    sealed = _is_unaltered(documents, manifest, fitting(known, manifest.secret_id))
+    sealed = _is_unaltered(documents, fitting(known, manifest.secret_id))
     return Contents(head, manifest, own, sealed)
 
 
-def _is_unaltered(documents: dict[str, bytes], manifest: Manifest, secret: str | None) -> bool:
+def _is_unaltered(documents: dict[str, bytes], secret: str | None) -> bool:
     """Return whether the HMAC was verified; False if its secret is unknown. Raises CopyError on a mismatch."""
     if secret is None:
         return False

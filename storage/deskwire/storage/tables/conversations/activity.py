@@ -71,7 +71,7 @@ class ActivityWrites(Changes):
         by, step = entry.by, entry.step
         changes = orjson.dumps([[each.field, each.before, each.after] for each in entry.changes]).decode()
         actor_type = event_actor_type(by)
-        told = (
+        values = (
             new_id("act", at),
             conversation,
             at,
@@ -83,9 +83,9 @@ class ActivityWrites(Changes):
             event_id,
         )
         if step is None:
-            self.conn.execute(_INSERT, told)
+            self.conn.execute(_INSERT, values)
         else:
-            self.conn.execute(_INSERT_WITH_STEP, (*told, step.version, step.flow_id, step.action_id))
+            self.conn.execute(_INSERT_WITH_STEP, (*values, step.version, step.flow_id, step.action_id))
 
     def put_conversation_tags(self, state: Conversation) -> None:
         self.conn.execute("DELETE FROM conversation_tags WHERE conversation = ?", (state.rowid,))

@@ -87,17 +87,17 @@ class ConversationListReads(SeenReads):
             return FoundConversations(self.conversations(project, wanted, sort, after, limit))
         places_after = self._page_keys(project, self._with_seen_mark(project, wanted), sort)
         found: list[ConversationPageKey] = []
-        looked_at, size = 0, limit
+        searched, size = 0, limit
         while True:
             places = places_after(after, size)
-            some, texts = self._within(places, SEARCHED_TEXTS_MAX - looked_at)
+            some, texts = self._within(places, SEARCHED_TEXTS_MAX - searched)
             having = self._with_text(some, wanted, limit - len(found))
             found += [place for place in some if place.rowid in having]
-            looked_at += texts
+            searched += texts
             if len(found) >= limit or (len(some) == len(places) < size):
                 return FoundConversations(self._listed(found[:limit]))
             after, size = some[-1], min(4 * size, _SEARCHED_MAX)
-            if looked_at >= SEARCHED_TEXTS_MAX:
+            if searched >= SEARCHED_TEXTS_MAX:
                 return FoundConversations(self._listed(found), after)
 
     def _page_keys(
@@ -280,11 +280,11 @@ def part_query(
         terms += _after(path.key, sign, after, by_hour=path.by_hour)
     where, values = _joined(terms)
     left = replace(wanted, changed_since=None, changed_before=None)
-    all_ways = AccessPath("", (), frozenset())
+    no_path = AccessPath("", (), frozenset())
     fits, some = _joined(
         [
             *([(path.row_condition, ())] if path.row_condition else []),
-            *_remaining_terms(dialect, all_ways, left, sort),
+            *_remaining_terms(dialect, no_path, left, sort),
         ]
     )
     shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END" if fits else "1"
@@ -427,8 +427,8 @@ def _text_term(dialect: Dialect, wanted: ConversationFilter) -> Term:
     found = [contains(dialect, column, wanted.text) for column in _TEXTS]
     *names, message = [condition for condition, _ in found]
     whose = "m.conversation = c.rowid" if wanted.notes else "m.conversation = c.rowid AND m.internal = 0"
-    said = f"EXISTS (SELECT 1 FROM messages m WHERE {whose} AND {message})"
-    return f"({' OR '.join(names)} OR {said})", tuple(value for _, values in found for value in values)
+    any_message = f"EXISTS (SELECT 1 FROM messages m WHERE {whose} AND {message})"
+    return f"({' OR '.join(names)} OR {any_message})", tuple(value for _, values in found for value in values)
 
 
 def _active(wanted: ConversationFilter) -> Iterator[Term]:

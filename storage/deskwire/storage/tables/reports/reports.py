@@ -83,7 +83,7 @@ _TAG_NAMES: Final = either(
     "SELECT k.value, min(g.tag) FROM {texts} k {and_then} conversation_tags g ON g.folded = k.value AND g.project = ? GROUP BY k.value"
 )
 """Of several spellings of a tag, the first in code point order."""
-_NOBODY: Final[Sequence[GroupKey]] = (None,)
+_NO_GROUP: Final[Sequence[GroupKey]] = (None,)
 _BATCH_SIZE: Final = 10_000
 """Conversations whose team or tags are looked up by one statement."""
 
@@ -155,7 +155,7 @@ class ReportReads(Queries):
         counted = self._counted("m.conversation * 4 + m.author", scope, {})
         keys = self._keys_of({number // 4 for number in counted}, sql)
         for number, count in counted.items():
-            written.add(keys.get(number // 4, _NOBODY), number % 4, count)
+            written.add(keys.get(number // 4, _NO_GROUP), number % 4, count)
         return written.done()
 
     def open_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, Sequence[int]]:

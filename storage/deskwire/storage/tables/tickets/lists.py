@@ -79,11 +79,11 @@ def list_query(
     row = "t.rowid" if words is None else words.row
     order = _order(sort, row)
     rest = [*_conditions(wanted, sort), *_behind(sort, after, row)]
-    way = _by_key(project, wanted) if words is None else (words.source, iter([words.term]))
-    if way is None:
+    access_path = _by_key(project, wanted) if words is None else (words.source, iter([words.term]))
+    if access_path is None:
         chosen, values = _by_status(project, wanted, rest, order, limit)
     else:
-        source, key = way
+        source, key = access_path
         where, values = _joined([*key, ("{unindexed}t.project = ?", (project,)), *_status(wanted), *rest])
         chosen = f"SELECT t.rowid FROM {source} WHERE {where} ORDER BY {order} LIMIT ?"
         values += (limit,)

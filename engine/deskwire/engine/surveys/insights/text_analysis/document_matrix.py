@@ -74,7 +74,7 @@ def document_matrix(
             for word in clause.words:
                 form = forms.setdefault(word.form, len(forms))
                 row.extend((number, word.place, len(clause.words), form))
-    names = _names(forms, _frequent(rows, list(forms)), language)
+    names = _names(_frequent(rows, list(forms)), language)
     ids: dict[str, int] = {}
     stems = array("I", (ids.setdefault(names.get(form, form), len(ids)) for form in yielding(forms)))
     for index in yielding(rows):
@@ -99,9 +99,7 @@ def _comments(rows: Mapping[int, array[int]], size: int) -> array[int]:
     return counts
 
 
-def _names(
-    forms: Mapping[str, int], frequent: Sequence[tuple[str, int]], language: Language
-) -> dict[str, str]:
+def _names(frequent: Sequence[tuple[str, int]], language: Language) -> dict[str, str]:
     """Return the stem of each frequent word, after grouping of stems."""
     names: dict[str, str] = {}
     counts: Counter[str] = Counter()

@@ -21,15 +21,19 @@ _LEAD_MIN: Final = 0.1
 
 def detect_language(text: str, declared: str) -> str:
     """Return the code, without region, of a text's language. `declared` comes from the client."""
-    said = base(declared)
+    declared_base = base(declared)
     words = _WORD.findall(text[:_ANALYSED_CHARACTERS_MAX].lower())
-    if len(words) < _WORDS_MIN or _has_stop_words(words, said):
-        return said
+    if len(words) < _WORDS_MIN or _has_stop_words(words, declared_base):
+        return declared_base
     found = _detector().detect(text[:_ANALYSED_CHARACTERS_MAX])
     if found.language is None or not found.is_reliable():
-        return said
+        return declared_base
     scores: dict[str, float] = found.scores()
-    return found.language if scores[found.language] > scores.get(said, 0.0) + _LEAD_MIN else said
+    return (
+        found.language
+        if scores[found.language] > scores.get(declared_base, 0.0) + _LEAD_MIN
+        else declared_base
+    )
 
 
 def _has_stop_words(words: Sequence[str], code: str) -> bool:

@@ -134,19 +134,19 @@ def _words(matrix: DocumentMatrix, chosen: Mapping[Keys, Mapping[int, Spot]]) ->
     covered = {spot[:2] for spots in chosen.values() for spot in spots.values()}
     alone: dict[int, dict[int, Spot]] = {}
     counts: Counter[int] = Counter()
-    all_said: Counter[int] = Counter()
+    single_words: Counter[int] = Counter()
     for index in yielding(matrix.rows):
         seen: set[int] = set()
         for clause, place, size, key in matrix.words(index):
             if key not in seen:
                 seen.add(key)
                 counts[key] += 1
-                all_said[key] += size == 1
+                single_words[key] += size == 1
                 if (index, clause) not in covered:
                     alone.setdefault(key, {})[index] = (index, clause, place, place)
     left = {key: spots for key, spots in alone.items() if len(spots) >= _LEFT * counts[key]}
     return {
-        key: own for key in left if (own := _own(matrix, key, left[key], 2 * all_said[key] > counts[key]))
+        key: own for key in left if (own := _own(matrix, key, left[key], 2 * single_words[key] > counts[key]))
     }
 
 

@@ -29,12 +29,12 @@ class Mention(NamedTuple):
     respondent: str
 
 
-def quotes(said: Iterable[Mention]) -> list[str]:
-    """Return up to three quotes, the newest of equally good ones; `said` is sorted by time, newest first."""
+def quotes(mentions: Iterable[Mention]) -> list[str]:
+    """Return up to three quotes, the newest of equally good ones; `mentions` are sorted by time, newest first."""
     ranked = sorted(
         (
             (not each.fits, _length(quote := quote_of(each)), number, quote, each.respondent)
-            for number, each in enumerate(said)
+            for number, each in enumerate(mentions)
         )
     )
     fitting = [each for each in ranked if not each[0]] or ranked
@@ -47,15 +47,15 @@ def quotes(said: Iterable[Mention]) -> list[str]:
     return list(chosen.values())
 
 
-def quote_of(said: Mention) -> str:
+def quote_of(mention: Mention) -> str:
     """Return the comment or, of a long one, the sentence; always a verbatim part of the text."""
-    text = said.text.strip()
+    text = mention.text.strip()
     if len(text) <= _LONG:
         return text
-    begins, ends = said.sentence
-    while ends < len(said.text) and said.text[ends] in ".!?…":
+    begins, ends = mention.sentence
+    while ends < len(mention.text) and mention.text[ends] in ".!?…":
         ends += 1
-    sentence = said.text[begins:ends].strip()
+    sentence = mention.text[begins:ends].strip()
     return cut(sentence if len(sentence.split()) >= _IDENTIFYING_WORDS_MIN else text)
 
 
