@@ -24,7 +24,7 @@ public class Send {
   static final ObjectMapper JSON = new ObjectMapper();
   static final HttpClient HTTP = HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(10)).build();
 
-  /** The service has refused the message, or was away for too long; the text says why. */
+  /** The service has refused the message, or was unavailable for too long; the text says why. */
   static class Refused extends Exception {
     Refused(String reason) {
       super(reason);

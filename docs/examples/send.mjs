@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 const ATTEMPTS = 8;
 const AGAIN = new Set([409, 429, 500, 502, 503, 504]);
 
-// The message as it was stored. Throws an Error if it was refused, or the service was away for too long.
+// The message as it was stored. Throws an Error if it was refused, or the service was unavailable for too long.
 export async function send(conversation, key, text) {
   const url = `${process.env.BASE}/v3/s2s/conversations/${conversation}/messages`;
   const options = {

@@ -9,7 +9,7 @@ declare(strict_types=1);
 const ATTEMPTS = 8;
 const AGAIN = [409, 429, 500, 502, 503, 504];
 
-/** The message as it was stored. Throws a RuntimeException if it was refused, or the service was away for too long. */
+/** The message as it was stored. Throws a RuntimeException if it was refused, or the service was unavailable for too long. */
 function send(string $conversation, string $key, string $text): array
 {
     $url = getenv('BASE') . "/v3/s2s/conversations/$conversation/messages";

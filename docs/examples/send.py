@@ -18,7 +18,7 @@ AGAIN = {409, 429, 500, 502, 503, 504}
 
 
 class Refused(Exception):
-    """The service has refused the message, or was away for too long; the text says why."""
+    """The service has refused the message, or was unavailable for too long; the text says why."""
 
 
 def send(conversation, key, text):

@@ -16,7 +16,7 @@ NO_ANSWER = [SystemCallError, SocketError, IOError, Timeout::Error, OpenSSL::SSL
 
 class Refused < StandardError; end
 
-# The message as it was stored. Raises Refused if it was refused, or the service was away for too long.
+# The message as it was stored. Raises Refused if it was refused, or the service was unavailable for too long.
 def send_message(conversation, key, text)
   url = URI("#{ENV.fetch('BASE')}/v3/s2s/conversations/#{conversation}/messages")
   request = Net::HTTP::Post.new(

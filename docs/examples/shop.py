@@ -71,7 +71,7 @@ class Worker:
                 behind = True
             except (
                 OSError
-            ) as error:  # Deskwire is away or has refused (URLError, HTTPError), or a connection broke
+            ) as error:  # Deskwire is unavailable or has refused (URLError, HTTPError), or a connection broke
                 self.mirror.db.rollback()
                 print("trying again:", error, flush=True)
                 threading.Event().wait(1)

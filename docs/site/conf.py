@@ -131,7 +131,7 @@ MOVED = {
     "simulation": "testing.html#simulation",
     "soak": "testing.html#soak",
 }
-"""Former pages, and the address that each of them redirects to."""
+"""Previous pages, and the address that each of them redirects to."""
 
 _LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?![a-z]+:)([^)\s]+)\)")
 
@@ -190,7 +190,7 @@ def _led(folder: Path, docname: str, link: re.Match[str]) -> str:
 
 
 def _redirect(app: Any, failure: Exception | None) -> None:
-    """Write a page that redirects at the address of each former page."""
+    """Write a page that redirects at the address of each previous page."""
     if failure is None and app.builder.format == "html":
         for page, target in MOVED.items():
             address = os.path.relpath(target, Path(page).parent)

@@ -103,9 +103,9 @@ def test_a_change_of_a_decision_is_in_the_status_of_both_records(record: Path) -
         assert later > number
         amended = {homes.get(each, each) for each in linked(status(NUMBERS[later])["amends"])}
         assert number in amended, f"{later} does not amend {number}"
-    for former in linked(found["amends"]):
-        parts = status(NUMBERS[homes.get(former, former)])
-        assert number in linked(parts["amended"]) | linked(parts["superseded"]), former
+    for previous in linked(found["amends"]):
+        parts = status(NUMBERS[homes.get(previous, previous)])
+        assert number in linked(parts["amended"]) | linked(parts["superseded"]), previous
 
 
 def test_the_index_has_each_title_once_with_its_subject() -> None:

@@ -14,7 +14,7 @@ from tests.model.world import World
 NO_MACHINE: Final = "mcr_01M3250V00PPPPPPPPPPPPPPPP"
 NO_SECRET: Final = f"mk_{'0' * 43}"
 
-Which = Literal["current", "former", "ended"]
+Which = Literal["current", "previous", "ended"]
 """A secret of a credential: the current one, the one before it, or an older one."""
 
 
@@ -86,7 +86,7 @@ class LookAtMachine(OnMachine):
 
 @dataclass(frozen=True)
 class Rotate(OnMachine):
-    """Rotate the secret; the former one stays valid for the overlap."""
+    """Rotate the secret; the previous one stays valid for the overlap."""
 
     overlap_s: int
 
@@ -99,10 +99,10 @@ class Rotate(OnMachine):
             yield 409, "credential_revoked"
 
     def carry_out(self, found: Machine, answer: Answer) -> None:
-        found.ended += [found.former] if found.former is not None else []
-        found.former, found.secret = found.secret, answer.body["secret"]
+        found.ended += [found.previous] if found.previous is not None else []
+        found.previous, found.secret = found.secret, answer.body["secret"]
         found.overlaps = self.overlap_s > 0
-        assert found.secret not in (found.former, *found.ended)
+        assert found.secret not in (found.previous, *found.ended)
         good_machine(answer.body, found, found.secret)
 
 
@@ -129,7 +129,7 @@ class ActAs(OnMachine):
         if found is None:
             return None
         ended = found.ended[-1] if found.ended else None
-        return {"current": found.secret, "former": found.former, "ended": ended}[self.which]
+        return {"current": found.secret, "previous": found.previous, "ended": ended}[self.which]
 
     def request(self, world: World) -> Request:
         secret = self.secret(self.target(world)) or NO_SECRET
@@ -140,7 +140,7 @@ class ActAs(OnMachine):
             yield 401, "invalid_machine_credential"
         elif found.revoked:
             yield 401, "revoked_machine_credential"
-        elif self.which == "former" and not found.overlaps:
+        elif self.which == "previous" and not found.overlaps:
             yield 401, "rotated_machine_credential"
         elif "tickets.manage" not in found.permissions:
             yield 403, "permission_denied"

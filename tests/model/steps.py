@@ -150,7 +150,7 @@ REWRITES: Final = st.builds(
     st.sampled_from([None, ((0, 1),), ((0, 2),), ((1, 3), (2, 5)), ((0, 1), (4, 999))]),
 ) | st.builds(DeleteMessage, PLACES, st.sampled_from([0, 1, 2, 3, 9]))
 MACHINES: Final = st.sampled_from([0, 0, 0, 1, 7])
-USES: Final = st.builds(ActAs, MACHINES, st.sampled_from(["current", "current", "former", "ended"]))
+USES: Final = st.builds(ActAs, MACHINES, st.sampled_from(["current", "current", "previous", "ended"]))
 REVOCATIONS: Final = st.builds(Revoke, MACHINES)
 OF_MACHINES: Final = st.one_of(
     USES,

@@ -202,7 +202,7 @@ async def test_merge_redaction_and_deletion_match_the_model(service: Service, re
 
 
 async def test_a_former_secret_expires_as_in_the_model(service: Service, receiver: Receiver) -> None:
-    used = [ActAs(0), ActAs(0, "former"), ActAs(0, "ended")]
+    used = [ActAs(0), ActAs(0, "previous"), ActAs(0, "ended")]
     steps: list[Step] = [
         *used,
         Rotate(0, 3_600),

@@ -260,14 +260,14 @@ class Machine:
     """A machine credential.
 
     Args:
-        former: its secret before the last rotation; `overlaps` if that is still valid.
+        previous: its secret before the last rotation; `overlaps` if that is still valid.
         ended: older secrets.
     """
 
     id: str
     permissions: list[str]
     secret: str
-    former: str | None = None
+    previous: str | None = None
     overlaps: bool = False
     ended: list[str] = field(default_factory=list)
     revoked: bool = False

@@ -73,7 +73,7 @@ class MakeTicket:
 
 
 def linked_to(world: World, about: int) -> str:
-    """Return the id of the conversation at this index, also of a deleted one; an unknown id if there is none."""
+    """Return the id of the conversation at this index, even if it was deleted; an unknown id if there is none."""
     return world.conversations[about].id if 0 <= about < len(world.conversations) else NOWHERE
 
 

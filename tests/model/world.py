@@ -248,7 +248,7 @@ class World:
             endpoint.take_note(conversation.id)
 
     def rewrite(self, conversation: Conversation, message: JSON, what: str, **fields: Any) -> None:
-        """Redact or delete a message, also in earlier events."""
+        """Redact or delete a message, including in earlier events."""
         message |= {**fields, "redactedAt": "then"}
         self.rewritten.add(message["id"])
         if what == "deleted":

@@ -45,7 +45,7 @@ class Stage:
             self.secrets.append(await self.say(number % len(self.clients), made["id"], f"{SECRET} {number}"))
 
     async def done(self, node: int, method: str, path: str, **body: Any) -> dict[str, Any]:
-        """The answer to a call that is to succeed, also if the node says that it should be made again."""
+        """The answer to a call that is to succeed, even if the node says that it should be made again."""
         with trio.fail_after(60):
             while True:
                 answer = await self.clients[node].request(method, path, json=body)

@@ -1,4 +1,4 @@
-"""The rate limit of log events that repeat while something is away (issue 39, finding 8)."""
+"""The rate limit of log events that repeat while something is unavailable (issue 39, finding 8)."""
 
 from __future__ import annotations
 

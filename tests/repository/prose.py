@@ -95,7 +95,7 @@ def hits(file: str, source: str) -> Iterator[Hit]:
 
 
 def files_below(paths: Sequence[str] = ()) -> list[str]:
-    """Return the names of the repository's files, also of new ones that are not ignored."""
+    """Return the names of the repository's files, and of new ones that are not ignored."""
     listed = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths)
     return sorted({name for name in listed.split("\0") if name and (ROOT / name).is_file()})
 

@@ -1,4 +1,4 @@
-"""A world with one webhook endpoint under steady traffic, whose receiver is away for a while."""
+"""A world with one webhook endpoint under steady traffic, whose receiver is unreachable for a while."""
 
 from __future__ import annotations
 

@@ -159,14 +159,14 @@ class Ledger:
             self._rewrite(event.id, event.body)
 
     def _rewrite(self, event_id: str, body: bytes) -> None:
-        """Note an event that now shows less; operations in progress may still show its former body."""
+        """Note an event that now shows less; operations in progress may still show its previous body."""
         known = self.bodies.get(event_id, body)
         if known != body:
             self._former[event_id].add(known)
             self.bodies[event_id] = body
 
     def check_body(self, event_id: str, body: bytes, what: str, held_s: float = 0.0) -> None:
-        """Judge a body that has arrived: the event's own, or shortly after a rewrite its former one.
+        """Judge a body that has arrived: the event's own, or shortly after a rewrite its previous one.
 
         Args:
             held_s: the time it may have been on its way since it was sent.

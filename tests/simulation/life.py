@@ -39,7 +39,7 @@ _DELIVERED_S: Final = 3_700.0
 _DAY_S: Final = 86_400.0
 _IDLE_S: Final = (600.0, 2 * 3600.0, _DAY_S, 8 * _DAY_S, 35 * _DAY_S, 60 * _DAY_S)
 _WITH_CONSUMERS_S: Final = 600.0
-"""Through a longer idle stretch consumers are away: each costs a ping every 25 s, and twins fight without end."""
+"""Through a longer idle period consumers are disconnected: each costs a ping every 25 s, and twins fight without end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A receiver that was away for a while gets every event automatically and soon (contract 6.4, ADR 10)."""
+"""A receiver that was unreachable for a while gets every event automatically and soon (contract 6.4, ADR 10)."""
 
 from __future__ import annotations
 

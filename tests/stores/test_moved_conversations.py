@@ -28,10 +28,10 @@ def test_channel_has_events_from_its_contacts_time_with_the_conversation(tx: Any
             )
             wanted[contact.user_id].append(event.id)
             if place and len(wanted[contact.user_id]) == 1:  # the first one says that it has moved
-                former = people[place - 1]
-                tx.move_conversation(state.rowid, former.rowid, contact.rowid)
-                tx.note_moved(state.rowid, former.rowid, event.id)
-                tx.begin_merge(former.rowid, contact.rowid)
+                previous = people[place - 1]
+                tx.move_conversation(state.rowid, previous.rowid, contact.rowid)
+                tx.note_moved(state.rowid, previous.rowid, event.id)
+                tx.begin_merge(previous.rowid, contact.rowid)
     for user, ids in wanted.items():
         found = tx.topic_events(Topic(PROJECT.rowid, "contact", user), 0, 100, frozenset())
         assert [event.id for event in found] == ids, user

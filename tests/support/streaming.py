@@ -48,7 +48,7 @@ CHANNEL: Final = f"private-project-{PROJECT_ID}"
 
 
 def trio_ms() -> int:
-    """Return wall-clock time that follows Trio's, also if that is virtual."""
+    """Return wall-clock time that follows Trio's, even if that is virtual."""
     return NOON + int(trio.current_time() * 1000)
 
 

@@ -36,7 +36,7 @@ def database_url(text: str) -> str:
         )
     if _LONE_PERCENT.search(text):
         raise ValueError(
-            "must have % as %25, also in a password, unless it begins a character's code such as %40"
+            "must have % as %25 (in a password, too), unless it begins a character's code such as %40"
         )
     if not all(_HOST.fullmatch(host) for host in parts["hosts"].split(",")):
         raise ValueError("must have hosts as host:port, with commas between them")

@@ -479,7 +479,7 @@ class Settings:
     stream_unsubscribed_each: int = setting(  # ADR 41
         50,
         integer(1, 1_000_000),
-        "Maximum connections of one address without a subscription; a further one waits.",
+        "Maximum connections of one address without a subscription; another one waits.",
     )
     agent_streams: int = setting(  # ADR 51
         2_000,
@@ -533,7 +533,7 @@ class Settings:
     voice_at_once: int = setting(
         4,
         integer(1, 1_000),
-        "Maximum voice replies in progress; each holds its recording in memory about three times, and a further one is refused with 503.",
+        "Maximum voice replies in progress; each holds its recording in memory about three times, and another one is refused with 503.",
     )
 
     # Stopping

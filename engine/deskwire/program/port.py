@@ -1,4 +1,4 @@
-"""The listening sockets. They are opened before anything else is loaded, because a refused client may stay away for long (ADR 38)."""
+"""The listening sockets. They are opened before anything else is loaded, because a refused client may stay disconnected for long (ADR 38)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Rotation:
         self._clock = clock
         self._kept_ms = int(kept_s * _SECOND_MS)
         self._sealing = Encryption(secrets)
-        self._in_file = secrets.former
+        self._in_file = secrets.previous
         self._one_at_a_time = trio.Lock()
 
     @classmethod
@@ -66,9 +66,9 @@ class Rotation:
         async with self._one_at_a_time:
             await self._renew()
             left = self._secrets.without_expired(self._clock(), self._kept_ms)
-            if left.former != self._in_file and self._directory is not None:
+            if left.previous != self._in_file and self._directory is not None:
                 await self._write(left)
-                log.info("secret.former_forgotten", left=len(left.former))
+                log.info("secret.former_forgotten", left=len(left.previous))
 
     async def run(self, interval_s: float) -> None:
         """Settle periodically until cancelled."""
@@ -93,7 +93,7 @@ class Rotation:
             after = self._secrets.rotated(new_secret(), now, overlap_s * _SECOND_MS)
             await self._write(after)
             self._secrets.become(after)
-            until = iso(after.former[0].until)
+            until = iso(after.previous[0].until)
             log.info("secret.rotated", former_until=until)
             return {"rotatedAt": iso(now), "formerUntil": until, "sealedAnew": await self._renew()}
 
@@ -111,4 +111,4 @@ class Rotation:
             await trio.to_thread.run_sync(write_private, path, secrets.written())
         except OSError as error:
             raise Unavailable(f"{path} can't be written: {error}", code="storage_failed") from error
-        self._in_file = secrets.former
+        self._in_file = secrets.previous

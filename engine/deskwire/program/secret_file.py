@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from deskwire.engine.core.secret import FormerSecret, Secrets
+from deskwire.engine.core.secret import PreviousSecret, Secrets
 from deskwire.storage.files import sync
 from deskwire.storage.sqlite.directory import SECRET_FILE
 
@@ -38,7 +38,7 @@ def installation_secrets(directory: Path, configured: str | None, previous: str 
     Raises SecretError if the file can't be read or written, or is truncated.
     """
     if configured is not None:
-        return Secrets(configured, [] if previous is None else [FormerSecret(previous, 0, FOR_EVER)])
+        return Secrets(configured, [] if previous is None else [PreviousSecret(previous, 0, FOR_EVER)])
     path = directory / SECRET_FILE
     try:
         if not path.exists():

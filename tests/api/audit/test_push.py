@@ -125,25 +125,25 @@ async def test_refused_records_are_pushed_until_they_arrive(
 async def test_a_changed_url_takes_effect_with_the_next_batch(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Send no record to the former receiver after the change."""
+    """Send no record to the previous receiver after the change."""
     monkeypatch.setattr(pushing, "BATCH_SIZE", 1)
     released = trio.Event()
-    async with receiving() as former, receiving() as current:
-        accept = former.behaviour
+    async with receiving() as previous, receiving() as current:
+        accept = previous.behaviour
 
         async def hold(stream: trio.abc.Stream, request: Any) -> None:
             await released.wait()
             await accept(stream, request)
 
-        former.behaviour = hold
-        await set_up(service, former)
+        previous.behaviour = hold
+        await set_up(service, previous)
         await make(service, name="M")
-        await former.wait(1)
+        await previous.wait(1)
         moved = await service.dashboard.put(await path_of(service), json={"url": current.url})
         assert moved.status_code == 200, moved.text
         released.set()
         await arrived(current, has("audit.push_changed"))
-        assert len(former.requests) == 1
+        assert len(previous.requests) == 1
 
 
 @pytest.mark.parametrize("asked", [b"9999999", b"Fri, 31 Dec 2199 23:59:59 GMT"])

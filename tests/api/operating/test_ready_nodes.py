@@ -45,7 +45,7 @@ async def test_only_a_trusted_balancer_ends_the_waits_of_a_node_that_is_not_read
     seen = set[str]()
 
     async def refusal(_: ReadinessProbe) -> Unavailable:
-        return Unavailable("The database is away.", code="storage_failed")
+        return Unavailable("The database is unavailable.", code="storage_failed")
 
     async with running(tmp_path, trusted_proxies=networks(trusted)) as service:
         with monkeypatch.context() as patch:

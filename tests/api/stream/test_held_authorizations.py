@@ -35,7 +35,7 @@ def take_away(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     owner, name, code = PLACES[place]
 
     def refuse(*_: object, **__: object) -> None:
-        raise Unavailable("The database is away.", code=code)
+        raise Unavailable("The database is unavailable.", code=code)
 
     monkeypatch.setattr(owner, name, refuse)
 

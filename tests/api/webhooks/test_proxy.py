@@ -50,7 +50,7 @@ async def test_a_webhook_with_a_name_that_only_the_proxy_knows_is_registered_and
 
 
 async def test_refusals_of_the_proxy_are_in_the_delivery_log(tmp_path: Path, nursery: trio.Nursery) -> None:
-    """Decisions 6: the delivery log contains the reason of a refusal, also for an address in a URL."""
+    """Decisions 6: the delivery log contains the reason of a refusal, even for an address in a URL."""
     url, asked = await _proxy(nursery, REFUSAL)
     async with running(tmp_path, webhook_proxy=url, allow_private_webhooks=False) as service:
         inside = await service.http.post("/s2s/webhooks", json={"url": "https://0x7f.1:8443/"})

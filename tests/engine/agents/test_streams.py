@@ -170,7 +170,7 @@ async def test_closed_or_failed_streams_leave_no_state(
         with trio.CancelScope() as scope:
             scope.cancel()
             await office.open()
-        inline_store.read_failure = Unavailable("The disk is away.")
+        inline_store.read_failure = Unavailable("The disk is unavailable.")
         with pytest.raises(Unavailable):
             await office.open()
         assert len(office.streams) == 6
@@ -214,7 +214,7 @@ async def test_failed_check_of_rights_is_retried(
         stream = await office.open(1)
         ken = office.people[1].rowid
         inline_store.at_once(lambda tx: tx.delete_membership(PROJECT.organisation, ken))
-        inline_store.read_failure = Unavailable("The disk is away.")
+        inline_store.read_failure = Unavailable("The disk is unavailable.")
         office.streams.rights_changed_nowait()
         while (bye := (await stream.next()).bye) is None:
             pass

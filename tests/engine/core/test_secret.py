@@ -10,7 +10,7 @@ from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
-from deskwire.engine.core.secret import FormerSecret, Secrets
+from deskwire.engine.core.secret import PreviousSecret, Secrets
 from deskwire.engine.stream.token import Grant, TokenRefused, issue, verify
 from deskwire.engine.uploads.links import Links
 
@@ -127,22 +127,24 @@ def test_sealed_text_opens_after_any_number_of_rotations_and_is_renewed_once(
 
 
 def test_former_secret_is_kept_while_tokens_or_stored_responses_need_it() -> None:
-    secrets = Secrets(NEW, (FormerSecret(OLD, 100, 300),))
-    assert secrets.without_expired(299, 50).former == secrets.former, "it is accepted"
-    assert secrets.without_expired(300, 50).former == ()
-    assert secrets.without_expired(300, 250).former == secrets.former, "answers of then are kept"
-    assert secrets.without_expired(350, 250).former == ()
+    secrets = Secrets(NEW, (PreviousSecret(OLD, 100, 300),))
+    assert secrets.without_expired(299, 50).previous == secrets.previous, "it is accepted"
+    assert secrets.without_expired(300, 50).previous == ()
+    assert secrets.without_expired(300, 250).previous == secrets.previous, (
+        "stored responses of that time are kept"
+    )
+    assert secrets.without_expired(350, 250).previous == ()
 
 
-@given(WORDS, st.lists(st.builds(FormerSecret, WORDS, TIMES, TIMES), max_size=3))
-def test_file_reads_back_as_written(current: str, former: list[FormerSecret]) -> None:
-    found = Secrets.read(Secrets(current, former).written())
-    assert (found.current, found.former) == (current, tuple(former))
+@given(WORDS, st.lists(st.builds(PreviousSecret, WORDS, TIMES, TIMES), max_size=3))
+def test_file_reads_back_as_written(current: str, previous: list[PreviousSecret]) -> None:
+    found = Secrets.read(Secrets(current, previous).written())
+    assert (found.current, found.previous) == (current, tuple(previous))
 
 
 def test_file_of_an_older_version_has_one_secret() -> None:
     found = Secrets.read(f"{OLD}\n")
-    assert (found.current, found.former) == (OLD, ())
+    assert (found.current, found.previous) == (OLD, ())
 
 
 @pytest.mark.parametrize("line", ["another secret", f"former {OLD}", f"former {OLD} replaced x until y"])

@@ -1,4 +1,4 @@
-"""Calls that wait while the database is away: for how long, and how many (ADR 60)."""
+"""Calls that wait while the database is unavailable: for how long, and how many (ADR 60)."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ async def test_bad_utf_8_closes_with_1007(peer: RawPeer, frames: bytes) -> None:
 
 
 async def test_character_in_two_fragments_around_a_ping_is_read_whole(peer: RawPeer) -> None:
-    """RFC 6455 5.4: fragments end anywhere, also within a character, and control frames come between."""
+    """RFC 6455 5.4: fragments end anywhere, even within a character, and control frames come between."""
     text = '{"event":"pusher:ping","data":"ü"}'.encode()
     middle = text.index("ü".encode()) + 1
     first = bytes((0x01, 0x80 | middle)) + _MASK + text[:middle]

@@ -1,4 +1,4 @@
-"""Stream connections while the database is away, and after an authorization that was refused for now (ADR 60)."""
+"""Stream connections while the database is unavailable, and after an authorization that was refused for now (ADR 60)."""
 
 from __future__ import annotations
 

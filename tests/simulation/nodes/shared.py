@@ -199,7 +199,7 @@ class Database:
     # Transactions
 
     def session(self) -> Session:
-        """Return a new connection. Raises Broken if the server is away."""
+        """Return a new connection. Raises Broken if the server is unreachable."""
         if self.away:
             raise Broken
         session = Session()

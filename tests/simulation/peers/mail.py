@@ -29,7 +29,7 @@ PROMPT_S: Final = 8.0
 """The time within which a healthy receiver is sent the first attempt, regardless of other receivers."""
 
 HEARD_S: Final = 5.0
-"""The time within which each node knows a rotated secret; until then it may sign with the former one."""
+"""The time within which each node knows a rotated secret; until then it may sign with the previous one."""
 
 _UNDER_WAY_S: Final = 5.0
 """An attempt that has begun may end although its conversation was erased in the meantime."""

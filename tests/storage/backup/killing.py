@@ -178,7 +178,7 @@ def rotation(directory: Path, data: Path) -> int:
         assert not check(copy, Secrets(found.current), contents=True, settled_s=0).problems
         shutil.rmtree(copy)
         if not killed:
-            assert found.former
+            assert found.previous
             return step
     raise AssertionError("it does not end")
 

@@ -63,7 +63,7 @@ class Consumer:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Consume until cancelled; started once subscribed.
 
-        Raises DemoError if the service refuses the consumer, drops it for another one, or stays away.
+        Raises DemoError if the service refuses the consumer, drops it for another one, or stays disconnected.
         """
         give_up = trio.current_time() + self._api.away_s
         while True:

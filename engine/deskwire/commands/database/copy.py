@@ -109,11 +109,11 @@ def _print_result(done: Copied, secrets: Secrets, directory: Path | None) -> Non
     if done.problems:
         click.echo("These problems are in the source, too; the copy has not changed them.", err=True)
     if directory is not None:
-        lines = " (its first line)" if secrets.former else ""
+        lines = " (its first line)" if secrets.previous else ""
         click.echo(
             f"Set DESKWIRE_SECRET of all nodes to the secret in {directory / SECRET_FILE}{lines}.", err=True
         )
-    if secrets.former:
+    if secrets.previous:
         click.echo(
             "Also set DESKWIRE_SECRET_PREVIOUS to the previous secret until its overlap ends.", err=True
         )

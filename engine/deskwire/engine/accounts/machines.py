@@ -1,6 +1,6 @@
 """Machine credentials, which backends use in place of a user's access token (ADR 70).
 
-A credential has one secret, and during a rotation two: the former one is valid until `previous_expires_at`. Each call checks
+A credential has one secret, and during a rotation two: the previous one is valid until `previous_expires_at`. Each call checks
 these times against the clock, so no background work is needed.
 
 A credential made by another one is its child. It has no permission that its parent lacks, expires no later, and is revoked in
@@ -43,7 +43,7 @@ EVERY_PERMISSION: Final = frozenset[str]().union(*PERMISSIONS.values())
 
 OVERLAP_MAX_S: Final = 604_800
 OVERLAP_S: Final = 86_400
-"""Validity of the former secret after a rotation: maximum and default."""
+"""Validity of the previous secret after a rotation: maximum and default."""
 
 Maker = Literal["user", "machine", "operator"]
 
@@ -66,7 +66,7 @@ class Machine(Struct, frozen=True):
         expires_at: effective expiry: the earlier of `own_expires_at` and the parent's expiry.
         own_expires_at: requested expiry.
         generation: number of rotations.
-        previous_hash, previous_expires_at: hash and expiry of the former secret, None if there is none.
+        previous_hash, previous_expires_at: hash and expiry of the previous secret, None if there is none.
     """
 
     rowid: int
@@ -105,7 +105,7 @@ class MachineReader(Protocol):
     """Queries on machine credentials. Ids are storage keys unless said otherwise."""
 
     def machine_with(self, secret_hash: bytes) -> Machine | None:
-        """Return the credential with this hash of its current or former secret, including revoked ones."""
+        """Return the credential with this hash of its current or previous secret, including revoked ones."""
 
     def machine(self, machine_id: str) -> Machine | None:
         """Return the credential with this public id, of any project."""
@@ -139,7 +139,7 @@ class MachineTransaction(MachineReader, Protocol):
         """Store a credential's name, permissions and end."""
 
     def rotate_machine(self, machine: Machine, overlap_s: int) -> None:
-        """Store the new and former secret of a credential.
+        """Store the new and previous secret of a credential.
 
         `overlap_s` is recorded in the audit trail.
         """
@@ -183,7 +183,7 @@ def hash_secret(secret: str) -> bytes:
 
 
 def machine_by_secret(reader: MachineReader, hashed: bytes) -> Machine:
-    """Return the credential with this hash of its current or former secret.
+    """Return the credential with this hash of its current or previous secret.
 
     Raises Unauthenticated if there is none.
     """
@@ -198,7 +198,7 @@ def check_secret(machine: Machine, hashed: bytes, now: int) -> str:
 
     Return the name under which it authorizes long-lived objects; see `valid_until`.
 
-    Raises Unauthenticated if the credential is revoked or expired, or if the secret is a former one after its overlap.
+    Raises Unauthenticated if the credential is revoked or expired, or if the secret is a previous one after its overlap.
     """
     check_in_force(machine, now)
     if hmac.compare_digest(machine.hash, hashed):
@@ -242,8 +242,8 @@ def valid_until(reader: CredentialReader, name: str, now: int, permission: str |
         return 0
     ends: list[float] = [inf if machine.expires_at is None else machine.expires_at]
     if generation != str(machine.generation):
-        former = generation == str(machine.generation - 1)
-        ends.append(machine.previous_expires_at or 0 if former else 0)
+        previous = generation == str(machine.generation - 1)
+        ends.append(machine.previous_expires_at or 0 if previous else 0)
     end = min(ends)
     return end if now < end else 0
 
@@ -332,7 +332,7 @@ def rotate_machine(
 
     The current one stays valid for `overlap_s`. Raises the errors of `changeable`.
 
-    A former secret that is still valid ends at once, so that there are never more than two. The expiry of the credential does
+    A previous secret that is still valid ends at once, so that there are never more than two. The expiry of the credential does
     not change.
     """
     before = changeable(tx, machine_id, project, by)

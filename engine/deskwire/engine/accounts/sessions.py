@@ -195,7 +195,7 @@ _LABEL: Final = "browser storage"
 def browser_keys(secrets: Secrets, user_id: str) -> Sequence[str]:
     """Return the keys with which a browser encrypts its user's unsent texts: 32 bytes each, in base64url.
 
-    The first key encrypts. The others, from former secrets, only decrypt. Keys change only with the secret of the
+    The first key encrypts. The others, from previous secrets, only decrypt. Keys change only with the secret of the
     installation, so the browser can decrypt its data after the next sign-in. Only a valid session gets them.
     """
     return [_key(derived_key(secret, _LABEL), user_id) for secret in secrets.known]

@@ -100,7 +100,7 @@ _ALL: Final = (
     Action(
         "credential.rotated",
         "machine_credential",
-        "A credential's secret was replaced; the former one stays valid for `overlapSeconds`.",
+        "A credential's secret was replaced; the previous one stays valid for `overlapSeconds`.",
         ("overlapSeconds",),
     ),
     Action("credential.revoked", "machine_credential", "A credential was revoked, and its streams ended."),

@@ -24,7 +24,7 @@ def made(fields: Mapping[str, Any]) -> Changes:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
-    """Return the fields that differ, each with its former and new value."""
+    """Return the fields that differ, each with its previous and new value."""
     return {name: (before[name], value) for name, value in after.items() if before[name] != value}
 
 

@@ -32,7 +32,7 @@ EVENT: Final = "audit.records"
 BATCH_SIZE: Final = 100
 """Maximum number of records per request."""
 SECRET_OVERLAP_MS: Final = 24 * 3_600_000
-"""Overlap after a rotation, during which the former secret signs, too."""
+"""Overlap after a rotation, during which the previous secret signs, too."""
 _POLL_INTERVAL_S: Final = 1.0
 """Interval between polls for unpushed records. A record whose count grows is pushed at most once per interval."""
 _CONCURRENT_PUSHES_MAX: Final = 32
@@ -46,7 +46,7 @@ class AuditPush(Struct, frozen=True):
 
     Args:
         organisation: storage key of the organisation.
-        old_secret, old_secret_until: the former secret, and the end of its overlap.
+        old_secret, old_secret_until: the previous secret, and the end of its overlap.
         attempts: number of consecutive failed attempts.
         due_at: earliest time of the next attempt, None for immediately.
         failing_since: time of the first failure in a row, None while attempts succeed.
@@ -238,7 +238,7 @@ class AuditPusher:
 
         def note_failure(tx: PushTransaction) -> None:
             now = tx.audit_push_with(push.rowid)
-            # A failure at the former URL must not delay attempts at the new one.
+            # A failure at the previous URL must not delay attempts at the new one.
             if now is not None and now.url == push.url:
                 tx.note_push(push.rowid, attempt, failed, due_at)
 

@@ -18,7 +18,7 @@ ACTOR_TYPES: Final[tuple[AuditActorType, ...]] = get_args(AuditActorType)
 
 Detail: TypeAlias = str | int | None
 Changes: TypeAlias = Mapping[str, tuple[Any, Any]]
-"""The former and the new value of each field. Secrets are never included."""
+"""The previous and the new value of each field. Secrets are never included."""
 
 COUNT_WINDOW_MS: Final = 900_000
 """The window within which repetitions of an action share a record."""

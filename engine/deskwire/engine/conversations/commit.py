@@ -314,7 +314,7 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     endpoints = (
         tx.routed_endpoints(project.rowid) if after.visible else ()
     )  # a hidden one has no public events
-    former, contact = contact, contact if plan.single else _new_contact(tx, plan, contact)
+    previous, contact = contact, contact if plan.single else _new_contact(tx, plan, contact)
     facts = tuple([_with_author(fact, contact) for _, fact, _ in steps])
     drafts = _drafts(plan, tx, facts, contact, show)
     addressed = [(draft, recipients(endpoints, draft, sent) if endpoints else ()) for draft in drafts]
@@ -331,8 +331,8 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
         event = tx.append_event(project, draft, subject, at)
         if each:
             deliver(tx, event, each, at, lane=state.rowid)
-        if contact is not former:
-            tx.note_moved(state.rowid, former.rowid, event.id)
+        if contact is not previous:
+            tx.note_moved(state.rowid, previous.rowid, event.id)
         if plan.entries:
             events[draft.sequence] = event.id
     if not plan.single:

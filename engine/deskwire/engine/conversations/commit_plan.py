@@ -25,7 +25,7 @@ class Receipt(Struct, frozen=True):
 
     Args:
         state: None after a deletion.
-        after: the last state, also of a deleted conversation.
+        after: the last state, which a deleted conversation has, too.
         contact: the customer whose conversation it is.
         facts: in order; authors have their names.
         message: the message object of the first message that was posted, redacted or deleted.

@@ -34,7 +34,7 @@ class MessageRewritten(Struct, frozen=True):
     """A message or note was redacted or deleted.
 
     Args:
-        before: the former message.
+        before: the previous message.
         message: the present message.
     """
 

@@ -59,7 +59,7 @@ class ConversationReader(Protocol):
         after: ConversationPageKey | None,
         limit: int,
     ) -> FoundConversations:
-        """Return conversations as `conversations` does, also for a text. The search reads a bounded number of texts."""
+        """Return conversations as `conversations` does; the query may have a text. The search reads a bounded number of texts."""
 
     def count_conversations(
         self, project: int, wanted: ConversationFilter, sort: ConversationSort, bound: int
@@ -70,7 +70,7 @@ class ConversationReader(Protocol):
         """Return the ids of all conversations of a contact, the oldest first."""
 
     def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
-        """Return the rowid of a message, also if it was deleted; a note is found only with `internal`."""
+        """Return the rowid of a message, even if it was deleted; a note is found only with `internal`."""
 
     def message(self, conversation: int, message_id: str, *, internal: bool) -> Message | None:
         """Return a message of a conversation, or with `internal` a note; None if it does not exist or was deleted."""
@@ -190,7 +190,7 @@ class ConversationTransaction(ConversationReader, Protocol):
         """Move a conversation from one contact to another."""
 
     def note_moved(self, conversation: int, source: int, event_id: str) -> None:
-        """Record that the events before this one, since the last such record, belong to the former contact."""
+        """Record that the events before this one, since the last such record, belong to the previous contact."""
 
     def erase_conversation(self, state: Conversation) -> None:
         """Remove the conversation with all of its rows, including events and deliveries.
@@ -204,7 +204,7 @@ class ConversationTransaction(ConversationReader, Protocol):
     def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
         """Store a redacted or deleted message at this time (ms), and update the search index.
 
-        The bytes of the former content are overwritten. A deleted message keeps its row.
+        The bytes of the previous content are overwritten. A deleted message keeps its row.
         """
 
     def detach_from_message(self, conversation: int, upload_ids: Collection[str]) -> None:

@@ -37,7 +37,7 @@ class Encryption:
     nodes and restarts need no coordination of nonces.
 
     Args:
-        secrets: the current and former secrets of the installation, which decrypt.
+        secrets: the current and previous secrets of the installation, which decrypt.
         label: name of the purpose. The default is the purpose of webhook secrets.
     """
 

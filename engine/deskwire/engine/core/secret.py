@@ -1,7 +1,7 @@
-"""The secret of the installation, and its former secrets while they are needed (ADR 25).
+"""The secret of the installation, and its previous secrets while they are needed (ADR 25).
 
-The current secret signs and encrypts. Signatures of a former secret are accepted until its overlap ends. Data encrypted with
-a former secret can be decrypted as long as that secret is in the file.
+The current secret signs and encrypts. Signatures of a previous secret are accepted until its overlap ends. Data encrypted with
+a previous secret can be decrypted as long as that secret is in the file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def derived_key(secret: str, label: str, salt: bytes | None = None) -> bytes:
     return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=salt, info=info).derive(secret.encode())
 
 
-class FormerSecret(Struct, frozen=True):
+class PreviousSecret(Struct, frozen=True):
     """A secret that was replaced. Times are in milliseconds.
 
     Args:
@@ -54,53 +54,57 @@ class FormerSecret(Struct, frozen=True):
 
 
 class Secrets:
-    """The current and former secrets.
+    """The current and previous secrets.
 
     `known` has the texts of all of them, the current one first.
 
     Callers read the secrets at each use and keep no copy, so that a rotation takes effect everywhere.
     """
 
-    def __init__(self, current: str, former: Sequence[FormerSecret] = (), clock: Clock = wall_clock) -> None:
+    def __init__(
+        self, current: str, previous: Sequence[PreviousSecret] = (), clock: Clock = wall_clock
+    ) -> None:
         self.current = current
-        self.former = tuple(former)
-        self.known = (current, *(each.text for each in self.former))
+        self.previous = tuple(previous)
+        self.known = (current, *(each.text for each in self.previous))
         self._clock = clock
 
     @property
     def accepted(self) -> tuple[str, ...]:
         """The secrets whose signatures are accepted now, the current one first."""
-        if not self.former:
+        if not self.previous:
             return (self.current,)
         now = self._clock()
-        return (self.current, *(each.text for each in self.former if now < each.until))
+        return (self.current, *(each.text for each in self.previous if now < each.until))
 
     def keys(self, label: str) -> Keyring:
         """Return a function that returns the current keys for the purpose `label`."""
         return lambda: tuple(derived_key(secret, label) for secret in self.accepted)
 
     def rotated(self, new: str, now: int, overlap_ms: int) -> Secrets:
-        """Return the secrets after a rotation: `new` is the current one, and today's current one is a former one."""
-        return Secrets(new, (FormerSecret(self.current, now, now + overlap_ms), *self.former), self._clock)
+        """Return the secrets after a rotation: `new` is the current one, and today's current one is a previous one."""
+        return Secrets(
+            new, (PreviousSecret(self.current, now, now + overlap_ms), *self.previous), self._clock
+        )
 
     def without_expired(self, now: int, kept_ms: int) -> Secrets:
-        """Return the secrets without the former ones that are no longer needed.
+        """Return the secrets without the previous ones that are no longer needed.
 
         Args:
             kept_ms: retention of stored responses, which are found only with the secret of their time.
         """
-        good = [each for each in self.former if now < max(each.until, each.replaced + kept_ms)]
+        good = [each for each in self.previous if now < max(each.until, each.replaced + kept_ms)]
         return Secrets(self.current, good, self._clock)
 
     def become(self, other: Secrets) -> None:
         """Replace these secrets with the other ones, in place."""
-        self.current, self.former, self.known = other.current, other.former, other.known
+        self.current, self.previous, self.known = other.current, other.previous, other.known
 
     def written(self) -> str:
-        """Return the content of the secret file: the current secret, then one line per former secret."""
+        """Return the content of the secret file: the current secret, then one line per previous secret."""
         lines = [
             f"{_FORMER} {each.text} replaced {iso(each.replaced)} until {iso(each.until)}"
-            for each in self.former
+            for each in self.previous
         ]
         return "\n".join((self.current, *lines, ""))
 
@@ -111,8 +115,8 @@ class Secrets:
         return cls(current.strip(), [_former(line) for line in lines], clock)
 
 
-def _former(line: str) -> FormerSecret:
+def _former(line: str) -> PreviousSecret:
     found = _LINE.fullmatch(line)
     if found is None:
-        raise ValueError("It has a line that is neither the secret nor a former one.")
-    return FormerSecret(found["text"], milliseconds(found["replaced"]), milliseconds(found["until"]))
+        raise ValueError("It has a line that is neither the secret nor a previous one.")
+    return PreviousSecret(found["text"], milliseconds(found["replaced"]), milliseconds(found["until"]))

@@ -125,7 +125,7 @@ Removal = Literal["redacted", "deleted"]
 def message_removed(
     what: Removal, conversation_id: str, message_id: str, at: int, actor: Actor
 ) -> EventDraft:
-    """Return the event of a redacted or deleted message, without its former content; `at` is the time in ms."""
+    """Return the event of a redacted or deleted message, without its previous content; `at` is the time in ms."""
     data = {
         "conversationId": conversation_id,
         "messageId": message_id,

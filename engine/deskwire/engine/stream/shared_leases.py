@@ -406,4 +406,4 @@ class Suspension:
                     await self._shared.refresh(lease)
             except Unavailable as error:
                 log.warning("stream.not_resumed", channel=lease.channel.name, error=error.detail)
-                await trio.sleep(_RETRY_DELAY_S)  # the store may be away; `_resume` tries again
+                await trio.sleep(_RETRY_DELAY_S)  # the store may be unavailable; `_resume` tries again

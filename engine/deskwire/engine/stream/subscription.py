@@ -53,7 +53,7 @@ class ResumePoint(Struct, frozen=True):
         position: log position; later events are sent.
         resumed_after: id of the newest event up to the position, None when starting from now.
         gap: True if stored events do not reach back as far as requested.
-        lost: True if the log was replaced since the position was confirmed, so that positions of the former log are invalid.
+        lost: True if the log was replaced since the position was confirmed, so that positions of the previous log are invalid.
     """
 
     position: int

@@ -66,7 +66,7 @@ class FrontLimits(Struct, frozen=True):
     Args:
         peek_s: how long a client may take to send its first bytes, TLS included.
         handshake_s: how long a TLS handshake may take once it has begun.
-        handshakes: concurrent handshakes; a further one evicts the longest one of the network that has most
+        handshakes: concurrent handshakes; another one evicts the longest one of the network that has most
             of them. Each takes some 40 KB.
         write_timeout_s: how long one write may take.
         requests_s: how long requests under way may continue after the stop.

@@ -28,7 +28,7 @@ class CloseCode(IntEnum):
     """The codes of close frames and of `pusher:error` (Pusher protocol, close codes).
 
     They tell the client how to continue. Codes below 4000 are websocket's own (RFC 6455 7.4.1). After 4000
-    to 4099 a client stays away, after 4100 to 4199 it reconnects after a pause, after 4200 to 4299 at once;
+    to 4099 a client stays disconnected, after 4100 to 4199 it reconnects after a pause, after 4200 to 4299 at once;
     4301 refuses a message and does not end the connection.
     """
 

@@ -48,7 +48,7 @@ log: Final = structlog.get_logger(__name__)
 
 # Time limit of a client's request.
 _OPENING_TIMEOUT_S: Final = 10.0
-# The same during a stop; a client that is dropped without a response may stay away for long (ADR 38).
+# The same during a stop; a client that is dropped without a response may stay disconnected for long (ADR 38).
 _OPENING_AT_STOP_TIMEOUT_S: Final = 0.5
 _READ: Final = 16 * 1024
 # Reads of one request. It may have 16 KB, and even a usual one may arrive byte by byte.

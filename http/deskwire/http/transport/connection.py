@@ -54,7 +54,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     Args:
         write_timeout_s: time limit of one `send_all`; after that the connection is closed and
-            BrokenResourceError raised, also within a shield.
+            BrokenResourceError raised, even within a shield.
 
     `slot` counts the unsent bytes of `send_all`, and `scheduler` orders the reads, if they are set.
     """

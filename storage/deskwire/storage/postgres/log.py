@@ -1,4 +1,4 @@
-"""Reads of projects' event and delivery logs, also for followers (ADR 60).
+"""Reads of projects' event and delivery logs, including for followers (ADR 60).
 
 Each project has positions of its own, of the form `project << 40 | n`.
 """

@@ -21,7 +21,7 @@ def network_of(address: str | None) -> str:
     Args:
         address: text from a connection or a proxy's header, or None.
 
-    Returns the address itself for IPv4, also if it is mapped into IPv6 (RFC 4291 2.5.5.2), and the /64 for other IPv6
+    Returns the address itself for IPv4, even if it is mapped into IPv6 (RFC 4291 2.5.5.2), and the /64 for other IPv6
     addresses. A text that is not an address is returned unchanged, so that all clients without an address share one count.
     """
     text = (address or "").strip()

@@ -1,7 +1,7 @@
 """Masking of contacts for machine credentials without the permission (ADR 70).
 
 A command on a conversation returns the conversation, which includes its contact. A credential that may read
-neither contacts nor conversations gets only the contact's ids, also in a stored response that is replayed.
+neither contacts nor conversations gets only the contact's ids. The same holds for a stored response that is replayed.
 """
 
 from __future__ import annotations

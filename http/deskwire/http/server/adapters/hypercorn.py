@@ -18,7 +18,7 @@
   serves none.
 * Body data of one read is passed on as one piece, and a body in more than 512 chunks of a few bytes is
   refused: each piece costs as much as one of 64 KiB, and anonymous clients may send them.
-* A head of more than 16 KiB is refused before it is parsed, also if it arrives in one read.
+* A head of more than 16 KiB is refused before it is parsed, even if it arrives in one read.
 * A malformed request gets a problem document with a request id, like every other refusal.
 """
 

@@ -66,7 +66,7 @@ class InstallationIdentity(Struct, frozen=True):
     """The settings that all nodes of an installation must share.
 
     Args:
-        secret_ids: the ids of the present secret and of former ones, in this order.
+        secret_ids: the ids of the present secret and of previous ones, in this order.
         files: the place of uploads: `disk`, `database`, or a bucket.
     """
 

@@ -110,7 +110,7 @@ class BlockingConnection:
     def _answer(self, send: Callable[[], None], timeout_s: float = inf) -> pq.abc.PGresult:
         """Send a statement, and return its last result.
 
-        Raises ConnectionLost, also if it is late.
+        Raises ConnectionLost, even if it is late.
         """
         connection = self.session
         timeout_s = min(timeout_s, self._timeout_s)

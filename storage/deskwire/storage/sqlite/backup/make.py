@@ -142,7 +142,7 @@ def _made(order: BackupRequest, database: Path, file: BinaryIO, part: Path, copy
 
 def _renew_seals(order: BackupRequest, copy: Path) -> None:
     """Re-encrypt the snapshot with the current secret only, after an interrupted rotation of the secret."""
-    if order.secrets is None or not order.secrets.former:
+    if order.secrets is None or not order.secrets.previous:
         return
     try:
         with closing(opened(copy)) as connection:

@@ -61,7 +61,7 @@ _CONTACTS: Final = " UNION ALL ".join(  # a term for each of the partial indexes
 _BEFORE_IT_MOVED: Final = (
     "EXISTS (SELECT 1 FROM moved_conversations m WHERE m.conversation = e.conversation AND m.upto > e.id)"
 )
-# Earlier events of conversations that were moved to another contact; they stay on the former contact's channel.
+# Earlier events of conversations that were moved to another contact; they stay on the previous contact's channel.
 _WHILE_IT_WAS_THEIRS: Final = (
     "UNION ALL SELECT e.position FROM contact k JOIN moved_conversations m ON m.contact = k.rowid "
     "JOIN events e ON e.conversation = m.conversation WHERE e.position > :after AND e.internal = 0 "
@@ -180,7 +180,7 @@ class EventWrites(Changes):
     def put_rewritten(
         self, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]
     ) -> Sequence[StoredEvent]:
-        """Rewrite the conversation's envelopes that contain a message's id, also in the events that this commit publishes."""
+        """Rewrite the conversation's envelopes that contain a message's id, including those of the events that this commit publishes."""
         rows = self.conn.execute(_NAMING[self.dialect], (conversation, message_id.encode())).fetchall()
         events = [replace(event, body=rewritten(event.body)) for event in map(event_of, rows)]
         for event in events:

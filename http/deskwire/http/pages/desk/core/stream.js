@@ -160,7 +160,7 @@ export class Stream {
     });
   }
 
-  /** Reconnect at once, also if the stream seems to be live but silent. */
+  /** Reconnect at once, even if the stream seems to be live but silent. */
   retry() {
     this.failures = 0;
     if (this.state.state === "ended" && !this.closed) {

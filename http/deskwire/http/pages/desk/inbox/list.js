@@ -112,7 +112,7 @@ export function toggle(id) {
   announce(t.list.selected(next.size));
 }
 
-/** Open the conversation this many rows further. If the open one has left the list, start from its former place. @param {number} by */
+/** Open the conversation this many rows further. If the open one has left the list, start from its previous place. @param {number} by */
 export function openNeighbour(by) {
   const { ids } = shownList();
   const left = open.value && !ids.includes(open.value) && activeRow();

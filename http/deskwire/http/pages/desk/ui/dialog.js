@@ -9,7 +9,7 @@ export const firstFocusable = (part) => part.querySelector("th a, th button, a, 
 
 /**
  * A modal dialog, open while it is rendered. Focus starts at its first field, or at the cancel button of a deletion. On close, focus returns to its
- * former element; if that was removed, to a neighbouring row or the heading.
+ * previous element; if that was removed, to a neighbouring row or the heading.
  * @param {{title: string, close: () => void, class?: string, bare?: boolean, held?: boolean, children?: any}} props
  */
 export function Dialog(props) {
