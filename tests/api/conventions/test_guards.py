@@ -18,7 +18,7 @@ from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.http.api.routing import Route
 from deskwire.http.app import ROUTES
 from deskwire.http.description.error_codes import CODES
-from deskwire.http.resources.workflows import WorkflowBody, WorkflowDraft
+from deskwire.http.resources.workflows import ChangeWorkflowRequest, ValidateWorkflowRequest
 from tests.support.api.route_guards import Guard, guards
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of, person
@@ -87,7 +87,7 @@ def test_no_body_and_no_query_takes_a_field_that_it_does_not_name() -> None:
     for route in ROUTES:
         for model in (route.body, route.query, *route.lines):
             if model is not None and not issubclass(
-                model, WorkflowBody | WorkflowDraft
+                model, ChangeWorkflowRequest | ValidateWorkflowRequest
             ):  # its own check names all problems
                 assert all(each.model_config.get("extra") == "forbid" for each in models(model)), (
                     route.operation_id

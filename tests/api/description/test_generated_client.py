@@ -50,19 +50,20 @@ async def test_ten_calls_with_a_generated_client(api: Api, service: Service) -> 
         async def call(name: str, *path: str, client: Any = key, **given: Any) -> Any:
             return await api(f"api.{name}").asyncio(*path, client=client, **given)
 
-        contact = models.ContactBody(user_id="u1", name="Ada")
+        contact = models.ContactInput(user_id="u1", name="Ada")
         made = await call(
-            "conversations.create_conversation", body=models.CreateBody(contact=contact, title="Order")
+            "conversations.create_conversation",
+            body=models.CreateConversationRequest(contact=contact, title="Order"),
         )
         assert isinstance(made, models.Conversation)
-        said = await call("conversations.post_message", made.id, body=models.MessageBody(text="Hello"))
+        said = await call("conversations.post_message", made.id, body=models.PostMessageRequest(text="Hello"))
         assert (said.text, said.author.type_) == ("Hello", "contact")
         listed = await call("conversations.list_messages", made.id)
         assert [each.id for each in listed.items] == [said.id]
-        patch = models.ConversationPatch(title="Parcel")
+        patch = models.ChangeConversationRequest(title="Parcel")
         assert (await call("conversations.change_conversation", made.id, body=patch)).title == "Parcel"
         closed = await call(
-            "conversations.close_conversation", made.id, body=models.CloseBody(closed_by="bot")
+            "conversations.close_conversation", made.id, body=models.CloseConversationRequest(closed_by="bot")
         )
         assert (closed.closed, closed.closed_by) == (True, "bot")
         feed = await call("events.list_events", limit=10)
@@ -73,7 +74,7 @@ async def test_ten_calls_with_a_generated_client(api: Api, service: Service) -> 
             "conversation.closed",
         ]
         assert isinstance(feed.items[1], models.MessageCreatedEvent)
-        body = models.TicketBody(title="Lost", conversation_id=made.id)
+        body = models.CreateTicketRequest(title="Lost", conversation_id=made.id)
         ticket = await call("tickets.create_ticket", client=user, body=body, project=project)
         assert ticket.conversation_id == made.id
         tickets = await call("tickets.list_tickets", client=user, project=project, priority="MEDIUM")

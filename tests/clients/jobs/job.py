@@ -11,7 +11,7 @@ from deskwire_client.exceptions import UnprocessableEntityException
 
 def refused(conversations: calls.ConversationsApi, conversation_id: str) -> m.ProblemDocument:
     """Return the problem document of a rating that is too high."""
-    body = m.RatingBody.model_construct(rating=11)
+    body = m.RateConversationRequest.model_construct(rating=11)
     try:
         conversations.rate_conversation(conversation_id, body)
     except UnprocessableEntityException as error:
@@ -25,20 +25,26 @@ def main(url: str, server_key: str) -> None:
     """Do the job."""
     with ApiClient(Configuration(host=url, access_token=server_key)) as client:
         conversations = calls.ConversationsApi(client)
-        contact = m.ContactBody(userId="u1", name="Ada Lovelace")
-        made = conversations.create_conversation(m.CreateBody(contact=contact, title="Order A-1001"))
-        said = conversations.post_message(made.id, message_body=m.MessageBody(text="Where is my order?"))
+        contact = m.ContactInput(userId="u1", name="Ada Lovelace")
+        made = conversations.create_conversation(
+            m.CreateConversationRequest(contact=contact, title="Order A-1001")
+        )
+        said = conversations.post_message(
+            made.id, message_body=m.PostMessageRequest(text="Where is my order?")
+        )
         answer = conversations.post_message(
             made.id,
-            message_body=m.MessageBody(text="On its way.", author=m.AuthorBody(type="agent", name="Grace")),
+            message_body=m.PostMessageRequest(
+                text="On its way.", author=m.AuthorInput(type="agent", name="Grace")
+            ),
         )
         patched = conversations.change_conversation(
-            made.id, conversation_patch=m.ConversationPatch(attributes={"order": "A-1001"})
+            made.id, conversation_patch=m.ChangeConversationRequest(attributes={"order": "A-1001"})
         )
-        conversations.rate_conversation(made.id, m.RatingBody(rating=9))
+        conversations.rate_conversation(made.id, m.RateConversationRequest(rating=9))
         problem = refused(conversations, made.id)
         hook = calls.WebhooksApi(client).create_endpoint(
-            m.EndpointBody(url="https://crm.example.org/deskwire", events=[])
+            m.CreateWebhookEndpointRequest(url="https://crm.example.org/deskwire", events=[])
         )
         page = calls.EventsApi(client).list_events(limit=50)
         events = [each.actual_instance for each in page.items]

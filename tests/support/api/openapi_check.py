@@ -15,7 +15,7 @@ import orjson
 
 from deskwire.http.api.route_trie import RouteTrie, path_segments
 from deskwire.http.app import ROUTES
-from deskwire.http.description.openapi.document import document
+from deskwire.http.description.openapi.document import closed_document, document
 
 PROBLEM: Final = "application/problem+json"
 _UNKNOWN: Final = {"not_found", "method_not_allowed"}
@@ -39,6 +39,12 @@ def described() -> Mapping[str, Any]:
     return document()
 
 
+@cache
+def _exact() -> Mapping[str, Any]:
+    """Return the description with exactly the fields and values of this release."""
+    return closed_document()
+
+
 _TABLE: Final = RouteTrie(ROUTES)
 
 
@@ -57,10 +63,10 @@ class _Answer:
 @cache
 def _said_of(answer: _Answer) -> Mapping[str, Any] | None:
     """Return the description of the answer; None if it has none."""
-    operation = described()["paths"][answer.path][answer.method.lower()]
+    operation = _exact()["paths"][answer.path][answer.method.lower()]
     found: Mapping[str, Any] | None = operation["responses"].get(answer.status)
     if found is not None and "$ref" in found:
-        found = described()["components"]["responses"][found["$ref"].rpartition("/")[2]]
+        found = _exact()["components"]["responses"][found["$ref"].rpartition("/")[2]]
     return found
 
 
@@ -77,7 +83,7 @@ def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
     while ahead:
         name = ahead.pop()
         if name not in needed:
-            needed[name] = described()["components"]["schemas"][name]
+            needed[name] = _exact()["components"]["schemas"][name]
             ahead |= _named(needed[name])
     return needed
 
@@ -116,7 +122,7 @@ async def check(response: httpx.Response) -> None:
     if told is None:
         await response.aread()
         raise Undocumented(f"{answer}, which is not described: {response.text[:300]}")
-    known = described()["components"]["headers"]
+    known = _exact()["components"]["headers"]
     wanted = [name for name in told.get("headers", ()) if known[name]["required"]]
     missing = [name for name in wanted if name not in response.headers]
     if missing:

@@ -10,12 +10,15 @@ import sys
 from hashlib import sha256
 from typing import Any
 
-from deskwire.http.description.openapi.document import document
+from deskwire.http.description.openapi.document import closed_document
 
 
 def shapes() -> dict[str, Any]:
-    """Return the description of the API without its routes."""
-    whole = document()
+    """Return the description of the API without its routes.
+
+    The desk belongs to one release of the service, so its types have exactly the values of this release.
+    """
+    whole = closed_document()
     return {
         "openapi": whole["openapi"],
         "info": {"title": "Deskwire", "version": "3"},

@@ -9,8 +9,8 @@ from pydantic import Field
 from deskwire.engine.accounts.members import PasswordHandover
 from deskwire.engine.accounts.people import Role
 from deskwire.http.api.input.validation import Body
-from deskwire.http.resources.accounts.credentials import CredentialBody, RotateBody
-from deskwire.http.resources.accounts.projects import ProjectBody, ProjectPatch
+from deskwire.http.resources.accounts.credentials import CreateCredentialRequest, RotateCredentialRequest
+from deskwire.http.resources.accounts.projects import ChangeProjectRequest, CreateProjectRequest
 from deskwire.http.resources.accounts.requests import Email, Name, NewPassword
 
 DAY_S = 86_400
@@ -36,14 +36,14 @@ class NewProject(Body):
     """A new project in an organisation, which is optional if there is only one."""
 
     organisation: Handle | None = None
-    project: ProjectBody
+    project: CreateProjectRequest
 
 
 class ProjectChange(Body):
     """Changes of a project, which is optional if there is only one."""
 
     project: Handle | None = None
-    change: ProjectPatch
+    change: ChangeProjectRequest
 
 
 class NewUser(Body):
@@ -97,7 +97,7 @@ class NewKey(Body):
     label: Name
 
 
-class NewCredential(CredentialBody):
+class NewCredential(CreateCredentialRequest):
     """A new machine credential."""
 
     project: Handle | None = None
@@ -115,7 +115,7 @@ class TokenName(Body):
     token: Handle
 
 
-class CredentialRotation(RotateBody):
+class CredentialRotation(RotateCredentialRequest):
     """A new secret for a machine credential."""
 
     credential: Handle

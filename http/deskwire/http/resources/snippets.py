@@ -74,7 +74,7 @@ Language = Annotated[str, AfterValidator(_tag)]
 TeamId = Annotated[str, Field(min_length=1, max_length=40)]
 
 
-class SnippetBody(Body):
+class CreateSnippetRequest(Body):
     """The new snippet. `text` may have the placeholders {contact.name} and {agent.name}. `teamId` is its team, if any."""
 
     shortcut: Shortcut
@@ -84,7 +84,7 @@ class SnippetBody(Body):
     team_id: TeamId | None = None
 
 
-class SnippetPatch(Body):
+class ChangeSnippetRequest(Body):
     """The fields to change. Null clears `language` and `teamId`."""
 
     shortcut: Shortcut | None = None
@@ -103,14 +103,14 @@ async def _check_team(call: Call[Any, Query]) -> None:
     _ALL,
     _MANAGE,
     operation_id="createSnippet",
-    body=SnippetBody,
+    body=CreateSnippetRequest,
     limit=LARGE,
     answer=shapes.Snippet,
     errors=("snippet_shortcut_taken", "snippet_limit_reached"),
     idempotent=True,
     further=(_check_team,),
 )
-async def create_snippet(call: Call[SnippetBody, Query]) -> Answer:
+async def create_snippet(call: Call[CreateSnippetRequest, Query]) -> Answer:
     """Create a snippet. A team's snippet can be created by a member, or with the permission `projects.manage`."""
     body, now, project = call.body, call.services.clock(), call.project
     snippet_id, author = new_id("snp", now), SnippetAuthor(call.user.rowid, call.user.id, call.user.name)
@@ -149,13 +149,13 @@ async def get_snippet(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="changeSnippet",
-    body=SnippetPatch,
+    body=ChangeSnippetRequest,
     limit=LARGE,
     answer=shapes.Snippet,
     errors=("snippet_shortcut_taken",),
     further=(nulls(*_NULLABLE), _check_team),
 )
-async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
+async def change_snippet(call: Call[ChangeSnippetRequest, Query]) -> Answer:
     """Change a snippet. If it is neither yours nor of one of your teams, you need the permission `projects.manage`."""
     given, now = given_fields(call.body, frozenset(_NULLABLE)), call.services.clock()
 

@@ -80,14 +80,16 @@ class OneLanguage(Query):
     language: Language | None = None
 
 
-class TranslationBody(Body):
+class PutTranslationRequest(Body):
     """The content of an entry in one language, by field name. It replaces the stored content."""
 
     language: Language
     fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100), at_most_fields(100)]
 
 
-@routes.add("GET", _ALL, _READ, operation_id="listEntries", query=EntryList, answer=page_of(shapes.Entry))
+@routes.add(
+    "GET", _ALL, _READ, operation_id="listEntries", query=EntryList, answer=page_of(shapes.TranslationEntry)
+)
 async def list_entries(call: Call[Body, EntryList]) -> Answer:
     """List the translatable entries of a project, newest first, without their content."""
     query, project = call.query, call.project.rowid
@@ -145,7 +147,7 @@ async def get_entry(call: Call[Body, InLanguage]) -> Answer:
     return _tagged(*await call.services.store.read(read))
 
 
-async def _check_language(call: Call[TranslationBody, Query]) -> None:
+async def _check_language(call: Call[PutTranslationRequest, Query]) -> None:
     languages = call.project.settings.languages
     if call.body.language is not None and call.body.language not in languages:
         message = f"The project's languages are {', '.join(languages)}."
@@ -158,14 +160,14 @@ async def _check_language(call: Call[TranslationBody, Query]) -> None:
     _MANAGE,
     operation_id="putEntry",
     tells="translations",
-    body=TranslationBody,
+    body=PutTranslationRequest,
     limit=WHOLE,
     answer=shapes.Translation,
     errors=("bad_entry_id", "changed_meanwhile"),
     further=(_check_language,),
     tagged=True,
 )
-async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
+async def put_entry(call: Call[PutTranslationRequest, Query]) -> Answer:
     """Store the content of an entry in one language. A new entry is created.
 
     `If-Match` takes the `ETag` of the language; `If-None-Match: *` stores only new content.

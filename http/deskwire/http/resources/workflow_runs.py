@@ -49,7 +49,7 @@ class RunList(Paged):
     state: RunState = "waiting"
 
 
-class SimulationBody(Body):
+class SimulateWorkflowRequest(Body):
     """The flows to try out, the attributes of the conversation, and the contact's answers in order.
 
     An answer is what `value` is in a reply to a step.
@@ -153,7 +153,7 @@ async def get_version(call: Call[Body, Query]) -> Answer:
     return await call.services.store.read(read)
 
 
-async def _check_flows(call: Call[SimulationBody, Query]) -> None:
+async def _check_flows(call: Call[SimulateWorkflowRequest, Query]) -> None:
     if "flows" in call.body.model_fields_set:
         document = {"name": "Try-out", "trigger": {"type": "manual"}, "flows": call.body.flows}
         errors = await definition_errors(call, document)
@@ -166,12 +166,12 @@ async def _check_flows(call: Call[SimulationBody, Query]) -> None:
     "/workflows/simulate",
     READ,
     operation_id="simulateWorkflow",
-    body=SimulationBody,
+    body=SimulateWorkflowRequest,
     limit=WHOLE,
     answer=shapes.Simulation,
     further=(_check_flows,),
 )
-async def simulate_workflow(call: Call[SimulationBody, Query]) -> Answer:
+async def simulate_workflow(call: Call[SimulateWorkflowRequest, Query]) -> Answer:
     """Simulate flows with a contact's answers, and return what the workflow would do.
 
     Nothing is stored or sent. A wait for a time is skipped. The simulation stops where an

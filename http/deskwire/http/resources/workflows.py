@@ -26,7 +26,7 @@ from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard
 from deskwire.http.schemas import workflows as shapes
 from deskwire.http.schemas.base import Deleted, page_of
-from deskwire.http.schemas.surveys import Validation
+from deskwire.http.schemas.surveys import SurveyValidation
 
 routes = Routes(
     Tag("Workflows", "Create, validate, change and delete workflows."),
@@ -39,7 +39,7 @@ MANAGE: Final = dashboard("projects.manage", "conversations.manage", "conversati
 """Our own choice: a workflow writes to every customer of the project (ADR 20), so it needs these permissions."""
 
 
-class WorkflowDraft(Body):
+class ValidateWorkflowRequest(Body):
     """The workflow to validate, an object with any fields."""
 
     model_config = ConfigDict(extra="allow")  # the workflow's own check finds every problem
@@ -50,7 +50,7 @@ class WorkflowDraft(Body):
     flows: Any = None
 
 
-class WorkflowBody(WorkflowDraft):
+class ChangeWorkflowRequest(ValidateWorkflowRequest):
     """The fields to change. The guide to workflows describes them."""
 
     model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
@@ -60,7 +60,7 @@ class WorkflowBody(WorkflowDraft):
     flows: Annotated[Any, WithJsonSchema({"type": "array", "items": {"x-shape": "WorkflowFlow"}})] = None
 
 
-class WorkflowCreateBody(WorkflowBody):
+class CreateWorkflowRequest(ChangeWorkflowRequest):
     """The new workflow. The guide to workflows describes its fields."""
 
     model_config = ConfigDict(
@@ -80,13 +80,13 @@ class WorkflowList(Paged):
     MANAGE,
     operation_id="createWorkflow",
     tells="workflows",
-    body=WorkflowCreateBody,
+    body=CreateWorkflowRequest,
     limit=WHOLE,
     answer=shapes.Workflow,
     errors=("workflow_limit_reached",),
     idempotent=True,
 )
-async def create_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
+async def create_workflow(call: Call[ValidateWorkflowRequest, Query]) -> Answer:
     """Create a workflow."""
     given, now, project = _given(call), call.services.clock(), call.project
     await _check(call, given)
@@ -133,13 +133,13 @@ async def get_workflow(call: Call[Body, Query]) -> Answer:
     MANAGE,
     operation_id="changeWorkflow",
     tells="workflows",
-    body=WorkflowBody,
+    body=ChangeWorkflowRequest,
     limit=WHOLE,
     answer=shapes.Workflow,
     errors=("changed_meanwhile",),
     tagged=True,
 )
-async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
+async def change_workflow(call: Call[ValidateWorkflowRequest, Query]) -> Answer:
     """Change the name, trigger or flows of a workflow. Conversations in which it runs keep their version."""
     given, now = _given(call), call.services.clock()
     if not given:
@@ -199,18 +199,18 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
     "/workflows/validate",
     READ,
     operation_id="validateWorkflow",
-    body=WorkflowDraft,
+    body=ValidateWorkflowRequest,
     limit=WHOLE,
-    answer=Validation,
+    answer=SurveyValidation,
 )
-async def validate_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
+async def validate_workflow(call: Call[ValidateWorkflowRequest, Query]) -> Answer:
     """Validate a workflow, and list every problem with it. Nothing is stored, and problems also return 200."""
     errors = await definition_errors(call, _given(call))
     listed = [{"path": each.path, "code": each.code, "message": each.message} for each in errors]
     return {"ok": not errors, "errors": listed}
 
 
-def _given(call: Call[WorkflowDraft, Query]) -> Mapping[str, Any]:
+def _given(call: Call[ValidateWorkflowRequest, Query]) -> Mapping[str, Any]:
     """Return the body as it was sent, unknown fields included."""
     given: Mapping[str, Any] = orjson.loads(call.raw or b"{}")
     return given

@@ -18,7 +18,7 @@ from deskwire.http.schemas.base import (
     Shape,
     TicketId,
 )
-from deskwire.http.schemas.conversations import AgentMessage, Contact, NamedContact, ToldConversation
+from deskwire.http.schemas.conversations import AgentConversationSnapshot, AgentMessage, Contact, NamedContact
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.tickets import Ticket
 
@@ -35,7 +35,7 @@ class NoteData(Shape):
     """The note, and its conversation in the agents' view."""
 
     message: AgentMessage
-    conversation: ToldConversation
+    conversation: AgentConversationSnapshot
 
 
 class RemovedHidden(Shape):
@@ -51,7 +51,7 @@ class ChangedConversationData(Shape):
     message or note, `changed` has `messages`, and `redactedMessageIds` or `deletedMessageIds` has the id.
     """
 
-    conversation: ToldConversation | RemovedHidden
+    conversation: AgentConversationSnapshot | RemovedHidden
     changed: list[Annotated[str, Field(examples=["tags"])]]
     actor: EventActor
     redacted_message_ids: list[MessageId] | None = None
@@ -82,7 +82,7 @@ class RemovedTicketData(Shape):
     actor: EventActor
 
 
-class GoneMessageData(Shape):
+class RemovedMessageData(Shape):
     """The redacted or deleted message, the time and the author, without the removed content."""
 
     conversation_id: ConversationId
@@ -127,8 +127,8 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "ticket.created": TicketData,
     "ticket.changed": TicketData,
     "ticket.deleted": RemovedTicketData,
-    "message.redacted": GoneMessageData,
-    "message.deleted": GoneMessageData,
+    "message.redacted": RemovedMessageData,
+    "message.deleted": RemovedMessageData,
     "contact.changed": ChangedContactData,
     "contact.merged": MergedContactData,
     "memory.changed": MemoryData,

@@ -20,7 +20,7 @@ EntryKey = Annotated[str, Field(examples=["checkout.title"])]
 Language = Annotated[str, Field(description="A language tag (BCP 47).", examples=["en"])]
 
 
-class Entry(Shape):
+class TranslationEntry(Shape):
     """A translatable entry, without its content."""
 
     entry_id: EntryId
@@ -30,7 +30,7 @@ class Entry(Shape):
     updated_at: Moment
 
 
-class Translation(Entry):
+class Translation(TranslationEntry):
     """An entry with its content in one language."""
 
     language: Language
@@ -61,7 +61,7 @@ class MissingReport(Shape):
     languages: list[LanguageProgress]
 
 
-class MemoryOff(Shape):
+class MemoryDisabled(Shape):
     """The response if the project has disabled memory (contract 2.6). It is not an error of the caller."""
 
     ok: Annotated[bool, Field(json_schema_extra={"const": False})]
@@ -79,7 +79,7 @@ class MemoryEntry(Shape):
     updated_at: Moment
 
 
-class KnownMemoryEntry(MemoryEntry):
+class MemoryEntryResult(MemoryEntry):
     """The memory entry that was fetched, stored or changed."""
 
     ok: Annotated[bool, Field(json_schema_extra={"const": True})]

@@ -181,13 +181,13 @@ class NamedContact(Shape):
     user_id: BackendUserId
 
 
-class MergedDocument(ProblemDocument):
+class ContactMergedProblem(ProblemDocument):
     """An error. For `contact_merged`, it has the contact that the requested one was merged into."""
 
     merged_into: NamedContact | None = None
 
 
-class MovedOnDocument(ProblemDocument):
+class ConversationMovedOnProblem(ProblemDocument):
     """An error. For `conversation_moved_on`, it has the newer messages.
 
     `sequence` is the current one of the conversation, `since` are the newest messages and notes after the sequence of the
@@ -216,14 +216,14 @@ class RunningWorkflow(Shape):
     waiting: Annotated[bool, Field(description="True if a step waits for the contact.")]
 
 
-class Mine(Shape):
+class OwnConversationState(Shape):
     """The signed-in agent's read position in the conversation. Only messages of the contact are unread."""
 
     seen_index: Annotated[int, Field(ge=0, description="The last message seen.", examples=[3])] | None
     unread: Annotated[int, Field(ge=0, description="Messages of the contact after it.", examples=[1])]
 
 
-class ToldConversation(Conversation):
+class AgentConversationSnapshot(Conversation):
     """A conversation in the agents' view within an event, without any agent's own fields."""
 
     visible: Annotated[bool, Field(description="False while the customer can't see it.")]
@@ -241,17 +241,17 @@ class ToldConversation(Conversation):
     workflow: RunningWorkflow | None
 
 
-class AgentConversation(ToldConversation):
+class AgentConversation(AgentConversationSnapshot):
     """A conversation in the agents' view.
 
     An event changes this object only if its id is larger than `asOf`.
     """
 
     as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
-    mine: Mine
+    mine: OwnConversationState
 
 
-class ActivityActor(Shape):
+class ConversationActor(Shape):
     """The author of a change with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
 
     type: EventActorType
@@ -267,7 +267,7 @@ class ConversationChange(Shape):
     to: Annotated[Any, Field(examples=["CLOSED"])]
 
 
-class ActivityStep(Shape):
+class ConversationActivityStep(Shape):
     """The step of a workflow that made a change. `version` is null if that version is no longer stored."""
 
     workflow_id: WorkflowId
@@ -284,11 +284,11 @@ class ConversationActivity(Shape):
 
     id: ActivityId
     at: Moment
-    actor: ActivityActor
+    actor: ConversationActor
     action: Action
     changes: list[ConversationChange]
     event_id: EventId | None
-    step: ActivityStep | None = None
+    step: ConversationActivityStep | None = None
 
 
 class ConversationTags(Shape):
@@ -297,14 +297,14 @@ class ConversationTags(Shape):
     tags: Annotated[list[str], Field(examples=[["returns", "vip"]])]
 
 
-class TagUse(Shape):
+class TagUsage(Shape):
     """A tag, and the number of conversations that have it."""
 
     name: Annotated[str, Field(examples=["returns"])]
     conversations: Count
 
 
-class Rating(Shape):
+class ConversationRating(Shape):
     """The contact's rating of a conversation."""
 
     rating: Annotated[int, Field(ge=0, le=10, examples=[9])]

@@ -101,7 +101,7 @@ class ContactData(Shape):
     contact: ContactIdentity
 
 
-class Typist(Shape):
+class TypingAgent(Shape):
     """The agent who is typing or has stopped."""
 
     id: UserId
@@ -112,7 +112,7 @@ class TypingData(Shape):
     """The agent who is typing or has stopped, and the conversation."""
 
     conversation_id: ConversationId
-    agent: Typist
+    agent: TypingAgent
 
 
 class WebhookTestData(Shape):

@@ -37,7 +37,15 @@ class ExportedConversation(Conversation):
     tags: Annotated[list[str], Field(examples=[["returns"]])] | None = None
     snoozed_until: Moment | None = None
     activity: list[ConversationActivity] | None = None
-    messages: list[Message | AgentMessage]
+    messages: list[
+        Annotated[
+            Message | AgentMessage,
+            Field(
+                description="A message; an export for agents includes notes.",
+                json_schema_extra={"x-union": "ExportedMessage"},
+            ),
+        ]
+    ]
     network_logs: NetworkLogs | None
 
 

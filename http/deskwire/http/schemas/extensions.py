@@ -23,7 +23,7 @@ from deskwire.http.schemas.base import (
 from deskwire.http.schemas.events import ENVELOPES as EVENTS
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.surveys import SurveyResponse, VersionNumber
-from deskwire.http.schemas.webhooks import EndpointStatus, Waiting
+from deskwire.http.schemas.webhooks import EndpointStatus, WaitingDeliveries
 
 
 class AnsweredSurvey(Shape):
@@ -103,7 +103,9 @@ class EndpointHealth(Shape):
     )
     circuit_open_until: Moment | None
     failing_since: Moment | None
-    held: Annotated[Waiting | None, Field(description="The deliveries held until the circuit closes.")]
+    held: Annotated[
+        WaitingDeliveries | None, Field(description="The deliveries held until the circuit closes.")
+    ]
 
 
 class EndpointData(Shape):

@@ -12,7 +12,7 @@ from deskwire.http.schemas.conversations import (
     AgentConversation,
     Contact,
     ConversationActivity,
-    Mine,
+    OwnConversationState,
     RunningWorkflow,
 )
 from deskwire.http.schemas.tickets import Ticket
@@ -41,13 +41,13 @@ class InboxCounters(Shape):
     as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
 
 
-class SeenAnswer(Shape):
+class SeenMark(Shape):
     """Your current read position in the conversation."""
 
-    mine: Mine
+    mine: OwnConversationState
 
 
-class AllSeen(Shape):
+class AllSeenMarks(Shape):
     """The time up to which you have seen everything of the project, and the previous one; null for none."""
 
     until: Moment | None

@@ -80,7 +80,7 @@ TypingSeconds = Annotated[
 ]
 
 
-class Session(Shape):
+class BrowserSession(Shape):
     """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user."""
 
     user: User
@@ -91,7 +91,7 @@ class Session(Shape):
 
 
 class VisitorSession(Shape):
-    """The session of a browser, like `Session`; `user` and `expiresAt` are null without a sign-in."""
+    """The session of a browser, like `BrowserSession`; `user` and `expiresAt` are null without a sign-in."""
 
     user: User | None
     expires_at: Moment | None
@@ -100,7 +100,7 @@ class VisitorSession(Shape):
     typing_seconds: TypingSeconds
 
 
-class SessionSummary(Shape):
+class BrowserSessionSummary(Shape):
     """A session of a user: its start, its last use to the minute, and the browser by its own name."""
 
     id: SessionId
@@ -152,7 +152,7 @@ class SessionEnded(Shape):
     ended: Annotated[bool, Field(json_schema_extra={"const": True})]
 
 
-class Permissions(Shape):
+class UserPermissions(Shape):
     """The permissions and roles of a user in an organisation (contract 2.7)."""
 
     permissions: list[Annotated[str, Field(examples=["conversations.read"])]]

@@ -32,7 +32,7 @@ Omitted = Annotated[
 ]
 
 
-class Spread(Shape):
+class DurationSpread(Shape):
     """Figures of durations in seconds; null without any. Percentiles are nearest ranks."""
 
     mean: Seconds
@@ -42,7 +42,7 @@ class Spread(Shape):
     max: Seconds
 
 
-class DurationFigures(Spread):
+class DurationFigures(DurationSpread):
     """The number of durations, and their figures in seconds."""
 
     count: Count
@@ -101,7 +101,7 @@ class BacklogFigures(Shape):
 
     open: Count
     waiting: Annotated[int | None, Field(ge=0, examples=[1])]
-    age: Spread | None
+    age: DurationSpread | None
 
 
 class BacklogRow(BacklogFigures):

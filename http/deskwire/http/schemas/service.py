@@ -94,7 +94,7 @@ class Readiness(Shape):
     ) = None
 
 
-class About(Shape):
+class ServiceInfo(Shape):
     """The name and version of the service, and the path of its API."""
 
     service: Literal["deskwire"]

@@ -26,38 +26,38 @@ Language = Annotated[str, Field(description="A language tag (BCP 47).", examples
 VersionNumber = Annotated[int, Field(ge=1, examples=[1])]
 
 
-class Choice(Shape):
+class SurveyChoice(Shape):
     """A choice of a question."""
 
     id: QuestionId
     label: Texts
 
 
-class Question(Shape):
+class SurveyQuestion(Shape):
     """A question. `min` and `max` bound a scale, a number, the length of a text, or the number of choices."""
 
     id: QuestionId
     type: Annotated[QuestionType, Field(examples=["csat"])]
     title: Texts
     required: bool | None = None
-    choices: Annotated[list[Choice], Field(max_length=100)] | None = None
+    choices: Annotated[list[SurveyChoice], Field(max_length=100)] | None = None
     min: float | None = None
     max: float | None = None
 
 
-class Condition(Shape):
+class SurveyCondition(Shape):
     """The condition of a jump. The reference of surveys lists the operators for each type of question."""
 
     op: Annotated[str, Field(examples=["lte"])]
     value: Annotated[Any, Field(examples=[2])] = None
 
 
-class Jump(Shape):
+class SurveyJump(Shape):
     """A jump from a question to a later one, or to `end`."""
 
     from_: Annotated[QuestionId, Field(alias="from")]
     to: Annotated[QuestionId, Field(examples=["end"])]
-    when: Condition | None = None
+    when: SurveyCondition | None = None
 
 
 class SurveyDefinition(Shape):
@@ -67,8 +67,8 @@ class SurveyDefinition(Shape):
     title: Annotated[str, Field(min_length=1, max_length=500, examples=["After the chat"])]
     languages: Annotated[list[Language], Field(min_length=1, max_length=20)]
     primary_language: Language
-    questions: Annotated[list[Question], Field(min_length=1, max_length=200)]
-    logic: Annotated[list[Jump], Field(max_length=500, examples=[[]])] | None = None
+    questions: Annotated[list[SurveyQuestion], Field(min_length=1, max_length=200)]
+    logic: Annotated[list[SurveyJump], Field(max_length=500, examples=[[]])] | None = None
     thank_you: Annotated[Texts, Field(examples=[{"en": "Thank you!"}])] | None = None
 
 
@@ -105,7 +105,7 @@ class SurveyVersion(SurveyVersionSummary):
     definition: SurveyDefinition
 
 
-class DefinitionProblem(Shape):
+class SurveyProblem(Shape):
     """A problem with a definition."""
 
     path: Annotated[str, Field(description="A JSON pointer into the definition.", examples=["/questions/0"])]
@@ -113,14 +113,14 @@ class DefinitionProblem(Shape):
     message: Annotated[str, Field(examples=["The text in de is missing."])]
 
 
-class Validation(Shape):
+class SurveyValidation(Shape):
     """The result of a validation: `ok` is true if there are no `errors`."""
 
     ok: bool
-    errors: list[DefinitionProblem]
+    errors: list[SurveyProblem]
 
 
-class Respondent(Shape):
+class SurveyRespondent(Shape):
     """The contact who gave a response."""
 
     user_id: BackendUserId
@@ -132,13 +132,13 @@ class SurveyResponse(Shape):
     id: ResponseId
     survey_id: SurveyId
     version: VersionNumber
-    contact: Respondent | None
+    contact: SurveyRespondent | None
     language: Language
     answers: Annotated[dict[str, Any], Field(examples=[{"q1": 5}])]
     created_at: Moment
 
 
-class Theme(Shape):
+class SurveyTheme(Shape):
     """A theme that several comments mention. `count` is the number of mentions."""
 
     id: Annotated[str, Field(examples=["delivery"])]
@@ -149,7 +149,7 @@ class Theme(Shape):
     quotes: list[Annotated[str, Field(examples=["It came late."])]]
 
 
-class Driver(Shape):
+class SurveyDriver(Shape):
     """A factor that raises the score (`impact` above 0) or lowers it."""
 
     id: Annotated[str, Field(examples=["delivery"])]
@@ -158,7 +158,7 @@ class Driver(Shape):
     count: Count
 
 
-class Segment(Shape):
+class SurveySegment(Shape):
     """A group of respondents and its score."""
 
     id: Annotated[str, Field(examples=["en"])]
@@ -167,7 +167,7 @@ class Segment(Shape):
     score: Annotated[float, Field(examples=[4.2])] | None
 
 
-class Alert(Shape):
+class SurveyAlert(Shape):
     """An alert about a survey."""
 
     id: Annotated[str, Field(examples=["score-fell"])]
@@ -176,21 +176,21 @@ class Alert(Shape):
     created_at: Moment
 
 
-class Insights(Shape):
+class SurveyInsights(Shape):
     """The stored insights of a survey. With the parameter `version`, each theme counts mentions of that version only."""
 
-    themes: list[Theme]
+    themes: list[SurveyTheme]
     summary: Annotated[str, Field(examples=["Most are content; deliveries are late."])]
-    drivers: list[Driver]
-    segments: list[Segment]
-    alerts: list[Alert]
+    drivers: list[SurveyDriver]
+    segments: list[SurveySegment]
+    alerts: list[SurveyAlert]
     updated_at: Moment | None
     version: Annotated[int, Field(ge=1, description="The parameter `version`, if it was given.")] | None = (
         None
     )
 
 
-class Score(Shape):
+class SurveyScore(Shape):
     """The score of a scale question, null without answers."""
 
     question_id: QuestionId
@@ -200,7 +200,7 @@ class Score(Shape):
     count: Count
 
 
-class Refresh(Shape):
+class InsightsRefresh(Shape):
     """The state of a refresh of insights, running or ended. `progress` goes from 0 to 1."""
 
     status: RefreshStatus
@@ -209,7 +209,7 @@ class Refresh(Shape):
     ended_at: Moment | None
     error: Annotated[str, Field(examples=["The service was stopped."])] | None
     responses: Count | None
-    scores: list[Score]
+    scores: list[SurveyScore]
     source: Source | None
 
 
@@ -223,7 +223,7 @@ Day = Annotated[
 ]
 
 
-class AnswerCount(Shape):
+class SurveyAnswerCount(Shape):
     """The number of times that an answer was given. `value` is a choice's id, a number of the scale, `true` or `false`."""
 
     value: Annotated[str, Field(examples=["5"])]
@@ -233,7 +233,7 @@ class AnswerCount(Shape):
     count: Count
 
 
-class ScoreStep(Shape):
+class SurveyScoreStep(Shape):
     """The score of the answers of one step."""
 
     day: Day
@@ -241,7 +241,7 @@ class ScoreStep(Shape):
     answered: Count
 
 
-class QuestionFigures(Shape):
+class SurveyQuestionFigures(Shape):
     """The answers to a question: the score of a scale, the mean of numbers, the counts of choices.
 
     `counts` is empty for texts, numbers and dates, `series` for questions without a score. Steps without an answer are omitted.
@@ -252,11 +252,11 @@ class QuestionFigures(Shape):
     title: Annotated[str, Field(examples=["How satisfied are you?"])]
     answered: Count
     score: Annotated[float, Field(examples=[4.2])] | None
-    counts: list[AnswerCount]
-    series: list[ScoreStep]
+    counts: list[SurveyAnswerCount]
+    series: list[SurveyScoreStep]
 
 
-class ResponseStep(Shape):
+class SurveyResponseStep(Shape):
     """The number of responses in one step."""
 
     day: Day
@@ -277,6 +277,6 @@ class SurveyFigures(Shape):
     bucket: Bucket
     computed_at: Moment
     responses: Count
-    series: list[ResponseStep]
-    questions: list[QuestionFigures]
-    refresh: Refresh | None
+    series: list[SurveyResponseStep]
+    questions: list[SurveyQuestionFigures]
+    refresh: InsightsRefresh | None

@@ -53,7 +53,7 @@ class BulkOutcome(Shape):
     not_found: list[Annotated[str, Field(examples=["tkt_01KZ00000000000000000000T9"])]]
 
 
-class Actor(Shape):
+class TicketActor(Shape):
     """The author of a change: a user or machine credential with the name at that time, or the system."""
 
     type: TicketActorType
@@ -61,7 +61,7 @@ class Actor(Shape):
     name: PersonName | None
 
 
-class FieldChange(Shape):
+class TicketFieldChange(Shape):
     """The change of a field."""
 
     field: Annotated[str, Field(examples=["status"])]
@@ -74,9 +74,9 @@ class TicketActivity(Shape):
 
     id: ActivityId
     at: Moment
-    actor: Actor
+    actor: TicketActor
     action: Action
-    changes: list[FieldChange]
+    changes: list[TicketFieldChange]
 
 
 class TeamMember(Shape):

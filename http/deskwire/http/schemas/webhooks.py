@@ -37,7 +37,7 @@ class LastDelivery(Shape):
     status: Literal["delivered", "dropped", "skipped"]
 
 
-class Waiting(Shape):
+class WaitingDeliveries(Shape):
     """The number of waiting deliveries, and the time of the oldest one."""
 
     count: Annotated[int, Field(ge=1, examples=[914])]
@@ -110,16 +110,16 @@ class WebhookEndpoint(Shape):
         ),
     ]
     held: Annotated[
-        Waiting | None,
+        WaitingDeliveries | None,
         Field(description="The deliveries held back by the open circuit, still to be sent."),
     ]
     missed: Annotated[
-        Waiting | None,
+        WaitingDeliveries | None,
         Field(description="The deliveries dropped in an outage, to be sent again."),
     ]
 
 
-class Attempt(Shape):
+class DeliveryAttempt(Shape):
     """An attempt of a delivery. `error` is null only after a 2xx status."""
 
     number: Annotated[int, Field(ge=1, examples=[1])]
@@ -147,7 +147,7 @@ class Delivery(Shape):
         ]
         | None
     )
-    attempts: list[Attempt]
+    attempts: list[DeliveryAttempt]
     next_attempt_at: Moment | None
     redelivery_of: DeliveryId | None
     redelivered_as: DeliveryId | None
@@ -168,7 +168,7 @@ class DeliveryPage(Listed):
     ] = None
 
 
-class Outcome(Shape):
+class DeliveryOutcome(Shape):
     """The outcome of a conversation's event at an endpoint, without address, attempts and responses."""
 
     sequence: Annotated[int, Field(ge=1, examples=[2])]
@@ -203,7 +203,7 @@ class Outcome(Shape):
     next_attempt_at: Moment | None
 
 
-class Recovery(Shape):
+class RecoveryResult(Shape):
     """The number of deliveries created, and the number of events no longer stored."""
 
     count: Count
@@ -211,7 +211,7 @@ class Recovery(Shape):
     dry_run: bool
 
 
-class Replay(Shape):
+class ReplayResult(Shape):
     """The number of deliveries created, of events omitted because they are being sent, and of events no longer stored."""
 
     count: Count
@@ -230,7 +230,7 @@ class DeliveryCounts(Shape):
     pending: Count
 
 
-class Latency(Shape):
+class DeliveryLatency(Shape):
     """The time from a delivery's creation to its arrival, in milliseconds: the median and the 99th percentile."""
 
     deliveries: Count
@@ -243,7 +243,7 @@ class EndpointFigures(Shape):
 
     bucket: Bucket
     items: list[DeliveryCounts]
-    latency: Latency
+    latency: DeliveryLatency
 
 
 class ConversationConsumer(Shape):

@@ -27,14 +27,14 @@ class MessageAction(Shape):
     text: Text
 
 
-class OptionLabel(Shape):
+class ButtonLabel(Shape):
     """A button as shown to the contact."""
 
     id: PartId
     label: Label
 
 
-class Option(OptionLabel):
+class ButtonOption(ButtonLabel):
     """A button. `goto` is the id of a flow, or `end`; without it, the next action follows."""
 
     goto: PartId | None = None
@@ -46,7 +46,7 @@ class ButtonsAction(Shape):
     id: ActionId
     type: Literal["buttons"]
     text: Text
-    options: Annotated[list[Option], Field(min_length=1, max_length=20)]
+    options: Annotated[list[ButtonOption], Field(min_length=1, max_length=20)]
     allow_text: bool | None = None
 
 
@@ -56,7 +56,7 @@ class ShownButtons(Shape):
     id: ActionId
     type: Literal["buttons"]
     text: Text
-    options: list[OptionLabel]
+    options: list[ButtonLabel]
     allow_text: bool
 
 
@@ -86,7 +86,7 @@ class WaitAction(Shape):
     seconds: Annotated[int, Field(ge=1, le=31_536_000, examples=[60])]
 
 
-class Recipient(Shape):
+class AssigneeTarget(Shape):
     """A user or team, by id."""
 
     type: AssigneeType
@@ -98,7 +98,7 @@ class AssignAction(Shape):
 
     id: ActionId
     type: Literal["assign"]
-    assignee: Recipient
+    assignee: AssigneeTarget
 
 
 class AttributesAction(Shape):
@@ -143,7 +143,11 @@ Action = Annotated[
     | BranchAction
     | CloseAction
     | HandOffAction,
-    Field(discriminator="type"),
+    Field(
+        discriminator="type",
+        description="An action of a workflow.",
+        json_schema_extra={"x-union": "WorkflowAction"},
+    ),
 ]
 
 
@@ -187,7 +191,14 @@ class WorkflowStep(Shape):
     step_type: WaitingAction
     action_flow_id: PartId
     action_id: ActionId
-    action: Annotated[ShownButtons | FormAction, Field(discriminator="type")]
+    action: Annotated[
+        ShownButtons | FormAction,
+        Field(
+            discriminator="type",
+            description="Buttons or a form as shown to the contact.",
+            json_schema_extra={"x-union": "PresentedAction"},
+        ),
+    ]
 
 
 class PendingStep(Shape):
@@ -257,14 +268,14 @@ class WorkflowFigures(Shape):
     stopped: list[StoppedRuns]
 
 
-class SaidMessage(Shape):
+class SimulatedMessage(Shape):
     """A message that the bot would send."""
 
     type: Literal["message"]
     text: Text
 
 
-class GivenAnswer(Shape):
+class SimulatedAnswer(Shape):
     """An answer of the contact, as the message it would be."""
 
     type: Literal["answer"]
@@ -272,7 +283,7 @@ class GivenAnswer(Shape):
     text: Annotated[str, Field(examples=["My order"])]
 
 
-class PassedWait(Shape):
+class SimulatedWait(Shape):
     """A wait for a time, which a simulation skips."""
 
     type: Literal["waited"]
@@ -280,29 +291,38 @@ class PassedWait(Shape):
     seconds: Annotated[int, Field(ge=0, examples=[60])]
 
 
-class MadeAssignment(Shape):
+class SimulatedAssignment(Shape):
     """An assignment to a user or a team."""
 
     type: Literal["assigned"]
     assignee: Assignee
 
 
-class ChangedAttributes(Shape):
+class SimulatedAttributes(Shape):
     """Attributes that would be merged into the conversation's. Null removes one."""
 
     type: Literal["attributes"]
     attributes: Annotated[dict[str, Any], Field(examples=[{"topic": "order"}])]
 
 
-class MadeClosing(Shape):
+class SimulatedClose(Shape):
     """The closing of the conversation."""
 
     type: Literal["closed"]
 
 
 SimulationEvent = Annotated[
-    SaidMessage | GivenAnswer | PassedWait | MadeAssignment | ChangedAttributes | MadeClosing,
-    Field(discriminator="type"),
+    SimulatedMessage
+    | SimulatedAnswer
+    | SimulatedWait
+    | SimulatedAssignment
+    | SimulatedAttributes
+    | SimulatedClose,
+    Field(
+        discriminator="type",
+        description="An action that the simulation has carried out, or an answer to it.",
+        json_schema_extra={"x-union": "SimulationEvent"},
+    ),
 ]
 
 
@@ -313,13 +333,20 @@ class SimulationEnd(Shape):
     stopped: Stop | None
 
 
-class ShownStep(Shape):
+class SimulatedStep(Shape):
     """The step at which a simulation waits for an answer, as shown to the contact."""
 
     step_type: WaitingAction
     action_flow_id: PartId
     action_id: ActionId
-    action: Annotated[ShownButtons | FormAction, Field(discriminator="type")]
+    action: Annotated[
+        ShownButtons | FormAction,
+        Field(
+            discriminator="type",
+            description="Buttons or a form as shown to the contact.",
+            json_schema_extra={"x-union": "PresentedAction"},
+        ),
+    ]
 
 
 class Simulation(Shape):
@@ -329,7 +356,7 @@ class Simulation(Shape):
     """
 
     events: list[SimulationEvent]
-    waits: ShownStep | None
+    waits: SimulatedStep | None
     ended: SimulationEnd | None
     attributes: Annotated[dict[str, Any], Field(examples=[{"topic": "order"}])]
     answers_used: Count

@@ -45,7 +45,7 @@ class ListedDraft(Draft):
     conversation_id: ConversationId
 
 
-class Drafts(Shape):
+class ConversationDrafts(Shape):
     """Your drafts in a conversation; null for none."""
 
     reply: Draft | None
@@ -110,7 +110,7 @@ class HeldMessage(Shape):
     problem: HeldProblem | None
 
 
-class TakenBack(Deleted):
+class WithdrawnMessage(Deleted):
     """The confirmation that a message is not sent, and the draft with its text."""
 
     draft: Draft

@@ -11,6 +11,7 @@ from deskwire.engine.events.types import AGENTS, CATALOG, STORED
 from deskwire.http.description.asyncapi.parts import AsyncApiParts, security, servers
 from deskwire.http.description.event_examples import example_envelopes
 from deskwire.http.description.extension_examples import extension_envelopes
+from deskwire.http.description.openapi.open_schemas import EXTENSIBLE
 from deskwire.http.description.openapi.samples import sample
 from deskwire.http.description.openapi.schemas import Schema
 from deskwire.http.schemas.agent_events import ENVELOPES as FOR_AGENTS
@@ -68,10 +69,7 @@ _ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
         {
             "type": "object",
             "properties": {
-                "reason": {
-                    "type": "string",
-                    "enum": [*get_args(Bye)],
-                },
+                "reason": {"type": "string", EXTENSIBLE: [*get_args(Bye)]},
                 "retryAfterMs": {"type": "integer"},
             },
             "required": ["reason", "retryAfterMs"],

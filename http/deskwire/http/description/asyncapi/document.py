@@ -11,8 +11,14 @@ import orjson
 from deskwire.http.api.output.static import Static
 from deskwire.http.app import ROUTES
 from deskwire.http.description.asyncapi import agents, stream, webhooks
-from deskwire.http.description.asyncapi.parts import AsyncApiParts, in_async, reachable
+from deskwire.http.description.asyncapi.parts import (
+    AsyncApiParts,
+    capitalized,
+    in_async,
+    named_message,
+)
 from deskwire.http.description.openapi.document import shown_types
+from deskwire.http.description.openapi.open_schemas import Opener
 from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.schemas.agent_events import ENVELOPES
 
@@ -91,6 +97,10 @@ def document() -> dict[str, Any]:
     parts = AsyncApiParts(schemas)
     for section in (webhooks, stream, agents):
         section.add(parts)
+    opener = Opener(schemas.components)
+    messages = {
+        name: named_message(each, capitalized(name), opener.made) for name, each in parts.messages.items()
+    }
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -105,8 +115,8 @@ def document() -> dict[str, Any]:
         "channels": parts.channels,
         "operations": parts.operations,
         "components": {
-            "messages": parts.messages,
-            "schemas": in_async(reachable(parts.messages, schemas.components)),
+            "messages": messages,
+            "schemas": in_async(opener.reachable(messages)),
             "securitySchemes": _SCHEMES,
         },
     }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct, field
 
+from deskwire.http.description.openapi.references import PREFIX
 from deskwire.http.description.openapi.schemas import Schema, Schemas
-
-_SCHEMA: Final = "#/components/schemas/"
 
 
 class AsyncApiParts(Struct):
@@ -54,28 +54,48 @@ def security(scheme: str) -> list[Schema]:
     return [{"$ref": f"#/components/securitySchemes/{scheme}"}]
 
 
-def reachable(root: Any, known: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Return the directly or indirectly referenced schemas, by name."""
-    found: set[str] = set()
-    ahead = list(_references(root))
-    while ahead:
-        name = ahead.pop()
-        if name not in found:
-            found.add(name)
-            ahead.extend(_references(known[name]))
-    return {name: known[name] for name in sorted(found)}
+def named_objects(value: Any, name: str, found: dict[str, Schema]) -> Any:
+    """Return a value whose inline object schemas are references to `found`, where they get a name.
+
+    Generators call an inline schema AnonymousSchema_17.
+
+    Args:
+        name: of the object, and the start of the names of those in it.
+    """
+    if isinstance(value, list):
+        return [named_objects(each, name, found) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    result = {
+        key: each if key == "properties" else named_objects(each, _part_name(name, key), found)
+        for key, each in value.items()
+    }
+    if "properties" not in result:
+        return result
+    result["properties"] = {
+        key: named_objects(each, name + capitalized(key), found) for key, each in value["properties"].items()
+    }
+    found[name] = {"title": name, **result}
+    return {"$ref": f"{PREFIX}{name}"}
 
 
-def _references(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        reference = value.get("$ref")
-        if isinstance(reference, str) and reference.startswith(_SCHEMA):
-            yield reference.removeprefix(_SCHEMA)
-        for each in value.values():
-            yield from _references(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _references(each)
+def named_message(message: Schema, name: str, found: dict[str, Schema]) -> Schema:
+    """Return a message whose payload and headers are references; `found` receives their inline objects."""
+    schemas = {
+        "payload": named_objects(message["payload"], f"{name}Payload", found),
+    }
+    if "headers" in message:
+        schemas["headers"] = named_objects(message["headers"], f"{name}Headers", found)
+    return {**message, **schemas}
+
+
+def _part_name(name: str, keyword: str) -> str:
+    return f"{name}Item" if keyword == "items" else name
+
+
+def capitalized(text: str) -> str:
+    """Return a name of several words, such as `sent.pusher:ping`, as `SentPusherPing`."""
+    return "".join(each[:1].upper() + each[1:] for each in re.split(r"[^A-Za-z0-9]+", text))
 
 
 def in_async(value: Any) -> Any:

@@ -18,11 +18,12 @@ from deskwire.http.description.openapi import refusals
 from deskwire.http.description.openapi.bodies import request_body
 from deskwire.http.description.openapi.events import TAG, webhooks
 from deskwire.http.description.openapi.nulls import without_refused
+from deskwire.http.description.openapi.open_schemas import opened
 from deskwire.http.description.openapi.parameters import parameters
 from deskwire.http.description.openapi.responses import header_components, headers, responses
 from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.description.tables import plain
-from deskwire.http.schemas.conversations import MergedDocument, MovedOnDocument
+from deskwire.http.schemas.conversations import ContactMergedProblem, ConversationMovedOnProblem
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 from deskwire.http.schemas.service import ProblemDocument
@@ -98,12 +99,20 @@ def description() -> Static:
 
 
 def document() -> dict[str, Any]:
-    """Return the document. Raises LookupError with advice for a route without a described response."""
+    """Return the document as served: closed requests, open responses and events."""
+    return opened(closed_document())
+
+
+def closed_document() -> dict[str, Any]:
+    """Return the document with exactly the fields and values of this release, against which responses are tested.
+
+    Raises LookupError with advice for a route without a described response.
+    """
     schemas = Schemas(shown_types(ROUTES))
     without_refused(schemas.components, ROUTES)
     special = {
-        "conversation_moved_on": schemas.of(MovedOnDocument),
-        "contact_merged": schemas.of(MergedDocument),
+        "conversation_moved_on": schemas.of(ConversationMovedOnProblem),
+        "contact_merged": schemas.of(ContactMergedProblem),
     }
     problems = refusals.RefusalDescriptions(schemas.of(ProblemDocument), headers, special)
     paths: dict[str, Schema] = {}
@@ -135,8 +144,8 @@ def document() -> dict[str, Any]:
 def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
     """Yield every type with a schema. Raises LookupError with advice for a route without a response model."""
     yield ProblemDocument
-    yield MovedOnDocument
-    yield MergedDocument
+    yield ConversationMovedOnProblem
+    yield ContactMergedProblem
     yield SurveyDefinition
     yield WorkflowFlow
     yield WorkflowTrigger
@@ -178,6 +187,7 @@ def _operation(route: Route, schemas: Schemas, problems: refusals.RefusalDescrip
     body = request_body(route, schemas)
     if body is not None:
         operation["requestBody"] = body
+        operation["x-codegen-request-body-name"] = "body"  # the parameter's name in generated clients
     operation["responses"] = {**responses(route, schemas, ROUTES), **problems.of(route)}
     return operation
 

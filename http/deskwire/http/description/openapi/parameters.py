@@ -80,7 +80,7 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "The id of the session.",
         "ses_01KZ00000000000000000000B1",
         "browser_session_not_found",
-        people.SessionSummary,
+        people.BrowserSessionSummary,
     ),
     "token_id": PathParameter(
         "The id of the access token.",
@@ -156,7 +156,7 @@ PATH: Final[Mapping[str, PathParameter]] = {
         f"The id of the entry, as `<type>:<id>`. {_ENCODED}",
         "statictranslation:checkout.title",
         "entry_not_found",
-        content.Entry,
+        content.TranslationEntry,
         "entryId",
     ),
     "organisation_id": PathParameter(

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from deskwire.http.description.openapi.references import PREFIX, renamed
 from deskwire.http.description.tables import plain
 
 Schema = dict[str, Any]
 
-_PREFIX: Final = "#/components/schemas/"
-_TEMPLATE: Final = f"{_PREFIX}{{model}}"
+_TEMPLATE: Final = f"{PREFIX}{{model}}"
 _MAPS: Final = ("properties", "$defs", "patternProperties")
 """Keywords whose members are schemas by name, so the names are not keywords."""
 
@@ -34,10 +34,10 @@ class Schemas:
         found, shared = TypeAdapter.json_schemas(inputs, ref_template=_TEMPLATE)  # type: ignore[arg-type]
         names = _public(shared.get("$defs", {}))
         self._found: dict[int, Schema] = {
-            key: _renamed(tidied(schema), names) for (key, _), schema in found.items()
+            key: renamed(tidied(schema), names) for (key, _), schema in found.items()
         }
         self.components: dict[str, Schema] = {
-            names[key]: _renamed(tidied(schema), names)
+            names[key]: renamed(tidied(schema), names)
             for key, schema in sorted(shared.get("$defs", {}).items(), key=lambda each: names[each[0]])
         }
 
@@ -53,20 +53,6 @@ def _public(schemas: Mapping[str, Schema]) -> dict[str, str]:
     if twice:
         raise LookupError(f"two schemas have the name {twice[0]}: give one another `title`")
     return names
-
-
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """Return a schema with its references changed to public names."""
-    if isinstance(value, list):
-        return [_renamed(each, names) for each in value]
-    if not isinstance(value, Mapping):
-        return value
-    result = {key: _renamed(each, names) for key, each in value.items()}
-    reference = result.get("$ref")
-    if isinstance(reference, str):
-        model = reference.removeprefix(_PREFIX)
-        result["$ref"] = _PREFIX + names.get(model, model)
-    return result
 
 
 def tidied(schema: Mapping[str, Any]) -> Schema:

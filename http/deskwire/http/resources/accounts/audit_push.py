@@ -34,7 +34,7 @@ routes = Routes(audit.routes.tag, audit.routes.access)
 _ONE: Final = f"{ORGANISATION}/audit/push"
 
 
-class PushBody(Body):
+class PutAuditPushRequest(Body):
     """The URL to post the records to, which must be public and https like a webhook's."""
 
     url: Annotated[str, Field(min_length=1)]
@@ -56,13 +56,13 @@ async def get_push(call: Call[Body, Query]) -> Answer:
     "PUT",
     _ONE,
     operation_id="putAuditPush",
-    body=PushBody,
+    body=PutAuditPushRequest,
     limit=MEDIUM,
     answer=shapes.AuditPush,
     further=(lambda call: _check_url(call),),
     records=("audit.push_created", "audit.push_changed"),
 )
-async def put_push(call: Call[PushBody, Query]) -> Answer:
+async def put_push(call: Call[PutAuditPushRequest, Query]) -> Answer:
     """Push the audit trail to a URL from now on, which may replace another URL.
 
     Each record is posted in the order of the trail, signed like a webhook, until the receiver responds with 2xx. The response

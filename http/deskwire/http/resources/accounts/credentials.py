@@ -67,7 +67,7 @@ Permission = Annotated[
 Permissions = Annotated[list[Permission], Field(max_length=len(EVERY_PERMISSION)), AfterValidator(unique)]
 
 
-class CredentialBody(Body):
+class CreateCredentialRequest(Body):
     """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire."""
 
     name: Name
@@ -75,7 +75,7 @@ class CredentialBody(Body):
     expires_at: Time | None = None
 
 
-class CredentialPatch(Body):
+class ChangeCredentialRequest(Body):
     """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`."""
 
     name: Name | None = None
@@ -83,7 +83,7 @@ class CredentialPatch(Body):
     expires_at: Time | None = None
 
 
-class RotateBody(Body):
+class RotateCredentialRequest(Body):
     """The time, in seconds, for which the previous secret remains valid besides the new one."""
 
     overlap_seconds: Annotated[int, Field(ge=0, le=OVERLAP_MAX_S)] = OVERLAP_S
@@ -122,7 +122,7 @@ async def list_credentials(call: Call[Body, AccountList]) -> Answer:
     "POST",
     _ALL,
     operation_id="createCredential",
-    body=CredentialBody,
+    body=CreateCredentialRequest,
     limit=MEDIUM,
     answer=shapes.MachineCredential,
     errors=("credential_limit_reached",),
@@ -130,7 +130,7 @@ async def list_credentials(call: Call[Body, AccountList]) -> Answer:
     further=(_precheck_end,),
     records=("credential.created",),
 )
-async def create_credential(call: Call[CredentialBody, Query]) -> Answer:
+async def create_credential(call: Call[CreateCredentialRequest, Query]) -> Answer:
     """Create a machine credential. The response shows the secret once; a repeated request masks it.
 
     You can only give permissions that you have. A credential created by a machine credential is revoked together
@@ -164,14 +164,14 @@ async def get_credential(call: Call[Body, Query]) -> Answer:
     "PATCH",
     _ONE,
     operation_id="changeCredential",
-    body=CredentialPatch,
+    body=ChangeCredentialRequest,
     limit=MEDIUM,
     answer=shapes.MachineCredential,
     errors=("credential_revoked",),
     further=(nulls(*_NULLABLE), _precheck_end),
     records=("credential.changed", "webhook.disabled"),
 )
-async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
+async def change_credential(call: Call[ChangeCredentialRequest, Query]) -> Answer:
     """Change the name, permissions or expiry of a machine credential. The change applies from its next call.
 
     You can only change a credential whose permissions you have, before and after the change. A machine credential can change itself,
@@ -198,13 +198,13 @@ async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
     "POST",
     f"{_ONE}/rotate",
     operation_id="rotateCredential",
-    body=RotateBody,
+    body=RotateCredentialRequest,
     answer=shapes.MachineCredential,
     errors=("credential_revoked",),
     idempotent=True,
     records=("credential.rotated",),
 )
-async def rotate_credential(call: Call[RotateBody, Query]) -> Answer:
+async def rotate_credential(call: Call[RotateCredentialRequest, Query]) -> Answer:
     """Give a machine credential a new secret, shown only once. The previous one remains valid for `overlapSeconds`.
 
     An even older secret ends at once, and so do the streams that it authorized. You can only rotate a
@@ -249,7 +249,7 @@ async def revoke_credential(call: Call[Body, Query]) -> Answer:
 
 
 def new_machine(
-    body: CredentialBody, project: Project, by: tuple[Maker, str | None], secret: str, now: int
+    body: CreateCredentialRequest, project: Project, by: tuple[Maker, str | None], secret: str, now: int
 ) -> Machine:
     """Return a credential that is not stored yet."""
     return Machine(

@@ -20,7 +20,7 @@ from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import Routes, Tag, in_organisation
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
-from deskwire.http.resources.accounts.requests import AccountList, MemberBody, RoleBody
+from deskwire.http.resources.accounts.requests import AccountList, AddMemberRequest, ChangeMemberRequest
 from deskwire.http.resources.accounts.tokens import hash_password
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -62,13 +62,13 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     _ALL,
     operation_id="addMember",
     tells="members",
-    body=MemberBody,
+    body=AddMemberRequest,
     answer=shapes.AddedMember,
     errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy", "too_many_members"),
     idempotent=True,
     records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
-async def add_member(call: Call[MemberBody, Query]) -> Answer:
+async def add_member(call: Call[AddMemberRequest, Query]) -> Answer:
     """Create an account for an e-mail address and add it as a member. The response shows the one-time password once.
 
     The response to a repeated request with the same `Idempotency-Key` has `…` instead of the password.
@@ -77,7 +77,7 @@ async def add_member(call: Call[MemberBody, Query]) -> Answer:
         return await _add(call)
 
 
-async def _add(call: Call[MemberBody, Query]) -> Answer:
+async def _add(call: Call[AddMemberRequest, Query]) -> Answer:
     services, body, now = call.services, call.body, call.services.clock()
     password = random_base62(ONE_TIME_BYTES) if services.sign_in else None
     password_hash = None if password is None else await hash_password(services, password)
@@ -98,12 +98,12 @@ async def _add(call: Call[MemberBody, Query]) -> Answer:
     _ONE,
     operation_id="changeMember",
     tells="members",
-    body=RoleBody,
+    body=ChangeMemberRequest,
     answer=shapes.Member,
     errors=("last_owner", "owner_protected"),
     records=("member.role_changed",),
 )
-async def change_member(call: Call[RoleBody, Query]) -> Answer:
+async def change_member(call: Call[ChangeMemberRequest, Query]) -> Answer:
     """Change the role of a member. Only an owner can grant or withdraw the role of owner."""
     organisation, user_id, role, actor = (
         call.organisation.rowid,

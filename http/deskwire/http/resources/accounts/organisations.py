@@ -9,7 +9,7 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, in_organisation
-from deskwire.http.resources.accounts.requests import AccountList, NameBody
+from deskwire.http.resources.accounts.requests import AccountList, RenameRequest
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
 
@@ -54,11 +54,11 @@ async def get_organisation(call: Call[Body, Query]) -> Answer:
     ONE,
     in_organisation("members.manage"),
     operation_id="changeOrganisation",
-    body=NameBody,
+    body=RenameRequest,
     answer=shapes.Organisation,
     records=("organisation.changed",),
 )
-async def change_organisation(call: Call[NameBody, Query]) -> Answer:
+async def change_organisation(call: Call[RenameRequest, Query]) -> Answer:
     """Change an organisation's name."""
     identifier, name = call.organisation.id, call.body.name
 

@@ -27,7 +27,7 @@ class OthersQuery(Query):
 
 
 @routes.add(
-    "GET", _ALL, operation_id="listSessions", query=AccountList, answer=page_of(shapes.SessionSummary)
+    "GET", _ALL, operation_id="listSessions", query=AccountList, answer=page_of(shapes.BrowserSessionSummary)
 )
 async def list_sessions(call: Call[Body, AccountList]) -> Answer:
     """List the sessions of the signed-in user, newest first. `current` is the caller's."""

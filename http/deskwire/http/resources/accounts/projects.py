@@ -28,7 +28,7 @@ from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, Tag, in_organisation, in_project, personal
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
-from deskwire.http.resources.accounts.requests import AccountList, KeyBody, Name
+from deskwire.http.resources.accounts.requests import AccountList, CreateKeyRequest, Name
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
@@ -46,7 +46,7 @@ _NULLABLE = frozenset({"archived_retention_days"})
 LanguageTag = Annotated[str, Field(min_length=2, max_length=LANGUAGE_TAG_MAX)]
 
 
-class SettingsBody(Body):
+class ProjectSettingsInput(Body):
     """The settings to change; omitted settings keep their values. `archivedRetentionDays: null` keeps archived conversations."""
 
     memory_enabled: bool | None = None
@@ -56,18 +56,18 @@ class SettingsBody(Body):
     upload_quota_bytes: Annotated[int, Field(ge=0, le=_QUOTA_MAX)] | None = None
 
 
-class ProjectBody(Body):
+class CreateProjectRequest(Body):
     """A new project."""
 
     name: Name
-    settings: Annotated[SettingsBody, Field(default_factory=SettingsBody)]
+    settings: Annotated[ProjectSettingsInput, Field(default_factory=ProjectSettingsInput)]
 
 
-class ProjectPatch(Body):
+class ChangeProjectRequest(Body):
     """The fields to change."""
 
     name: Name | None = None
-    settings: SettingsBody | None = None
+    settings: ProjectSettingsInput | None = None
 
 
 def _require_deletion(call: Call[Any, Any]) -> None:
@@ -114,7 +114,7 @@ async def list_organisation_projects(call: Call[Body, AccountList]) -> Answer:
     f"{ORGANISATION}/projects",
     in_organisation("projects.manage"),
     operation_id="createProject",
-    body=ProjectBody,
+    body=CreateProjectRequest,
     limit=MEDIUM,
     answer=shapes.Project,
     errors=("project_limit_reached",),
@@ -122,7 +122,7 @@ async def list_organisation_projects(call: Call[Body, AccountList]) -> Answer:
     further=(nulls(*_NULLABLE, within="settings", pointer="/settings"), _check_languages),
     records=("project.created", "project.changed"),
 )
-async def create_project(call: Call[ProjectBody, Query]) -> Answer:
+async def create_project(call: Call[CreateProjectRequest, Query]) -> Answer:
     """Create a project."""
     organisation, now = call.organisation, call.services.clock()
     project = new_project(call.body, organisation, now)
@@ -143,13 +143,13 @@ async def get_project(call: Call[Body, Query]) -> Answer:
     ONE,
     operation_id="changeProject",
     tells="project",
-    body=ProjectPatch,
+    body=ChangeProjectRequest,
     limit=MEDIUM,
     answer=shapes.Project,
     further=(nulls(), nulls(*_NULLABLE, within="settings", pointer="/settings"), _check_languages),
     records=("project.changed",),
 )
-async def change_project(call: Call[ProjectPatch, Query]) -> Answer:
+async def change_project(call: Call[ChangeProjectRequest, Query]) -> Answer:
     """Change a project's name and settings.
 
     `archivedRetentionDays` deletes conversations, so changing it also needs the permission `conversations.delete`.
@@ -189,13 +189,13 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
     _KEYS,
     personal(_MANAGE),
     operation_id="createKey",
-    body=KeyBody,
+    body=CreateKeyRequest,
     answer=shapes.ServerKey,
     errors=("key_limit_reached",),
     idempotent=True,
     records=("key.created",),
 )
-async def create_key(call: Call[KeyBody, Query]) -> Answer:
+async def create_key(call: Call[CreateKeyRequest, Query]) -> Answer:
     """Create a server key. The response shows the key once; a repeated request masks it."""
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
     secret, key_id = new_server_key(), new_id("key", now)
@@ -224,13 +224,13 @@ async def revoke_key(call: Call[Body, Query]) -> Answer:
     return key_view(await call.services.store.write(lambda tx: projects.revoke_key(tx, key_id, project, now)))
 
 
-def new_project(body: ProjectBody, organisation: Organisation, now: int) -> Project:
+def new_project(body: CreateProjectRequest, organisation: Organisation, now: int) -> Project:
     """Return a project that is not stored yet. Raises Invalid."""
     settings = _settings(DEFAULT_SETTINGS, body.settings)
     return Project(0, new_id("prj", now), organisation.rowid, body.name, random_base62(12), settings, now)
 
 
-def patch_project(tx: OrganisationTransaction, project_id: str, body: ProjectPatch) -> Project:
+def patch_project(tx: OrganisationTransaction, project_id: str, body: ChangeProjectRequest) -> Project:
     """Change a project, and return it. Raises NotFound and Invalid."""
     before = found(tx, project_id)
     refuse_null(body)
@@ -249,7 +249,7 @@ def found(reader: OrganisationReader, project_id: str) -> Project:
     return project
 
 
-def _settings(before: ProjectSettings, body: SettingsBody) -> ProjectSettings:
+def _settings(before: ProjectSettings, body: ProjectSettingsInput) -> ProjectSettings:
     refuse_null(body, _NULLABLE, "/settings")
     after = with_languages(before, body.primary_language, body.languages)
     given = body.model_dump(exclude_unset=True, exclude={"primary_language", "languages"})

@@ -38,13 +38,13 @@ class AccountList(Paged):
     refuses_empty_cursor = True
 
 
-class NameBody(Body):
+class RenameRequest(Body):
     """The new name."""
 
     name: Name
 
 
-class MemberBody(Body):
+class AddMemberRequest(Body):
     """The person to add to the organisation, with a role. `name` defaults to the address."""
 
     email: Email
@@ -52,13 +52,13 @@ class MemberBody(Body):
     role: Role
 
 
-class RoleBody(Body):
+class ChangeMemberRequest(Body):
     """The new role of a member."""
 
     role: Role
 
 
-class KeyBody(Body):
+class CreateKeyRequest(Body):
     """The label of a server key, shown in lists."""
 
     label: Name

@@ -31,7 +31,7 @@ from deskwire.http.api.output.responses import json_line
 from deskwire.http.api.pipeline import JSON
 from deskwire.http.api.routing import OPEN, VISITOR, Routes
 from deskwire.http.resources.accounts import tokens
-from deskwire.http.resources.accounts.tokens import LoginBody, checked_user
+from deskwire.http.resources.accounts.tokens import SignInRequest, checked_user
 from deskwire.http.schemas import people as shapes
 
 routes = Routes(tokens.routes.tag, VISITOR)
@@ -46,12 +46,12 @@ _TIMES: Final = {"typingSeconds": TYPING_TIMEOUT_S}
     "/auth/session",
     OPEN,
     operation_id="startSession",
-    body=LoginBody,
-    answer=shapes.Session,
+    body=SignInRequest,
+    answer=shapes.BrowserSession,
     errors=(*tokens.REFUSALS, "cross_site_request"),
     records=("sign_in.succeeded", "sign_in.failed", "account.password_changed", "account.sessions_ended"),
 )
-async def start_session(call: Call[LoginBody, Query]) -> Answer:
+async def start_session(call: Call[SignInRequest, Query]) -> Answer:
     """Sign in with a browser. The response sets an HttpOnly cookie, which identifies the user from then on.
 
     The browser's previous session ends. Changing calls with the cookie are accepted only from pages of this origin. A session ends when it was

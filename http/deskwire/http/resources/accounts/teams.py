@@ -44,14 +44,14 @@ UserIds = Annotated[
 ]
 
 
-class TeamBody(Body):
+class CreateTeamRequest(Body):
     """The new team. `members` are the ids of users of the organisation."""
 
     name: Name
     members: Annotated[UserIds, Field(default_factory=list)]
 
 
-class TeamPatch(Body):
+class ChangeTeamRequest(Body):
     """The fields to change. `members` replaces all members."""
 
     name: Name | None = None
@@ -69,14 +69,14 @@ async def _check_members(call: Call[Any, Query]) -> None:
     _MANAGE,
     operation_id="createTeam",
     tells="teams",
-    body=TeamBody,
+    body=CreateTeamRequest,
     limit=LARGE,
     answer=shapes.Team,
     errors=("team_name_taken",),
     idempotent=True,
     further=(_check_members,),
 )
-async def create_team(call: Call[TeamBody, Query]) -> Answer:
+async def create_team(call: Call[CreateTeamRequest, Query]) -> Answer:
     """Create a team."""
     body, now, project = call.body, call.services.clock(), call.project
     team_id = new_id("team", now)
@@ -111,13 +111,13 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     _MANAGE,
     operation_id="changeTeam",
     tells="teams",
-    body=TeamPatch,
+    body=ChangeTeamRequest,
     limit=LARGE,
     answer=shapes.Team,
     errors=("team_name_taken",),
     further=(nulls(), _check_members),
 )
-async def change_team(call: Call[TeamPatch, Query]) -> Answer:
+async def change_team(call: Call[ChangeTeamRequest, Query]) -> Answer:
     """Change the name or members of a team. Conversations assigned to it earlier keep its old name."""
     given, now = given_fields(call.body, frozenset()), call.services.clock()
 

@@ -56,7 +56,7 @@ REFUSALS: Final = (
 """The error codes of a sign-in with a password."""
 
 
-class LoginBody(Body):
+class SignInRequest(Body):
     """The credentials to sign in with. `newPassword` replaces the password, and is required with a one-time password."""
 
     email: Annotated[str, Field(min_length=3, max_length=320)]
@@ -68,18 +68,18 @@ class LoginBody(Body):
     "POST",
     "/auth/token",
     operation_id="issueToken",
-    body=LoginBody,
+    body=SignInRequest,
     answer=AccessToken,
     errors=REFUSALS,
     records=("sign_in.succeeded", "sign_in.failed", "account.password_changed"),
 )
-async def issue_token(call: Call[LoginBody, Query]) -> Answer:
+async def issue_token(call: Call[SignInRequest, Query]) -> Answer:
     """Create an access token for the dashboard endpoints, valid for an hour."""
     user = await checked_user(call)
     return await token_for(call, user, "sign_in", signed_in(user))
 
 
-async def checked_user(call: Call[LoginBody, Query]) -> User:
+async def checked_user(call: Call[SignInRequest, Query]) -> User:
     """Return the user who signs in, with the new password stored, if given. The caller records the sign-in.
 
     Raises the errors of REFUSALS.
@@ -106,7 +106,7 @@ async def checked_user(call: Call[LoginBody, Query]) -> User:
     return user
 
 
-async def _require_not_ended(call: Call[LoginBody, Query], user: User) -> None:
+async def _require_not_ended(call: Call[SignInRequest, Query], user: User) -> None:
     """Raise Forbidden (`one_time_password_ended`) if the correct password is an expired one-time password."""
     ends_at = call.services.passwords.ends_at(user)
     if ends_at is None or call.services.clock() < ends_at:

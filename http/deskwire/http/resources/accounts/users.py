@@ -12,7 +12,7 @@ from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Routes, Tag
-from deskwire.http.resources.accounts.requests import GivenPassword, NameBody, NewPassword
+from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword, RenameRequest
 from deskwire.http.resources.accounts.sessions import begin, with_cookie
 from deskwire.http.resources.accounts.tokens import change_password, check_password, token_for
 from deskwire.http.schemas import people as shapes
@@ -21,7 +21,7 @@ from deskwire.http.schemas.base import Deleted
 routes = Routes(Tag("Signed-in user", "The name, password and permissions of the signed-in user."), SIGNED_IN)
 
 
-class PasswordBody(Body):
+class SetPasswordRequest(Body):
     """The current password and the new one."""
 
     password: GivenPassword
@@ -44,11 +44,11 @@ async def get_me(call: Call[Body, Query]) -> Answer:
     "PATCH",
     "/users/me",
     operation_id="changeMe",
-    body=NameBody,
+    body=RenameRequest,
     answer=shapes.User,
     records=("account.changed",),
 )
-async def change_me(call: Call[NameBody, Query]) -> Answer:
+async def change_me(call: Call[RenameRequest, Query]) -> Answer:
     """Change the signed-in user's name."""
 
     def rename(tx: OrganisationTransaction) -> User:
@@ -82,12 +82,12 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     "POST",
     "/users/me/password",
     operation_id="setPassword",
-    body=PasswordBody,
+    body=SetPasswordRequest,
     answer=shapes.AccessToken,
     errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
     records=("account.password_changed", "account.sessions_ended", "sign_in.failed"),
 )
-async def set_password(call: Call[PasswordBody, Query]) -> Answer:
+async def set_password(call: Call[SetPasswordRequest, Query]) -> Answer:
     """Change the password. All earlier access tokens are revoked and all sessions end; the response has a new token.
 
     If a session made the call, the response also sets a new session's cookie.
@@ -109,7 +109,7 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
     replace(SIGNED_IN, machines=True),
     operation_id="getPermissions",
     query=PermissionQuery,
-    answer=shapes.Permissions,
+    answer=shapes.UserPermissions,
     errors=("organisation_not_found", "project_not_found", "role_not_found"),
 )
 async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:

@@ -28,7 +28,7 @@ from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, 
 from deskwire.http.api.routing import LARGE, MEDIUM, Routes, Tag, s2s
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.operations import actor_of
-from deskwire.http.resources.conversations.requests import ConversationList, Identity
+from deskwire.http.resources.conversations.requests import ConversationList, PutContactIdentityRequest
 from deskwire.http.resources.fields import Attributes, UserId
 from deskwire.http.resources.fields import Tag as ContactTag
 from deskwire.http.schemas import conversations as shapes
@@ -45,7 +45,7 @@ _DELETE = "conversations.delete"
 _USER_ID_MAX = 255
 
 
-class ContactPatch(Identity):
+class ChangeContactRequest(PutContactIdentityRequest):
     """The fields to change.
 
     `attributes` are merged, and a null in them removes a key; `tags` replaces all tags, which are compared and shown in lower
@@ -56,7 +56,7 @@ class ContactPatch(Identity):
     tags: Annotated[list[ContactTag], Field(max_length=TAGS_MAX)] | None = None
 
 
-class MergeBody(Body):
+class MergeContactRequest(Body):
     """The contact to merge into the one in the path, by your own user id."""
 
     source: Annotated[UserId, Field(alias="from")]
@@ -68,7 +68,7 @@ class ContactConversations(ConversationList):
     archived: Flag | None = None
 
 
-async def _check_user_id(call: Call[Identity, Query]) -> None:
+async def _check_user_id(call: Call[PutContactIdentityRequest, Query]) -> None:
     _user_id(call)
 
 
@@ -77,13 +77,13 @@ async def _check_user_id(call: Call[Identity, Query]) -> None:
     _ONE,
     _MANAGE,
     operation_id="putContactIdentity",
-    body=Identity,
+    body=PutContactIdentityRequest,
     limit=MEDIUM,
     answer=shapes.Contact,
     further=(_check_user_id,),
     unrecorded="The event `contact.updated` shows it.",
 )
-async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
+async def put_contact_identity(call: Call[PutContactIdentityRequest, Query]) -> Answer:
     """Create a contact or replace its identity. Omitted identity fields become null; attributes and tags stay."""
     user_id, now = _user_id(call), call.services.clock()
     ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY})
@@ -100,13 +100,13 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="changeContact",
-    body=ContactPatch,
+    body=ChangeContactRequest,
     limit=LARGE,
     answer=shapes.Contact,
     further=(nulls(*IDENTITY),),
     unrecorded="The events `contact.updated` and `contact.changed` show it.",
 )
-async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
+async def patch_contact(call: Call[ChangeContactRequest, Query]) -> Answer:
     """Change the identity, attributes or tags of a contact. Omitted fields stay."""
     return await change(call, call.path["user_id"], by_id=False)
 
@@ -116,13 +116,13 @@ async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
     f"{_ONE}/merge",
     _MANAGE,
     operation_id="mergeContact",
-    body=MergeBody,
+    body=MergeContactRequest,
     limit=MEDIUM,
     answer=shapes.Contact,
     errors=("merge_under_way",),
     records=("contact.merged", "contact.merged_away"),
 )
-async def merge_contact(call: Call[MergeBody, Query]) -> Answer:
+async def merge_contact(call: Call[MergeContactRequest, Query]) -> Answer:
     """Merge another contact into this one, such as a visitor who turned out to be this user.
 
     Conversations, tickets, survey responses and memory of the other contact move to this one, with its attributes, tags, and
@@ -178,7 +178,7 @@ async def list_contact_conversations(call: Call[Body, ContactConversations]) -> 
     return await operations.list_conversations(call, criteria)
 
 
-def _user_id(call: Call[Identity, Query]) -> str:
+def _user_id(call: Call[PutContactIdentityRequest, Query]) -> str:
     """Return the user id of a possibly new contact. Raises Invalid."""
     user_id = call.path["user_id"]
     if len(user_id) > _USER_ID_MAX:
@@ -211,7 +211,7 @@ def profiled(reader: ContactReader, contact: Contact) -> tuple[Contact, Profile]
     return contact, reader.profile(contact.rowid)
 
 
-async def change(call: Call[ContactPatch, Query], identifier: str, *, by_id: bool) -> Answer:
+async def change(call: Call[ChangeContactRequest, Query], identifier: str, *, by_id: bool) -> Answer:
     """Change the contact with this `con_` id or backend's id, and return it. Raises NotFound or Invalid."""
     project, now, by = call.project, call.services.clock(), actor_of(call)
     given: dict[str, Any] = given_fields(call.body, frozenset(IDENTITY))

@@ -20,7 +20,7 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, Routes, dashboard
-from deskwire.http.resources.contacts.contacts import CONTACTS, ContactPatch, change, merge, profiled
+from deskwire.http.resources.contacts.contacts import CONTACTS, ChangeContactRequest, change, merge, profiled
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted
 
@@ -31,7 +31,7 @@ _CHANGES: Final = "contacts.manage"
 _MANAGE: Final = dashboard(_CHANGES)
 
 
-class AgentMergeBody(Body):
+class DashboardMergeContactRequest(Body):
     """The contact to merge into the one in the path, by its id."""
 
     source: Annotated[str, Field(alias="from", min_length=1, max_length=40)]
@@ -53,13 +53,13 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="dashboardChangeContact",
-    body=ContactPatch,
+    body=ChangeContactRequest,
     limit=LARGE,
     answer=shapes.Contact,
     further=(nulls(*IDENTITY),),
     unrecorded="The events `contact.updated` and `contact.changed` show it.",
 )
-async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
+async def patch_contact(call: Call[ChangeContactRequest, Query]) -> Answer:
     """Change the identity, attributes or tags of a contact. Omitted fields stay."""
     return await change(call, _contact_id(call), by_id=True)
 
@@ -69,13 +69,13 @@ async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
     f"{_ONE}/merge",
     _MANAGE,
     operation_id="dashboardMergeContact",
-    body=AgentMergeBody,
+    body=DashboardMergeContactRequest,
     limit=MEDIUM,
     answer=shapes.Contact,
     errors=("merge_under_way",),
     records=("contact.merged", "contact.merged_away"),
 )
-async def merge_contact(call: Call[AgentMergeBody, Query]) -> Answer:
+async def merge_contact(call: Call[DashboardMergeContactRequest, Query]) -> Answer:
     """Merge another contact into this one, which receives everything of the other one.
 
     If both have a value for an identity field, an attribute or a memory entry, this contact's value stays.

@@ -68,7 +68,7 @@ Content = Annotated[str, Field(min_length=1, max_length=10_000), NOT_BLANK]
 Description = Annotated[str, Field(max_length=500)]
 
 
-class MemoryBody(Body):
+class PutMemoryRequest(Body):
     """The memory entry to store, by its name."""
 
     name: Name
@@ -76,7 +76,7 @@ class MemoryBody(Body):
     description: Description | None = None
 
 
-class MemoryPatch(Body):
+class ChangeMemoryRequest(Body):
     """The fields to change. `description` can be set to null."""
 
     content: Content | None = None
@@ -101,13 +101,13 @@ async def list_memory(call: Call[Body, Paged]) -> Answer:
     _ALL,
     _MANAGE,
     operation_id="putMemory",
-    body=MemoryBody,
+    body=PutMemoryRequest,
     limit=LARGE,
-    answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
+    answer=shapes.MemoryEntryResult | shapes.MemoryDisabled,
     errors=("memory_limit_reached",),
     idempotent=True,
 )
-async def put_memory(call: Call[MemoryBody, Query]) -> Answer:
+async def put_memory(call: Call[PutMemoryRequest, Query]) -> Answer:
     """Store a memory entry of a contact. An entry with the same name is replaced."""
     body, now, find, notify = call.body, call.services.clock(), _session(call), _notifier(call)
 
@@ -154,7 +154,9 @@ async def clear_memory(call: Call[Body, Query]) -> Answer:
     return {"ok": True, "consolidationEnqueued": False, "entries": entries}
 
 
-@routes.add("GET", _ONE, _READ, operation_id="getMemory", answer=shapes.KnownMemoryEntry | shapes.MemoryOff)
+@routes.add(
+    "GET", _ONE, _READ, operation_id="getMemory", answer=shapes.MemoryEntryResult | shapes.MemoryDisabled
+)
 async def get_memory(call: Call[Body, Query]) -> Answer:
     """Fetch a memory entry by its name."""
     if not await _enabled(call):
@@ -168,12 +170,12 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="changeMemory",
-    body=MemoryPatch,
+    body=ChangeMemoryRequest,
     limit=LARGE,
-    answer=shapes.KnownMemoryEntry | shapes.MemoryOff,
+    answer=shapes.MemoryEntryResult | shapes.MemoryDisabled,
     further=(nulls("description"),),
 )
-async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
+async def change_memory(call: Call[ChangeMemoryRequest, Query]) -> Answer:
     """Change the content or the description of a memory entry."""
     find, now, notify = _entry(call), call.services.clock(), _notifier(call)
     changes: dict[str, Any] = call.body.model_dump(exclude_unset=True)
@@ -196,7 +198,7 @@ async def change_memory(call: Call[MemoryPatch, Query]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="deleteMemory",
-    answer=shapes.MemoryEntryDeleted | shapes.MemoryOff,
+    answer=shapes.MemoryEntryDeleted | shapes.MemoryDisabled,
     records=("memory.deleted",),
 )
 async def delete_memory(call: Call[Body, Query]) -> Answer:

@@ -9,7 +9,7 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import MEDIUM, Routes, s2s
 from deskwire.http.resources.conversations import operations, rewriting
-from deskwire.http.resources.conversations.requests import RedactBody, TagList, TagsBody
+from deskwire.http.resources.conversations.requests import RedactMessageRequest, ReplaceTagsRequest, TagList
 from deskwire.http.resources.conversations.s2s import routes as conversations
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -28,7 +28,7 @@ _DELETE = s2s("conversations.delete")
     f"{_ONE}/messages/<message_id>/redact",
     _REDACT,
     operation_id="redactMessage",
-    body=RedactBody,
+    body=RedactMessageRequest,
     limit=MEDIUM,
     answer=shapes.Message,
     errors=("message_not_found",),
@@ -36,7 +36,7 @@ _DELETE = s2s("conversations.delete")
     further=(rewriting.precheck(internal=False),),
     records=("message.redacted",),
 )
-async def redact_message(call: Call[RedactBody, Query]) -> Answer:
+async def redact_message(call: Call[RedactMessageRequest, Query]) -> Answer:
     """Redact a message: its text or parts of it, attachments. The removed content is erased wherever it is stored."""
     return await rewriting.redact(call, internal=False)
 
@@ -71,16 +71,18 @@ async def get_tags(call: Call[Body, Query]) -> Answer:
     _MANAGE,
     operation_id="replaceConversationTags",
     limit=MEDIUM,
-    body=TagsBody,
+    body=ReplaceTagsRequest,
     answer=shapes.ConversationTags,
 )
-async def replace_tags(call: Call[TagsBody, Query]) -> Answer:
+async def replace_tags(call: Call[ReplaceTagsRequest, Query]) -> Answer:
     """Replace all tags of a conversation. Agents see the tags and are notified of the change; webhooks receive no event."""
     receipt = await operations.ask(call, Patch({"tags": normal_tags(call.body.tags)}))
     return {"tags": list(receipt.after.tags)}
 
 
-@routes.add("GET", "/s2s/tags", _READ, operation_id="listTags", query=TagList, answer=page_of(shapes.TagUse))
+@routes.add(
+    "GET", "/s2s/tags", _READ, operation_id="listTags", query=TagList, answer=page_of(shapes.TagUsage)
+)
 async def list_tags(call: Call[Body, TagList]) -> Answer:
     """List the tags of the project's conversations by name, each with the number of conversations that have it."""
     return await operations.list_tags(call)

@@ -16,14 +16,14 @@ from deskwire.http.api.routing import LARGE, MEDIUM, Routes, Tag, dashboard, per
 from deskwire.http.resources.conversations import inbox, lists, operations, rewriting, starting, writing
 from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (
-    AssignBody,
-    RedactBody,
-    ReopenBody,
+    AssignConversationRequest,
+    RedactMessageRequest,
+    ReopenConversationRequest,
     SequenceList,
-    StartWorkflowBody,
+    SetTypingRequest,
+    StartWorkflowRequest,
     TagList,
     ThreadList,
-    TypingBody,
 )
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -70,14 +70,14 @@ async def list_conversations(call: Call[Body, ConversationLists]) -> Answer:
     "/conversations",
     _REPLY,
     operation_id="dashboardStartConversation",
-    body=starting.StartBody,
+    body=starting.StartConversationRequest,
     limit=LARGE,
     answer=shapes.AgentConversation,
     errors=("contact_not_found",),
     idempotent=True,
     further=(starting.check_start,),
 )
-async def start_conversation(call: Call[starting.StartBody, Query]) -> Answer:
+async def start_conversation(call: Call[starting.StartConversationRequest, Query]) -> Answer:
     """Start a conversation with a contact as the signed-in agent."""
     return await starting.start(call)
 
@@ -104,14 +104,14 @@ async def get_conversation(call: Call[Body, Viewed]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="dashboardChangeConversation",
-    body=writing.AgentPatch,
+    body=writing.DashboardChangeConversationRequest,
     query=Viewed,
     limit=LARGE,
     answer=shapes.Conversation | shapes.AgentConversation,
     errors=("conversation_closed", "person_required"),
     further=(nulls(*writing.NULLABLE), writing.check_snooze),
 )
-async def change_conversation(call: Call[writing.AgentPatch, Viewed]) -> Answer:
+async def change_conversation(call: Call[writing.DashboardChangeConversationRequest, Viewed]) -> Answer:
     """Change the title, status, attributes or tags of a conversation, snooze or archive it, or make it visible."""
     if call.query.view == "agent":
         call.access.require_person("the view of agents")
@@ -152,14 +152,14 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     f"{_ONE}/messages",
     _REPLY,
     operation_id="dashboardPostMessage",
-    body=writing.AgentMessageBody,
+    body=writing.DashboardPostMessageRequest,
     limit=LARGE,
     answer=shapes.AgentMessage | HeldMessage,
     errors=("conversation_closed", "conversation_moved_on", "held_message_limit_reached"),
     idempotent=True,
     further=(writing.check_reply,),
 )
-async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
+async def post_message(call: Call[writing.DashboardPostMessageRequest, Query]) -> Answer:
     """Send a message to the customer, or with `internal` add a note for other agents. `then` is applied in the same commit."""
     return await writing.post_message(call)
 
@@ -169,7 +169,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
     f"{_ONE}/messages/<message_id>/redact",
     dashboard("conversations.manage", "conversations.read"),
     operation_id="dashboardRedactMessage",
-    body=RedactBody,
+    body=RedactMessageRequest,
     limit=MEDIUM,
     answer=shapes.AgentMessage,
     errors=("message_not_found",),
@@ -177,7 +177,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
     further=(rewriting.precheck(internal=True),),
     records=("message.redacted",),
 )
-async def redact_message(call: Call[RedactBody, Query]) -> Answer:
+async def redact_message(call: Call[RedactMessageRequest, Query]) -> Answer:
     """Redact a message or note: its text or parts of it, attachments. The removed content is erased wherever it is stored."""
     return await rewriting.redact(call, internal=True)
 
@@ -201,10 +201,10 @@ async def delete_message(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/typing",
     _REPLY,
     operation_id="dashboardSetTyping",
-    body=TypingBody,
+    body=SetTypingRequest,
     answer=shapes.Conversation,
 )
-async def set_typing(call: Call[TypingBody, Query]) -> Answer:
+async def set_typing(call: Call[SetTypingRequest, Query]) -> Answer:
     """Report that the signed-in agent is typing, or has stopped. Repeat it every few seconds while the agent types."""
     agent = TypingAgent(call.user.id, call.user.name)
     return await operations.carry_out(call, SetTyping(agent, call.body.typing, call.body.internal))
@@ -223,10 +223,10 @@ async def close_conversation(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/reopen",
     _MANAGE,
     operation_id="dashboardReopenConversation",
-    body=ReopenBody,
+    body=ReopenConversationRequest,
     answer=shapes.Conversation,
 )
-async def reopen_conversation(call: Call[ReopenBody, Query]) -> Answer:
+async def reopen_conversation(call: Call[ReopenConversationRequest, Query]) -> Answer:
     """Reopen a closed conversation. With `waitingSince`, its contact waits for an answer again."""
     since = writing.waited_since(call.body.waiting_since, call.services.clock())
     return await operations.carry_out(call, Reopen(since))
@@ -237,11 +237,11 @@ async def reopen_conversation(call: Call[ReopenBody, Query]) -> Answer:
     f"{_ONE}/assign",
     _MANAGE,
     operation_id="dashboardAssignConversation",
-    body=AssignBody,
+    body=AssignConversationRequest,
     answer=shapes.Conversation,
     further=(operations.check_assignee,),
 )
-async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
+async def assign_conversation(call: Call[AssignConversationRequest, Query]) -> Answer:
     """Assign a conversation to a user or team, or unassign it."""
     return await operations.carry_out(call, await operations.assign_of(call))
 
@@ -307,7 +307,7 @@ async def list_activity(call: Call[Body, Paged]) -> Answer:
     _READ,
     operation_id="listConversationTags",
     query=TagList,
-    answer=page_of(shapes.TagUse),
+    answer=page_of(shapes.TagUsage),
 )
 async def list_tags(call: Call[Body, TagList]) -> Answer:
     """List the tags of a project's conversations by name, each with the number of conversations that have it."""
@@ -325,11 +325,11 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/workflow/start",
     _MANAGE,
     operation_id="dashboardStartWorkflow",
-    body=StartWorkflowBody,
+    body=StartWorkflowRequest,
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
     idempotent=True,
 )
-async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
+async def start_workflow(call: Call[StartWorkflowRequest, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`. Only one workflow at a time runs in a conversation."""
     return await operations.carry_out(call, await operations.start_of(call))

@@ -20,7 +20,7 @@ from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.dashboard import FOR_AGENTS
 from deskwire.http.schemas.base import page_of
 from deskwire.http.schemas.webhooks import ConversationConsumer
-from deskwire.http.schemas.webhooks import Outcome as Shown
+from deskwire.http.schemas.webhooks import DeliveryOutcome as Shown
 
 routes = Routes(FOR_AGENTS)
 

@@ -45,7 +45,7 @@ _BRIEF_MAX: Final = 20_000  # characters that are merged in well below a millise
 _MODES: Final[dict[str, DraftMode]] = {mode: mode for mode in get_args(DraftMode)}
 
 
-class DraftBody(Body):
+class PutDraftRequest(Body):
     """The whole draft; without text and attachments it is removed.
 
     `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of
@@ -60,7 +60,7 @@ class DraftBody(Body):
     base_sequence: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None
 
 
-async def _check_attachments(call: Call[DraftBody, Any]) -> None:
+async def _check_attachments(call: Call[PutDraftRequest, Any]) -> None:
     problems = (await operations.attached(call, call.body.attachments, ""))[1]
     if problems:
         raise Invalid(*problems)
@@ -71,7 +71,12 @@ def shown(call: Call[Any, Any]) -> AttachmentsView:
     return partial(call.services.uploads.links.shown, now=call.services.clock())
 
 
-@routes.add("GET", "/conversations/<conversation_id>/drafts", operation_id="getDrafts", answer=shapes.Drafts)
+@routes.add(
+    "GET",
+    "/conversations/<conversation_id>/drafts",
+    operation_id="getDrafts",
+    answer=shapes.ConversationDrafts,
+)
 async def get_drafts(call: Call[Body, Query]) -> Answer:
     """Fetch your drafts in a conversation: the reply and the note. Drafts are private."""
     identifier, author = operations.conversation_id(call), call.user.rowid
@@ -110,13 +115,13 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
     "PUT",
     "/conversations/<conversation_id>/drafts/<mode>",
     operation_id="putDraft",
-    body=DraftBody,
+    body=PutDraftRequest,
     limit=WHOLE,
     answer=shapes.SavedDraft,
     errors=("draft_limit_reached", "draft_not_found", "draft_too_long"),
     further=(_check_attachments,),
 )
-async def put_draft(call: Call[DraftBody, Query]) -> Answer:
+async def put_draft(call: Call[PutDraftRequest, Query]) -> Answer:
     """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten."""
     identifier = operations.conversation_id(call)
     body, author, now = call.body, call.user.rowid, call.services.clock()

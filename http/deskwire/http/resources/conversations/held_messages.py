@@ -32,7 +32,7 @@ routes = Routes(WRITING, OWN, unrecorded=UNRECORDED)
 _ONE = "/held-messages/<held_message_id>"
 
 
-class SendHeldBody(Body):
+class SendHeldMessageRequest(Body):
     """The precondition for sending now: with `ifSequence`, the message is refused if the conversation has newer messages or was closed.
 
     It replaces the precondition of the held message.
@@ -71,7 +71,7 @@ async def list_held(call: Call[Body, Query]) -> Answer:
     "DELETE",
     _ONE,
     operation_id="takeBackMessage",
-    answer=writing.TakenBack,
+    answer=writing.WithdrawnMessage,
     errors=("already_sent",),
 )
 async def take_back_message(call: Call[Body, Query]) -> Answer:
@@ -89,11 +89,11 @@ async def take_back_message(call: Call[Body, Query]) -> Answer:
     "POST",
     f"{_ONE}/send",
     operation_id="sendHeldMessage",
-    body=SendHeldBody,
+    body=SendHeldMessageRequest,
     answer=conversations.AgentMessage,
     errors=("attachment_gone", "conversation_closed", "conversation_moved_on"),
 )
-async def send_held_message(call: Call[SendHeldBody, Query]) -> Answer:
+async def send_held_message(call: Call[SendHeldMessageRequest, Query]) -> Answer:
     """Send a held message now, also a refused one. A message that was already sent is returned unchanged."""
     message_id = _message_id(call)
     try:
@@ -108,7 +108,7 @@ async def send_held_message(call: Call[SendHeldBody, Query]) -> Answer:
 
 
 def _ready(
-    reader: Reader, call: Call[SendHeldBody, Any], message_id: str
+    reader: Reader, call: Call[SendHeldMessageRequest, Any], message_id: str
 ) -> PreparedSend | Mapping[str, Any]:
     """Return the prepared message, or the message if it was already sent. Raises NotFound, and Invalid like `prepare_send`."""
     held = reader.held_message(call.project.rowid, message_id)

@@ -39,12 +39,12 @@ from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import given_fields
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.resources.conversations.requests import (
-    AssignBody,
-    AssigneeRef,
-    ConversationPatch,
+    AssignConversationRequest,
+    AssigneeInput,
+    ChangeConversationRequest,
     MessageList,
     SequenceList,
-    StartWorkflowBody,
+    StartWorkflowRequest,
     TagList,
 )
 
@@ -262,17 +262,17 @@ def raw_list(bodies: Sequence[bytes], next_cursor: str | None) -> RawJson:
     return RawJson(b'{"items":[' + b",".join(bodies) + b'],"nextCursor":' + cursor + b"}\n")
 
 
-def patch_of(body: ConversationPatch) -> Patch:
+def patch_of(body: ChangeConversationRequest) -> Patch:
     """Return the command of a PATCH. Raises Invalid for null in another field than `NULLABLE`, and for an empty patch."""
     return Patch(given_fields(body, NULLABLE))
 
 
-async def assign_of(call: Call[AssignBody, Any]) -> Assign:
+async def assign_of(call: Call[AssignConversationRequest, Any]) -> Assign:
     """Return the command of an assignment. Raises Invalid for an unknown user or team."""
     return Assign(await assignee_of(call, call.body.assignee, "/assignee"))
 
 
-async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: str) -> Assignee | None:
+async def assignee_of(call: Call[Any, Any], given: AssigneeInput | None, pointer: str) -> Assignee | None:
     """Return the assignee of a body with its name.
 
     Raises Invalid for an unknown user or team, and for a viewer.
@@ -287,7 +287,7 @@ async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: 
     return Assignee(given.type, given.id, name)
 
 
-async def check_assignee(call: Call[AssignBody, Any]) -> None:
+async def check_assignee(call: Call[AssignConversationRequest, Any]) -> None:
     """Check the assignee of a body; see `assign_of`."""
     await assignee_of(call, call.body.assignee, "/assignee")
 
@@ -345,7 +345,7 @@ async def get_workflow_step(call: Call[Any, Any]) -> Answer:
     return {"step": None if state.run is None else state.run.step}
 
 
-async def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
+async def start_of(call: Call[StartWorkflowRequest, Any]) -> StartWorkflow:
     """Return the command that starts a workflow.
 
     Raises NotFound without such a conversation, Invalid without such a workflow, Conflict for a workflow
@@ -357,13 +357,13 @@ async def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
     )
 
 
-async def check_workflow(call: Call[StartWorkflowBody, Any]) -> None:
+async def check_workflow(call: Call[StartWorkflowRequest, Any]) -> None:
     """Check the workflow of a body; see `start_of`."""
     if call.body.workflow_id is not None:
         await start_of(call)
 
 
-def _startable(reader: CommitReader, call: Call[StartWorkflowBody, Any], identifier: str) -> Published:
+def _startable(reader: CommitReader, call: Call[StartWorkflowRequest, Any], identifier: str) -> Published:
     find(reader, call.project, identifier)
     workflow = reader.workflow(call.project.rowid, call.body.workflow_id)
     if workflow is None:

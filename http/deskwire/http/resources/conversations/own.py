@@ -31,7 +31,7 @@ routes = Routes(
 )
 
 
-class SeenBody(Body):
+class PutSeenRequest(Body):
     """The index of the last message that you have seen; -1 for none, which marks all as unread."""
 
     index: Annotated[int, Field(ge=-1, lt=1 << 31)]
@@ -40,7 +40,7 @@ class SeenBody(Body):
 _SKEW_MS: Final = 5_000  # maximum clock difference to the node that wrote an event
 
 
-class AllSeenBody(Body):
+class PutAllSeenRequest(Body):
     """The time up to which everything counts as seen; default now. null removes the mark."""
 
     until: Time | None = None
@@ -56,11 +56,11 @@ async def get_counters(call: Call[Body, Query]) -> Answer:
     return await call.services.store.read(read)
 
 
-async def _check_index(call: Call[SeenBody, Query]) -> None:
+async def _check_index(call: Call[PutSeenRequest, Query]) -> None:
     await _seen(call)
 
 
-async def _seen(call: Call[SeenBody, Query]) -> tuple[Conversation, SeenMessages]:
+async def _seen(call: Call[PutSeenRequest, Query]) -> tuple[Conversation, SeenMessages]:
     """Return the conversation and its seen part up to the index. Raises Invalid for an index without a message."""
     identifier, index = conversation_id(call), call.body.index
 
@@ -79,11 +79,11 @@ async def _seen(call: Call[SeenBody, Query]) -> tuple[Conversation, SeenMessages
     "PUT",
     "/conversations/<conversation_id>/seen",
     operation_id="putSeen",
-    body=SeenBody,
-    answer=shapes.SeenAnswer,
+    body=PutSeenRequest,
+    answer=shapes.SeenMark,
     further=(_check_index,),
 )
-async def put_seen(call: Call[SeenBody, Query]) -> Answer:
+async def put_seen(call: Call[PutSeenRequest, Query]) -> Answer:
     """Record the last message that you have seen in a conversation. A smaller index marks later messages as unread."""
     state, seen = await _seen(call)
     at, user = call.services.clock(), call.user.rowid
@@ -99,10 +99,10 @@ async def put_seen(call: Call[SeenBody, Query]) -> Answer:
     "PUT",
     "/inbox/seen",
     operation_id="putAllSeen",
-    body=AllSeenBody,
-    answer=shapes.AllSeen,
+    body=PutAllSeenRequest,
+    answer=shapes.AllSeenMarks,
 )
-async def put_all_seen(call: Call[AllSeenBody, Query]) -> Answer:
+async def put_all_seen(call: Call[PutAllSeenRequest, Query]) -> Answer:
     """Mark every conversation of the project as read, for yourself, up to a time; default now.
 
     It takes constant time for any number of conversations. Messages written or imported later are unread. To undo
@@ -124,7 +124,7 @@ async def put_all_seen(call: Call[AllSeenBody, Query]) -> Answer:
     return answer
 
 
-def _until(body: AllSeenBody, now: int) -> int | None:
+def _until(body: PutAllSeenRequest, now: int) -> int | None:
     """Return the time (ms) of a body, which must be in the past. Raises Invalid."""
     if "until" not in body.model_fields_set:
         return now

@@ -1,6 +1,6 @@
 """Bodies and queries of conversations shared by the S2S and dashboard routes (decisions 4).
 
-`Content` has the maximum length of a message, and of its attachments.
+`MessageInput` has the maximum length of a message, and of its attachments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ATTACHMENTS_MAX: Final = 10
 IfSequence = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
-class Content(Body):
+class MessageInput(Body):
     """The content of a message: a text, ids of uploads of the same project, or both."""
 
     attachments: Annotated[list[str], Field(max_length=ATTACHMENTS_MAX, default_factory=list)]
@@ -50,7 +50,7 @@ TelephoneNumber = Annotated[
 """A telephone number with any separators."""
 
 
-class Identity(Body):
+class PutContactIdentityRequest(Body):
     """The identity fields of a contact."""
 
     name: Name | None = None
@@ -59,45 +59,45 @@ class Identity(Body):
     avatar: WebUrl | None = None
 
 
-class AssigneeRef(Body):
+class AssigneeInput(Body):
     """A user or team, by id."""
 
     type: AssigneeType
     id: Annotated[str, Field(min_length=1, max_length=40)]
 
 
-class AssignBody(Body):
+class AssignConversationRequest(Body):
     """The user or team to assign the conversation to; null to unassign it."""
 
-    assignee: AssigneeRef | None
+    assignee: AssigneeInput | None
 
 
-class ReopenBody(Body):
+class ReopenConversationRequest(Body):
     """`waitingSince` undoes a close: the time since which the contact had been waiting for an answer."""
 
     waiting_since: Time | None = None
 
 
-class TypingBody(Body):
+class SetTypingRequest(Body):
     """The typing state of the signed-in agent; `internal` for a note, which only agents are notified of."""
 
     typing: bool
     internal: bool = False
 
 
-class ContactTypingBody(Body):
+class SetContactTypingRequest(Body):
     """The typing state of the contact."""
 
     typing: bool
 
 
-class StartWorkflowBody(Body):
+class StartWorkflowRequest(Body):
     """The workflow to start. Its trigger must be `manual`."""
 
     workflow_id: Annotated[str, Field(min_length=1, max_length=40)]
 
 
-class ConversationPatch(Body):
+class ChangeConversationRequest(Body):
     """The fields to change. `attributes` are merged, and a null in them removes a key. Only `title` can be set to null."""
 
     title: Title | None = None
@@ -107,7 +107,7 @@ class ConversationPatch(Body):
     visible: bool | None = None
 
 
-class Range(Body):
+class TextRange(Body):
     """A part of a text: characters (Unicode code points) from `start` up to, but excluding, `end`."""
 
     start: Annotated[int, Field(ge=0)]
@@ -122,7 +122,7 @@ class Range(Body):
         return end
 
 
-class RedactBody(Body):
+class RedactMessageRequest(Body):
     """The parts of the message to redact, at least one.
 
     `text` removes the whole text. Each character in `ranges` becomes an asterisk, so that positions do not
@@ -130,7 +130,7 @@ class RedactBody(Body):
     """
 
     text: bool = False
-    ranges: Annotated[list[Range], Field(max_length=100, default_factory=list)]
+    ranges: Annotated[list[TextRange], Field(max_length=100, default_factory=list)]
     attachments: Annotated[list[str], Field(max_length=ATTACHMENTS_MAX, default_factory=list)]
     all_attachments: bool = False
 
@@ -142,7 +142,7 @@ class TagList(Query):
     cursor: Annotated[str, Field(max_length=200)] | None = None
 
 
-class TagsBody(Body):
+class ReplaceTagsRequest(Body):
     """The new tags, which replace all tags of the conversation. Tags are compared and shown in lower case."""
 
     tags: Annotated[list[Tag], Field(max_length=TAGS_MAX)]

@@ -22,7 +22,7 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations import operations
-from deskwire.http.resources.conversations.requests import RedactBody
+from deskwire.http.resources.conversations.requests import RedactMessageRequest
 
 
 class BesideTransaction(AuditTransaction, StoredResponseTransaction, Protocol):
@@ -58,7 +58,7 @@ class RewriteEffects(Struct, frozen=True):
             self.keeping.after(tx, receipt)
 
 
-async def redact(call: Call[RedactBody, Any], *, internal: bool) -> Answer:
+async def redact(call: Call[RedactMessageRequest, Any], *, internal: bool) -> Answer:
     """Redact the message in the path, and return the rest of it; `internal` includes notes."""
     body = call.body
     if not (body.text or body.ranges or body.attachments or body.all_attachments):
@@ -104,10 +104,10 @@ def _message_id(call: Call[Any, Any]) -> str:
     return identifier
 
 
-def precheck(*, internal: bool) -> Callable[[Call[RedactBody, Any]], Any]:
+def precheck(*, internal: bool) -> Callable[[Call[RedactMessageRequest, Any]], Any]:
     """Return a precheck (`Precheck`) of the ranges and attachments."""
 
-    async def check(call: Call[RedactBody, Any]) -> None:
+    async def check(call: Call[RedactMessageRequest, Any]) -> None:
         body = call.body
         message = await call.services.store.read(InlineQuery(lambda reader: _found(reader, call, internal)))
         ranges = [] if body.ranges is None else [(each.start, each.end) for each in body.ranges]

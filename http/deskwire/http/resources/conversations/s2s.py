@@ -36,14 +36,14 @@ from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations import backend_lists, operations
 from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
-    AssignBody,
-    ContactTypingBody,
-    Content,
-    ConversationPatch,
-    Identity,
+    AssignConversationRequest,
+    ChangeConversationRequest,
+    MessageInput,
     MessageList,
+    PutContactIdentityRequest,
     SequenceList,
-    StartWorkflowBody,
+    SetContactTypingRequest,
+    StartWorkflowRequest,
 )
 from deskwire.http.resources.fields import Attributes, Name, RatingComment, Title, UserId
 from deskwire.http.schemas import conversations as shapes
@@ -62,13 +62,13 @@ _MANAGE = s2s("conversations.manage")
 _DELETE = s2s("conversations.delete")
 
 
-class ContactBody(Identity):
+class ContactInput(PutContactIdentityRequest):
     """The contact of the conversation. Given identity fields update the contact."""
 
     user_id: UserId
 
 
-class AuthorBody(Body):
+class AuthorInput(Body):
     """The author of a message. A contact is always the conversation's; the id of an agent must be a member's.
 
     With the id of an agent, a machine credential also needs the permission `members.manage`.
@@ -79,42 +79,42 @@ class AuthorBody(Body):
     name: Name | None = None
 
 
-_CONTACT: Final = AuthorBody()
+_CONTACT: Final = AuthorInput()
 _THE_CONTACT: Final = Author("contact")
 
 
-class MessageBody(Content):
+class PostMessageRequest(MessageInput):
     """The message to add."""
 
     author: Annotated[
-        AuthorBody, Field(default_factory=lambda: _CONTACT)
+        AuthorInput, Field(default_factory=lambda: _CONTACT)
     ]  # shared, because it is never changed
 
 
-class CreateBody(Body):
+class CreateConversationRequest(Body):
     """The new conversation. With `visible: false` it emits no events until it is made visible."""
 
-    contact: ContactBody
+    contact: ContactInput
     title: Title | None = None
     attributes: Annotated[Attributes, Field(default_factory=dict)]
     visible: bool = True
-    message: MessageBody | None = None
+    message: PostMessageRequest | None = None
 
 
-class CloseBody(Body):
+class CloseConversationRequest(Body):
     """The agent, bot or system that closes the conversation."""
 
     closed_by: Closer = "system"
 
 
-class RatingBody(Body):
+class RateConversationRequest(Body):
     """The contact's rating of the conversation (CSAT), with an optional comment. Null removes it."""
 
     rating: Annotated[int, Field(ge=0, le=10)]
     comment: RatingComment | None = None
 
 
-class NetworkRequest(Body):
+class NetworkRequestInput(Body):
     """A request that a customer's client made (contract 2.3). Only `request` and `response` can be null."""
 
     url: PlainText
@@ -127,31 +127,31 @@ class NetworkRequest(Body):
     initiator_type: PlainText = ""
 
 
-class NetworkLogsBody(Body):
+class ReplaceNetworkLogsRequest(Body):
     """The snapshot of network requests, which replaces the previous one. Numbers keep all digits (contract 2.3: any JSON value)."""
 
     as_sent = True
 
-    requests: Annotated[list[NetworkRequest], Field(max_length=100)]
+    requests: Annotated[list[NetworkRequestInput], Field(max_length=100)]
 
 
-class ReplyBody(Body):
+class ReplyToStepRequest(Body):
     """The answer to a workflow step: the id of an option, a text, or an object with a form's fields."""
 
     action_id: Annotated[int, Field(ge=0, le=ACTION_ID_MAX)]
     value: Any
 
 
-async def _check_message(call: Call[MessageBody, Query]) -> None:
+async def _check_message(call: Call[PostMessageRequest, Query]) -> None:
     await _refuse_unfit(call, call.body, "")
 
 
-async def _check_first_message(call: Call[CreateBody, Query]) -> None:
+async def _check_first_message(call: Call[CreateConversationRequest, Query]) -> None:
     if call.body.message is not None:
         await _refuse_unfit(call, call.body.message, "/message")
 
 
-async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
+async def _refuse_unfit(call: Call[Any, Any], body: PostMessageRequest, pointer: str) -> None:
     """Raise Invalid with the problems of a message that its model can't detect."""
     _, problems = await operations.attached(call, body.attachments, pointer)
     _, refused = (None, []) if body.author is None else await _author(call, body.author, f"{pointer}/author")
@@ -164,13 +164,13 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
     "/s2s/conversations",
     _REPLY,
     operation_id="createConversation",
-    body=CreateBody,
+    body=CreateConversationRequest,
     limit=LARGE,
     answer=shapes.Conversation,
     idempotent=True,
     further=(_check_first_message,),
 )
-async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
+async def create_conversation(call: Call[CreateConversationRequest, Query]) -> Answer:
     """Start a conversation for a contact. The contact is created or updated.
 
     To update an existing contact, a machine credential also needs the permission `contacts.manage`.
@@ -224,13 +224,13 @@ async def get_conversation(call: Call[Body, BackendView]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="changeConversation",
-    body=ConversationPatch,
+    body=ChangeConversationRequest,
     limit=LARGE,
     answer=shapes.Conversation,
     errors=("conversation_closed",),
     further=(nulls(*operations.NULLABLE),),
 )
-async def change_conversation(call: Call[ConversationPatch, Query]) -> Answer:
+async def change_conversation(call: Call[ChangeConversationRequest, Query]) -> Answer:
     """Change the title, status or attributes of a conversation, archive it, or make it visible."""
     return await operations.carry_out(call, operations.patch_of(call.body))
 
@@ -268,13 +268,13 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     f"{_ONE}/messages",
     _REPLY,
     operation_id="postMessage",
-    body=MessageBody,
+    body=PostMessageRequest,
     limit=LARGE,
     answer=shapes.Message,
     idempotent=True,
     further=(_check_message,),
 )
-async def post_message(call: Call[MessageBody, Query]) -> Answer:
+async def post_message(call: Call[PostMessageRequest, Query]) -> Answer:
     """Add a message to a conversation. A message of the contact reopens a closed conversation."""
     return await operations.post(call, await _message(call, call.body, ""), lambda message: message)
 
@@ -284,10 +284,10 @@ async def post_message(call: Call[MessageBody, Query]) -> Answer:
     f"{_ONE}/close",
     _MANAGE,
     operation_id="closeConversation",
-    body=CloseBody,
+    body=CloseConversationRequest,
     answer=shapes.Conversation,
 )
-async def close_conversation(call: Call[CloseBody, Query]) -> Answer:
+async def close_conversation(call: Call[CloseConversationRequest, Query]) -> Answer:
     """Close a conversation for the customer."""
     return await operations.carry_out(call, Close(call.body.closed_by))
 
@@ -303,11 +303,11 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/assign",
     _MANAGE,
     operation_id="assignConversation",
-    body=AssignBody,
+    body=AssignConversationRequest,
     answer=shapes.Conversation,
     further=(operations.check_assignee,),
 )
-async def assign_conversation(call: Call[AssignBody, Query]) -> Answer:
+async def assign_conversation(call: Call[AssignConversationRequest, Query]) -> Answer:
     """Assign a conversation to a user or team, or unassign it."""
     return await operations.carry_out(call, await operations.assign_of(call))
 
@@ -319,9 +319,14 @@ async def mark_read(call: Call[Body, Query]) -> Answer:
 
 
 @routes.add(
-    "POST", f"{_ONE}/typing", _REPLY, operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING
+    "POST",
+    f"{_ONE}/typing",
+    _REPLY,
+    operation_id="setContactTyping",
+    body=SetContactTypingRequest,
+    answer=NOTHING,
 )
-async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
+async def set_contact_typing(call: Call[SetContactTypingRequest, Query]) -> Answer:
     """Report to the present agents that the contact is typing, or has stopped. Repeat it every few seconds.
 
     Nothing is stored, and neither webhooks nor consumers of the realtime stream are notified.
@@ -342,11 +347,11 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     f"{_ONE}/rating",
     _REPLY,
     operation_id="rateConversation",
-    body=RatingBody,
+    body=RateConversationRequest,
     limit=MEDIUM,
-    answer=shapes.Rating,
+    answer=shapes.ConversationRating,
 )
-async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
+async def rate_conversation(call: Call[RateConversationRequest, Query]) -> Answer:
     """Record the contact's rating of a conversation, from 0 to 10, with an optional comment.
 
     A different rating without a comment removes the comment; the same rating keeps it.
@@ -366,11 +371,11 @@ async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
     f"{_ONE}/network-logs",
     _MANAGE,
     operation_id="replaceNetworkLogs",
-    body=NetworkLogsBody,
+    body=ReplaceNetworkLogsRequest,
     limit="network_logs_limit_bytes",
     answer=NOTHING,
 )
-async def replace_network_logs(call: Call[NetworkLogsBody, Query]) -> Answer:
+async def replace_network_logs(call: Call[ReplaceNetworkLogsRequest, Query]) -> Answer:
     """Attach a snapshot of the network requests of the customer's client. Only agents see it."""
     await operations.ask(call, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
@@ -396,7 +401,7 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     return await operations.get_workflow_step(call)
 
 
-async def _check_answer(call: Call[ReplyBody, Query]) -> None:
+async def _check_answer(call: Call[ReplyToStepRequest, Query]) -> None:
     body = call.body
 
     def problems(reader: CommitReader) -> list[Problem]:
@@ -417,14 +422,14 @@ async def _check_answer(call: Call[ReplyBody, Query]) -> None:
     f"{_ONE}/workflow/reply",
     _REPLY,
     operation_id="replyToStep",
-    body=ReplyBody,
+    body=ReplyToStepRequest,
     limit=LARGE,
     answer=shapes.Conversation,
     errors=("step_not_pending",),
     idempotent=True,
     further=(_check_answer,),
 )
-async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
+async def reply_to_step(call: Call[ReplyToStepRequest, Query]) -> Answer:
     """Answer the pending workflow step as the contact. An answer to any other step is refused."""
     return await operations.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
 
@@ -434,18 +439,18 @@ async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
     f"{_ONE}/workflow/start",
     _MANAGE,
     operation_id="startWorkflow",
-    body=StartWorkflowBody,
+    body=StartWorkflowRequest,
     answer=shapes.Conversation,
     errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
     idempotent=True,
     further=(operations.check_workflow,),
 )
-async def start_workflow(call: Call[StartWorkflowBody, Query]) -> Answer:
+async def start_workflow(call: Call[StartWorkflowRequest, Query]) -> Answer:
     """Start a workflow whose trigger is `manual`. Only one workflow at a time runs in a conversation."""
     return await operations.carry_out(call, await operations.start_of(call))
 
 
-async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> PostMessage:
+async def _message(call: Call[Any, Any], body: PostMessageRequest, pointer: str) -> PostMessage:
     if not body.attachments and body.author is _CONTACT:
         return PostMessage(new_id("msg", call.services.clock()), _THE_CONTACT, body.text)
     attachments, problems = await operations.attached(call, body.attachments, pointer)
@@ -455,7 +460,7 @@ async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> Pos
     return PostMessage(new_id("msg", call.services.clock()), author, body.text, attachments=attachments)
 
 
-async def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
+async def _author(call: Call[Any, Any], body: AuthorInput, pointer: str) -> tuple[Author, list[Problem]]:
     """Return the author of a message, with problems."""
     if body.type == "contact":
         if body.id is None and body.name is None:

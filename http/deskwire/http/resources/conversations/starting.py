@@ -22,28 +22,32 @@ from deskwire.engine.events.log import NO_EVENT_ID
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.conversations import operations
-from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
+from deskwire.http.resources.conversations.requests import (
+    AssigneeInput,
+    MessageInput,
+    PutContactIdentityRequest,
+)
 from deskwire.http.resources.fields import Title, UserId
 
 
-class KnownContact(Identity):
+class ContactReference(PutContactIdentityRequest):
     """The contact of the conversation: the `id` of an existing one, or your own `userId` with identity fields to set."""
 
     id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
     user_id: UserId | None = None
 
 
-class StartBody(Body):
+class StartConversationRequest(Body):
     """The new conversation. With `visible: false` the customer can't see it until it is made visible."""
 
-    contact: KnownContact
+    contact: ContactReference
     title: Title | None = None
-    message: Content | None = None
-    assignee: AssigneeRef | None = None
+    message: MessageInput | None = None
+    assignee: AssigneeInput | None = None
     visible: bool = True
 
 
-async def start(call: Call[StartBody, Any]) -> Answer:
+async def start(call: Call[StartConversationRequest, Any]) -> Answer:
     """Start a conversation with a contact, and return it in the agent's view."""
     body, now = call.body, call.services.clock()
     contact = await _contact(call)
@@ -64,14 +68,16 @@ async def start(call: Call[StartBody, Any]) -> Answer:
     return _started(receipt)
 
 
-async def check_start(call: Call[StartBody, Any]) -> None:
+async def check_start(call: Call[StartConversationRequest, Any]) -> None:
     """Check the assignee and the attachments of a new conversation."""
     if call.body.contact is not None:
         await _contact(call)
     await _parts(call, call.services.clock())
 
 
-async def _parts(call: Call[StartBody, Any], now: int) -> tuple[Assignee | None, PostMessage | None]:
+async def _parts(
+    call: Call[StartConversationRequest, Any], now: int
+) -> tuple[Assignee | None, PostMessage | None]:
     """Return the assignee and the message of a new conversation. Raises Invalid with all problems."""
     body, assignee, problems = call.body, None, list[Problem]()
     try:
@@ -91,7 +97,7 @@ async def _parts(call: Call[StartBody, Any], now: int) -> tuple[Assignee | None,
     return assignee, PostMessage(new_id("msg", now), author, body.message.text, False, attachments)
 
 
-async def _contact(call: Call[StartBody, Any]) -> ContactRef:
+async def _contact(call: Call[StartConversationRequest, Any]) -> ContactRef:
     """Return the contact of a new conversation. Raises Invalid for no or two ids, NotFound for an unknown id."""
     given = call.body.contact
     identity = {name: getattr(given, name) for name in given.model_fields_set - {"id", "user_id"}}

@@ -30,10 +30,10 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, given_fields
 from deskwire.http.resources.conversations import inbox, operations
 from deskwire.http.resources.conversations.requests import (
-    AssigneeRef,
-    Content,
-    ConversationPatch,
+    AssigneeInput,
+    ChangeConversationRequest,
     IfSequence,
+    MessageInput,
 )
 from deskwire.http.resources.fields import Tag, Time
 
@@ -45,7 +45,7 @@ NULLABLE: Final = operations.NULLABLE | {"snoozed_until"}
 _MANAGE: Final = "conversations.manage"
 
 
-class AgentPatch(ConversationPatch):
+class DashboardChangeConversationRequest(ChangeConversationRequest):
     """The fields to change. `attributes` are merged, and a null in them removes a key.
 
     `tags` replaces all tags, which are compared and shown in lower case. `snoozedUntil` is a time within a year. Only
@@ -56,18 +56,18 @@ class AgentPatch(ConversationPatch):
     snoozed_until: Time | None = None
 
 
-class Then(Body):
+class FollowUpInput(Body):
     """The changes to apply after the message in the same commit. The status `CLOSED` closes the conversation, like `close`. A null
     assignee unassigns, a null `snoozedUntil` ends a snooze.
     """
 
     status: Status | None = None
     close: bool | None = None
-    assignee: AssigneeRef | None = None
+    assignee: AssigneeInput | None = None
     snoozed_until: Time | None = None
 
 
-class AgentMessageBody(Content):
+class DashboardPostMessageRequest(MessageInput):
     """The message of the signed-in agent, or with `internal` a note that only agents see.
 
     With `ifSequence`, the newest sequence of the conversation that you know, the message is refused if a message was added or the
@@ -80,7 +80,7 @@ class AgentMessageBody(Content):
 
     internal: bool = False
     if_sequence: IfSequence | None = None
-    then: Then | None = None
+    then: FollowUpInput | None = None
     hold_seconds: Annotated[int, Field(ge=1, le=HOLD_MAX_S)] | None = None
     draft_version: Annotated[int, Field(ge=1, lt=1 << 53)] | None = None
 
@@ -109,7 +109,7 @@ def waited_since(time: str | None, now: int) -> int | None:
     return since
 
 
-def patch_of(call: Call[AgentPatch, Any]) -> Patch:
+def patch_of(call: Call[DashboardChangeConversationRequest, Any]) -> Patch:
     """Return the command of an agent's PATCH. Raises Invalid like `operations.patch_of`, and for a snooze that has ended."""
     given = given_fields(call.body, NULLABLE)
     if given.get("tags") is not None:
@@ -124,7 +124,7 @@ async def check_snooze(call: Call[Any, Any]) -> None:
     ahead(call.body.snoozed_until, call.services.clock(), "/snoozedUntil")
 
 
-async def post_message(call: Call[AgentMessageBody, Any]) -> Answer:
+async def post_message(call: Call[DashboardPostMessageRequest, Any]) -> Answer:
     """Add the agent's message with its follow-up changes; see `Reply`. Raises MovedOn with newer messages."""
     body = call.body
     then = await _then(call)
@@ -150,14 +150,14 @@ async def post_message(call: Call[AgentMessageBody, Any]) -> Answer:
         raise MovedOn(await inbox.since(call, body.if_sequence or 0)) from None
 
 
-def _draft_sent(call: Call[AgentMessageBody, Any]) -> DraftSent | None:
+def _draft_sent(call: Call[DashboardPostMessageRequest, Any]) -> DraftSent | None:
     """Return the removal of the draft that the message was made from, if it names one."""
     version = call.body.draft_version
     return None if version is None else DraftSent(call.user.rowid, version, internal=call.body.internal)
 
 
 async def _hold(
-    call: Call[AgentMessageBody, Any], attachments: tuple[Attachment, ...], seconds: int
+    call: Call[DashboardPostMessageRequest, Any], attachments: tuple[Attachment, ...], seconds: int
 ) -> Answer:
     """Store the message to be sent later. Return the held message."""
     body, user, now = call.body, call.user, call.services.clock()
@@ -189,7 +189,7 @@ async def _hold(
     return view(await call.services.store.write(InlineJob(call.around(job, view, identifier))))
 
 
-async def check_reply(call: Call[AgentMessageBody, Any]) -> None:
+async def check_reply(call: Call[DashboardPostMessageRequest, Any]) -> None:
     """Check the attachments of a message, and its follow-up changes."""
     found = [*(await operations.attached(call, call.body.attachments, ""))[1]]
     try:
@@ -200,7 +200,7 @@ async def check_reply(call: Call[AgentMessageBody, Any]) -> None:
         raise Invalid(*found)
 
 
-async def _then(call: Call[AgentMessageBody, Any]) -> tuple[Assign | Patch | Close, ...]:
+async def _then(call: Call[DashboardPostMessageRequest, Any]) -> tuple[Assign | Patch | Close, ...]:
     """Return the commands that follow a message, in order. Raises Forbidden, or Invalid."""
     then = call.body.then
     if then is None:

@@ -24,7 +24,11 @@ from deskwire.engine.importing.times import AHEAD_MS, possible_conversation, pos
 from deskwire.http.api.input.ndjson import NdjsonLine
 from deskwire.http.api.input.partial_bodies import valid_part
 from deskwire.http.api.input.validation import NOT_BLANK, Body, MalformedJson, decode_json, validated
-from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
+from deskwire.http.resources.conversations.requests import (
+    AssigneeInput,
+    MessageInput,
+    PutContactIdentityRequest,
+)
 from deskwire.http.resources.fields import Attributes, Name, RatingComment, Title, UserId
 
 LINE_BYTES: Final = 256 * 1024  # more than the longest text and the most attributes take with any escapes
@@ -48,7 +52,7 @@ Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "strin
 ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX), NOT_BLANK]
 
 
-class ImportedContact(Identity):
+class ImportedContact(PutContactIdentityRequest):
     """The contact of an imported conversation. An existing contact is not changed.
 
     An invalid `email` or `phone` does not refuse the conversation: it is stored in its attributes, as
@@ -83,7 +87,7 @@ class ImportedConversation(Body):
     closed_at: Moment | None = None
     archived: bool = False
     unread: bool = False
-    assignee: AssigneeRef | None = None
+    assignee: AssigneeInput | None = None
     attributes: Annotated[Attributes, Field(default_factory=dict)]
     attribute_ids: Annotated[
         dict[str, ExternalId],
@@ -99,7 +103,7 @@ class ImportedConversation(Body):
     rating_comment: RatingComment | None = None
 
 
-class ImportedMessage(Content):
+class ImportedMessage(MessageInput):
     """A message to import, or with `internal` a note that only agents see. Messages keep the order of their lines."""
 
     type: Literal["message"]

@@ -50,7 +50,7 @@ async def readyz(call: Call[Body, Query]) -> Answer:
     return {"status": "ready", "notices": notices} if notices else {"status": "ready"}
 
 
-@routes.add("GET", "/", operation_id="about", answer=shapes.About)
+@routes.add("GET", "/", operation_id="about", answer=shapes.ServiceInfo)
 async def about(call: Call[Body, Query]) -> Answer:
     """Fetch the name and version of the service, and the path of its API. A browser is redirected to the desk."""
     if call.services.desk.shown and _for_reading(call.incoming.headers.get("accept")):

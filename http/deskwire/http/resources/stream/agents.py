@@ -48,7 +48,7 @@ class StreamQuery(Query):
             raise bad_query(*problems)
 
 
-class ViewBody(Body):
+class ShowViewRequest(Body):
     """The conversations that a page shows, and the one in which its agent is writing."""
 
     conversation_ids: Annotated[list[ConversationId], Field(max_length=VIEWED_MAX)]
@@ -93,12 +93,12 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     "PUT",
     "/stream/<stream_id>/view",
     operation_id="showView",
-    body=ViewBody,
+    body=ShowViewRequest,
     limit=16 * 1024,
     answer=NOTHING,
     errors=("stream_not_found",),
 )
-async def show_view(call: Call[ViewBody, Query]) -> Answer:
+async def show_view(call: Call[ShowViewRequest, Query]) -> Answer:
     """Report to other agents the conversations that a page shows, and the one in which its agent is writing.
 
     The report ends with the stream.

@@ -42,7 +42,7 @@ def _normal(text: str) -> str:
     return iso(milliseconds(text))
 
 
-class ThemeBody(Body):
+class SurveyThemeInput(Body):
     """A theme that several comments mention. `countsByVersion` has the number of mentions by version number."""
 
     id: Id
@@ -57,7 +57,7 @@ class ThemeBody(Body):
     ]
 
 
-class DriverBody(Body):
+class SurveyDriverInput(Body):
     """A factor that raises the score (`impact` above 0) or lowers it."""
 
     id: Id
@@ -66,7 +66,7 @@ class DriverBody(Body):
     count: Count
 
 
-class SegmentBody(Body):
+class SurveySegmentInput(Body):
     """A group of respondents and its score."""
 
     id: Id
@@ -75,7 +75,7 @@ class SegmentBody(Body):
     score: Figure | None
 
 
-class AlertBody(Body):
+class SurveyAlertInput(Body):
     """An alert about the survey. `createdAt` defaults to the present time."""
 
     id: Id
@@ -84,14 +84,14 @@ class AlertBody(Body):
     created_at: Annotated[str, Field(max_length=40), AfterValidator(_normal)] | None = None
 
 
-class InsightsBody(Body):
+class PutInsightsRequest(Body):
     """The insights that replace the stored ones. Fields left out become empty."""
 
-    themes: Annotated[list[ThemeBody], Field(max_length=200, default_factory=list)]
+    themes: Annotated[list[SurveyThemeInput], Field(max_length=200, default_factory=list)]
     summary: Annotated[str, Field(max_length=20_000)] = ""
-    drivers: Annotated[list[DriverBody], Field(max_length=200, default_factory=list)]
-    segments: Annotated[list[SegmentBody], Field(max_length=200, default_factory=list)]
-    alerts: Annotated[list[AlertBody], Field(max_length=200, default_factory=list)]
+    drivers: Annotated[list[SurveyDriverInput], Field(max_length=200, default_factory=list)]
+    segments: Annotated[list[SurveySegmentInput], Field(max_length=200, default_factory=list)]
+    alerts: Annotated[list[SurveyAlertInput], Field(max_length=200, default_factory=list)]
 
 
 class InsightsQuery(Query):
@@ -106,7 +106,7 @@ class InsightsQuery(Query):
     READ,
     operation_id="getInsights",
     query=InsightsQuery,
-    answer=shapes.Insights,
+    answer=shapes.SurveyInsights,
     errors=("survey_version_not_found",),
 )
 async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
@@ -122,7 +122,7 @@ async def get_insights(call: Call[Body, InsightsQuery]) -> Answer:
     return insights_view(await call.services.store.read(read), version)
 
 
-async def _check_ids(call: Call[InsightsBody, Query]) -> None:
+async def _check_ids(call: Call[PutInsightsRequest, Query]) -> None:
     project, body = call.project.rowid, call.body
     survey = await call.services.store.read(
         lambda reader: find_survey(reader, project, call.path["survey_id"])
@@ -135,12 +135,12 @@ async def _check_ids(call: Call[InsightsBody, Query]) -> None:
     _INSIGHTS,
     MANAGE,
     operation_id="putInsights",
-    body=InsightsBody,
+    body=PutInsightsRequest,
     limit=WHOLE,
-    answer=shapes.Insights,
+    answer=shapes.SurveyInsights,
     further=(_check_ids,),
 )
-async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
+async def put_insights(call: Call[PutInsightsRequest, Query]) -> Answer:
     """Store insights that were computed elsewhere."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
     parts = body.model_dump(by_alias=True)
@@ -162,7 +162,7 @@ async def put_insights(call: Call[InsightsBody, Query]) -> Answer:
     f"{_INSIGHTS}/refresh",
     MANAGE,
     operation_id="refreshInsights",
-    answer=shapes.Refresh,
+    answer=shapes.InsightsRefresh,
     errors=("refresh_busy",),
 )
 async def refresh_insights(call: Call[Body, Query]) -> Answer:
@@ -182,7 +182,7 @@ async def refresh_insights(call: Call[Body, Query]) -> Answer:
     f"{_INSIGHTS}/refresh",
     READ,
     operation_id="getRefresh",
-    answer=shapes.Refresh,
+    answer=shapes.InsightsRefresh,
     errors=("refresh_not_found",),
 )
 async def get_refresh(call: Call[Body, Query]) -> Answer:
@@ -197,15 +197,17 @@ async def get_refresh(call: Call[Body, Query]) -> Answer:
     return refresh_view(refresh)
 
 
-def _check(body: InsightsBody, survey: Survey) -> None:
+def _check(body: PutInsightsRequest, survey: Survey) -> None:
     problems = [*_doubles(body), *_unknown_versions(body, survey)]
     if problems:
         raise Invalid(*problems)
 
 
-def _doubles(body: InsightsBody) -> list[Problem]:
+def _doubles(body: PutInsightsRequest) -> list[Problem]:
     """Return the problems with duplicate ids in a list."""
-    lists: dict[str, Sequence[ThemeBody | DriverBody | SegmentBody | AlertBody]] = {
+    lists: dict[
+        str, Sequence[SurveyThemeInput | SurveyDriverInput | SurveySegmentInput | SurveyAlertInput]
+    ] = {
         "themes": body.themes,
         "drivers": body.drivers,
         "segments": body.segments,
@@ -223,7 +225,7 @@ def _doubles(body: InsightsBody) -> list[Problem]:
     return problems
 
 
-def _unknown_versions(body: InsightsBody, survey: Survey) -> list[Problem]:
+def _unknown_versions(body: PutInsightsRequest, survey: Survey) -> list[Problem]:
     """Return the problems with versions in `countsByVersion` that the survey does not have."""
     known = {str(number) for number in range(1, survey.version + 1)}
     return [

@@ -37,7 +37,7 @@ from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s
 from deskwire.http.resources.contacts.contacts import may_change_contacts
-from deskwire.http.resources.conversations.s2s import ContactBody
+from deskwire.http.resources.conversations.s2s import ContactInput
 from deskwire.http.resources.member_filters import contact_named
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
@@ -53,11 +53,11 @@ _ANSWERS_BYTES: Final = 64 * 1024
 _PAGE: Final = 200
 
 
-class SurveyResponseBody(Body):
+class CreateSurveyResponseRequest(Body):
     """The answers, by question id. `version` defaults to the published version, `language` to its primary language."""
 
     answers: dict[str, Any]
-    contact: ContactBody | None = None
+    contact: ContactInput | None = None
     version: Annotated[int, Field(ge=1, lt=1 << 31)] | None = None
     language: Annotated[str, Field(max_length=100)] | None = None
 
@@ -76,7 +76,7 @@ class ResponseList(ResponseExport, Paged):
     """The filters of a list of responses, and its page. `contact` is a con_ id or the backend's user id."""
 
 
-async def _check_answers(call: Call[SurveyResponseBody, Query]) -> None:
+async def _check_answers(call: Call[CreateSurveyResponseRequest, Query]) -> None:
     version = await call.services.store.read(_answered(call))
     _check(call.body, definition_of(version.definition))
 
@@ -86,14 +86,14 @@ async def _check_answers(call: Call[SurveyResponseBody, Query]) -> None:
     "/s2s/surveys/<survey_id>/responses",
     s2s("surveys.manage"),
     operation_id="createResponse",
-    body=SurveyResponseBody,
+    body=CreateSurveyResponseRequest,
     limit=LARGE,
     answer=shapes.SurveyResponse,
     errors=("survey_closed",),
     idempotent=True,
     further=(_check_answers,),
 )
-async def create_response(call: Call[SurveyResponseBody, Query]) -> Answer:
+async def create_response(call: Call[CreateSurveyResponseRequest, Query]) -> Answer:
     """Store a customer's answers, checked against the version of the survey that they answer.
 
     The contact is created or updated like for a conversation. Without a contact, the response is anonymous.
@@ -193,7 +193,7 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
     return {"id": response.id, "deleted": True}
 
 
-def _check(body: SurveyResponseBody, definition: SurveyDefinition) -> None:
+def _check(body: CreateSurveyResponseRequest, definition: SurveyDefinition) -> None:
     """Raise Invalid with every problem of the answers."""
     too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
     # Larger answers are not checked one by one.
@@ -208,7 +208,7 @@ def _check(body: SurveyResponseBody, definition: SurveyDefinition) -> None:
         raise Invalid(*problems)
 
 
-def _answered(call: Call[SurveyResponseBody, Query]) -> Callable[[SurveyReader], SurveyVersion]:
+def _answered(call: Call[CreateSurveyResponseRequest, Query]) -> Callable[[SurveyReader], SurveyVersion]:
     """Return a query for the version that a response answers, which raises NotFound, Conflict or Invalid."""
     project, number = call.project.rowid, call.body.version
 
@@ -224,7 +224,7 @@ def _answered(call: Call[SurveyResponseBody, Query]) -> Callable[[SurveyReader],
 
 
 def _store(
-    tx: Transaction, call: Call[SurveyResponseBody, Query], response: SurveyResponse
+    tx: Transaction, call: Call[CreateSurveyResponseRequest, Query], response: SurveyResponse
 ) -> dict[str, Any]:
     survey = find_survey(tx, call.project.rowid, call.path["survey_id"])
     _require_open(survey)

@@ -50,27 +50,27 @@ VERSIONS_MAX: Final = 100
 Definition = Annotated[Any, Field(json_schema_extra={"x-shape": "SurveyDefinition"})]
 
 
-class SurveyBody(Body):
+class CreateSurveyRequest(Body):
     """The new survey. Its definition becomes version 1."""
 
     name: Name
     definition: Definition
 
 
-class SurveyPatch(Body):
+class ChangeSurveyRequest(Body):
     """The fields to change. A closed survey accepts no responses."""
 
     name: Name | None = None
     status: Status | None = None
 
 
-class VersionBody(Body):
+class PublishSurveyVersionRequest(Body):
     """The definition of the next version."""
 
     definition: Definition
 
 
-class DefinitionBody(Body):
+class ValidateSurveyRequest(Body):
     """The definition to validate, any JSON value."""
 
     as_sent = True  # problems with its numbers belong in the response
@@ -96,13 +96,13 @@ async def _check_definition(call: Call[Any, Query]) -> None:
     MANAGE,
     operation_id="createSurvey",
     tells="surveys",
-    body=SurveyBody,
+    body=CreateSurveyRequest,
     limit=WHOLE,
     answer=shapes.Survey,
     idempotent=True,
     further=(_check_definition,),
 )
-async def create_survey(call: Call[SurveyBody, Query]) -> Answer:
+async def create_survey(call: Call[CreateSurveyRequest, Query]) -> Answer:
     """Create a survey. Its definition is published as version 1."""
     await _check(call.body.definition)
     now = call.services.clock()
@@ -154,13 +154,13 @@ async def show_survey(call: Call[Body, Query]) -> Answer:
     MANAGE,
     operation_id="changeSurvey",
     tells="surveys",
-    body=SurveyPatch,
+    body=ChangeSurveyRequest,
     answer=shapes.Survey,
     errors=("changed_meanwhile",),
     further=(nulls(),),
     tagged=True,
 )
-async def change_survey(call: Call[SurveyPatch, Query]) -> Answer:
+async def change_survey(call: Call[ChangeSurveyRequest, Query]) -> Answer:
     """Rename, close or reopen a survey. To change its definition, publish a version."""
     body, project, now = call.body, call.project.rowid, call.services.clock()
     refuse_null(body)
@@ -208,11 +208,11 @@ async def delete_survey(call: Call[Body, Query]) -> Answer:
     f"{ONE}/validate",
     READ,
     operation_id="validateDefinition",
-    body=DefinitionBody,
+    body=ValidateSurveyRequest,
     limit=WHOLE,
-    answer=shapes.Validation,
+    answer=shapes.SurveyValidation,
 )
-async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
+async def validate_definition(call: Call[ValidateSurveyRequest, Query]) -> Answer:
     """Validate a definition, and list every problem with it. Nothing is stored, and problems also return 200.
 
     The rules and their codes are listed with examples in the reference of surveys.
@@ -231,14 +231,14 @@ async def validate_definition(call: Call[DefinitionBody, Query]) -> Answer:
     MANAGE,
     operation_id="publishVersion",
     tells="surveys",
-    body=VersionBody,
+    body=PublishSurveyVersionRequest,
     limit=WHOLE,
     answer=shapes.SurveyVersion,
     errors=("survey_version_limit_reached", "changed_meanwhile"),
     idempotent=True,
     further=(_check_definition,),
 )
-async def publish_version(call: Call[VersionBody, Query]) -> Answer:
+async def publish_version(call: Call[PublishSurveyVersionRequest, Query]) -> Answer:
     """Publish a definition as the next version. The definition that is published already makes no new version.
 
     Responses keep the version that they answered. `If-Match` takes the `ETag` of the survey.

@@ -59,7 +59,7 @@ def _distinct(tags: list[str]) -> list[str]:
 Tags = Annotated[list[Tag], Field(max_length=20), AfterValidator(_distinct)]
 
 
-class TicketBody(Body):
+class CreateTicketRequest(Body):
     """The new ticket. A ticket that is linked to a conversation takes over its contact."""
 
     title: Title
@@ -75,7 +75,7 @@ class TicketBody(Body):
     tags: Annotated[Tags, Field(default_factory=list)]
 
 
-class TicketPatch(Body):
+class ChangeTicketRequest(Body):
     """The fields to change. `tags` replaces all tags. Null clears a field, except title, status, priority and tags."""
 
     title: Title | None = None
@@ -91,14 +91,14 @@ class TicketPatch(Body):
     tags: Tags | None = None
 
 
-class Selection(Body):
+class TicketSelection(Body):
     """The tickets to change. With `limit`, only the first of `ids`."""
 
     ids: Annotated[list[Id], Field(min_length=1, max_length=BULK_MAX), AfterValidator(unique)]
     limit: Annotated[int, Field(ge=1, le=BULK_MAX)] | None = None
 
 
-class BulkPayload(Body):
+class TicketChanges(Body):
     """The changes, at least one. `duration` snoozes for that many seconds, 0 ends a snooze. Null clears user or team."""
 
     processing_user: Id | None = None
@@ -114,11 +114,11 @@ class BulkPayload(Body):
         return value
 
 
-class BulkBody(Body):
+class ChangeTicketsRequest(Body):
     """A change of many tickets at once."""
 
-    selection: Selection
-    payload: BulkPayload
+    selection: TicketSelection
+    payload: TicketChanges
 
 
 class TicketList(Paged):
@@ -143,18 +143,18 @@ class TicketList(Paged):
     order: SortOrder = "desc"
 
 
-def new_values(body: TicketBody, now: int) -> dict[str, Any]:
+def new_values(body: CreateTicketRequest, now: int) -> dict[str, Any]:
     """Return the fields of a new ticket. Raises Invalid for a snooze that does not end in the future."""
-    every = {name: getattr(body, name) for name in TicketBody.model_fields}
+    every = {name: getattr(body, name) for name in CreateTicketRequest.model_fields}
     return _values({name: value for name, value in every.items() if value is not None}, now)
 
 
-def patch_values(body: TicketPatch, now: int) -> dict[str, Any]:
+def patch_values(body: ChangeTicketRequest, now: int) -> dict[str, Any]:
     """Return the fields of a PATCH. Raises Invalid for a null in a field that can't be null, and for no field at all."""
     return _values(given_fields(body, NULLABLE), now)
 
 
-def bulk_values(body: BulkPayload, now: int) -> dict[str, Any]:
+def bulk_values(body: TicketChanges, now: int) -> dict[str, Any]:
     """Return the fields of a bulk change. Raises Invalid as `patch_values` does."""
     values = given_fields(body, frozenset({"processing_user", "processing_team"}), "/payload")
     if "duration" in values:

@@ -29,10 +29,10 @@ from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
 from deskwire.http.resources.member_filters import MemberFilterReader, contact_named, require_assignee
 from deskwire.http.resources.tickets.requests import (
     NULLABLE,
-    BulkBody,
-    TicketBody,
+    ChangeTicketRequest,
+    ChangeTicketsRequest,
+    CreateTicketRequest,
     TicketList,
-    TicketPatch,
     ahead,
     bulk_values,
     new_values,
@@ -91,14 +91,14 @@ def _references(
     "/tickets",
     _MANAGE,
     operation_id="createTicket",
-    body=TicketBody,
+    body=CreateTicketRequest,
     limit=LARGE,
     answer=shapes.Ticket,
     errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
     idempotent=True,
     further=(_check_snooze, _references()),
 )
-async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
+async def create_ticket(call: Call[CreateTicketRequest, Query]) -> Answer:
     """Create a ticket. With `conversationId`, the conversation is linked to it in the same commit."""
     now = call.services.clock()
     return ticket_view(
@@ -132,7 +132,7 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     "/tickets/bulk",
     _MANAGE,
     operation_id="changeTickets",
-    body=BulkBody,
+    body=ChangeTicketsRequest,
     limit=LARGE,
     answer=shapes.BulkOutcome,
     further=(
@@ -140,7 +140,7 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
         _references("payload", "/payload"),
     ),
 )
-async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
+async def change_tickets(call: Call[ChangeTicketsRequest, Query]) -> Answer:
     """Make the same change to many tickets, in one transaction.
 
     `matched` is the number of tickets found, the sum of `updated` and `unchanged`; `notFound` has the ids of the others.
@@ -172,7 +172,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
     _ONE,
     _MANAGE,
     operation_id="changeTicket",
-    body=TicketPatch,
+    body=ChangeTicketRequest,
     limit=LARGE,
     answer=shapes.Ticket,
     errors=(
@@ -185,7 +185,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
     tagged=True,
     further=(nulls(*NULLABLE), _check_snooze, _references()),
 )
-async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
+async def change_ticket(call: Call[ChangeTicketRequest, Query]) -> Answer:
     """Change a ticket. A new `conversationId` also changes the `ticketId` of the conversations concerned."""
     now = call.services.clock()
     return _tagged(await _service(call).change(_id(call), patch_values(call.body, now), now))

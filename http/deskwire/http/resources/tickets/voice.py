@@ -22,14 +22,14 @@ _REPLY: Final = dashboard("conversations.reply", "conversations.read")
 _ERRORS: Final = ("model_failed", "model_not_configured", "voice_busy")
 
 
-class VoiceReplyBody(Body):
+class MakeVoiceReplyRequest(Body):
     """The recording, by the URL in the response to its upload, and the mode."""
 
     audio_url: Annotated[str, Field(min_length=1, max_length=4_096)]
     mode: Mode = "smart"
 
 
-async def _check_url(call: Call[VoiceReplyBody, Query]) -> None:
+async def _check_url(call: Call[MakeVoiceReplyRequest, Query]) -> None:
     if call.body.audio_url is not None:
         await call.services.voice.upload(call.project, call.body.audio_url)
 
@@ -39,13 +39,13 @@ async def _check_url(call: Call[VoiceReplyBody, Query]) -> None:
     "/tickets/<ticket_id>/voice-reply",
     _MANAGE,
     operation_id="makeVoiceReply",
-    body=VoiceReplyBody,
+    body=MakeVoiceReplyRequest,
     limit=MEDIUM,
     answer=VoiceReply,
     errors=_ERRORS,
     further=(_check_url,),
 )
-async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
+async def make_voice_reply(call: Call[MakeVoiceReplyRequest, Query]) -> Answer:
     """Turn a recording into a text: `dictate` transcribes it, `smart` drafts a reply from its keywords.
 
     Nothing is sent to the customer, and nothing is stored. A draft is based on the recording, the ticket and the last
@@ -63,13 +63,13 @@ async def make_voice_reply(call: Call[VoiceReplyBody, Query]) -> Answer:
     "/conversations/<conversation_id>/voice-reply",
     _REPLY,
     operation_id="makeVoiceReplyInConversation",
-    body=VoiceReplyBody,
+    body=MakeVoiceReplyRequest,
     limit=MEDIUM,
     answer=VoiceReply,
     errors=_ERRORS,
     further=(_check_url,),
 )
-async def make_voice_reply_in_conversation(call: Call[VoiceReplyBody, Query]) -> Answer:
+async def make_voice_reply_in_conversation(call: Call[MakeVoiceReplyRequest, Query]) -> Answer:
     """Turn a recording into a text for a conversation: `dictate` transcribes it, `smart` drafts a reply from its keywords.
 
     Nothing is sent to the customer, and nothing is stored. A draft is based on the recording and the last messages of the

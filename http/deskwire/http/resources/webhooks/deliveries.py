@@ -84,7 +84,7 @@ class DeliveryList(Paged):
     until: Time | None = None
 
 
-class RecoverBody(Body):
+class RecoverEventsRequest(Body):
     """The start of the recovery: a time, or the last event id not to send again."""
 
     since: Annotated[str, Field(max_length=40), AfterValidator(_event_before)]
@@ -172,12 +172,12 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
     "POST",
     f"{ENDPOINT_PATH}/recover",
     operation_id="recover",
-    body=RecoverBody,
-    answer=shapes.Recovery,
+    body=RecoverEventsRequest,
+    answer=shapes.RecoveryResult,
     errors=("webhook_disabled",),
     records=("webhook.replayed",),
 )
-async def recover(call: Call[RecoverBody, Query]) -> Answer:
+async def recover(call: Call[RecoverEventsRequest, Query]) -> Answer:
     """Send all events again that were dropped or skipped since a time or event, oldest first.
 
     `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the
@@ -288,7 +288,7 @@ def _record(reader: DeliveryReader, project: int, made: Delivery) -> DeliveryRec
     return record
 
 
-class ReplayBody(Body):
+class ReplayConversationRequest(Body):
     """The conversation to send again: all events, or `from` one sequence `to` another."""
 
     conversation_id: Annotated[str, Field(max_length=40)]
@@ -301,12 +301,12 @@ class ReplayBody(Body):
     "POST",
     f"{ENDPOINT_PATH}/replay",
     operation_id="replayConversation",
-    body=ReplayBody,
-    answer=shapes.Replay,
+    body=ReplayConversationRequest,
+    answer=shapes.ReplayResult,
     errors=("webhook_disabled", "conversation_not_found"),
     records=("webhook.replayed",),
 )
-async def replay(call: Call[ReplayBody, Query]) -> Answer:
+async def replay(call: Call[ReplayConversationRequest, Query]) -> Answer:
     """Send the events of one conversation to an endpoint again, in order, even if they had arrived.
 
     `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint
@@ -339,7 +339,7 @@ async def replay(call: Call[ReplayBody, Query]) -> Answer:
 
 
 async def _replay_all(
-    call: Call[ReplayBody, Query], endpoint: Endpoint, conversation: int, wanted: ReplayRange
+    call: Call[ReplayConversationRequest, Query], endpoint: Endpoint, conversation: int, wanted: ReplayRange
 ) -> int:
     """Store the deliveries in batches with pauses. Returns their number."""
     services, made = call.services, 0

@@ -58,7 +58,7 @@ Internal = Annotated[
 Description = Annotated[str, Field(max_length=500)]
 
 
-class EndpointBody(Body):
+class CreateWebhookEndpointRequest(Body):
     """The URL to send events to, and their types. An empty `events` means all types of the contract except typing.
 
     Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`.
@@ -71,7 +71,7 @@ class EndpointBody(Body):
     internal: Internal = False
 
 
-class EndpointPatch(Body):
+class ChangeWebhookEndpointRequest(Body):
     """The fields to change. A new URL closes the circuit of the endpoint, and so does enabling it."""
 
     url: Url | None = None
@@ -91,7 +91,7 @@ async def _precheck_url_and_events(call: Call[Any, Query]) -> None:
     "/s2s/webhooks",
     operation_id="createEndpoint",
     tells="webhooks",
-    body=EndpointBody,
+    body=CreateWebhookEndpointRequest,
     limit=MEDIUM,
     answer=shapes.WebhookEndpoint,
     errors=("webhook_limit_reached",),
@@ -99,7 +99,7 @@ async def _precheck_url_and_events(call: Call[Any, Query]) -> None:
     further=(_precheck_url_and_events,),
     records=("webhook.created",),
 )
-async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
+async def create_endpoint(call: Call[CreateWebhookEndpointRequest, Query]) -> Answer:
     """Create a webhook endpoint. The response shows the signing secret, only once.
 
     A machine credential also needs the permissions to read the events that the endpoint receives, and the
@@ -156,13 +156,13 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
     ENDPOINT_PATH,
     operation_id="changeEndpoint",
     tells="webhooks",
-    body=EndpointPatch,
+    body=ChangeWebhookEndpointRequest,
     limit=MEDIUM,
     answer=shapes.WebhookEndpoint,
     further=(nulls("description"), _precheck_url_and_events),
     records=("webhook.changed", "webhook.enabled", "webhook.disabled"),
 )
-async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
+async def change_endpoint(call: Call[ChangeWebhookEndpointRequest, Query]) -> Answer:
     """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped.
 
     To change the URL or the events, or to enable the endpoint, a machine credential also needs the
@@ -325,7 +325,9 @@ def _unknown(name: str) -> str:
     return f"There is no event type {name!r}. There is {', '.join(near)}."
 
 
-def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | None) -> list[Problem]:
+def _internal_problems(
+    body: CreateWebhookEndpointRequest | ChangeWebhookEndpointRequest, before: Endpoint | None
+) -> list[Problem]:
     """Return a problem for each listed type that needs `internal`, if that is false.
 
     Args:
@@ -351,14 +353,14 @@ def require_reading(call: Call[Any, Any], events: Iterable[str]) -> None:
     call.access.require(*permissions_of_endpoint(events))
 
 
-def _require_reading_to_change(call: Call[EndpointPatch, Query], before: Endpoint) -> None:
+def _require_reading_to_change(call: Call[ChangeWebhookEndpointRequest, Query], before: Endpoint) -> None:
     """Raise Forbidden if a change of the URL or events needs permissions to read."""
     body = call.body
     if _redirects(body):
         require_reading(call, before.events if body.events is None else body.events)
 
 
-def _redirects(body: EndpointPatch) -> bool:
+def _redirects(body: ChangeWebhookEndpointRequest) -> bool:
     """Return whether a change decides the endpoint's URL or events."""
     given = body.model_fields_set
     return bool(given & {"url", "events", "internal"}) or body.status == "enabled"
@@ -387,7 +389,7 @@ def _insert(tx: Transaction, endpoint: Endpoint, now: int) -> Endpoint:
 
 
 def _change(
-    tx: Transaction, before: Endpoint, body: EndpointPatch, machine: str | None, now: int
+    tx: Transaction, before: Endpoint, body: ChangeWebhookEndpointRequest, machine: str | None, now: int
 ) -> Endpoint:
     if problems := _internal_problems(body, before):  # the endpoint has changed since the first check
         raise Invalid(*problems)

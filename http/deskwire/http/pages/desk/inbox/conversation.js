@@ -220,7 +220,7 @@ export function context(id) {
 }
 
 /** @typedef {import("api").Snippet} Snippet */
-/** @returns {{snippets: Resource<Snippet[]>, tags: Resource<import("api").TagUse[]>}} */
+/** @returns {{snippets: Resource<Snippet[]>, tags: Resource<import("api").TagUsage[]>}} */
 const lookups = () => ({ snippets: new Resource(() => all("snippets"), []), tags: new Resource(async () => (await get("tags")).items, []) });
 let lookupResources = lookups();
 /** Return the snippets; the first read loads them. Reads a signal. @returns {Snippet[]} */
