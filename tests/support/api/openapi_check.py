@@ -40,7 +40,7 @@ def described() -> Mapping[str, Any]:
 
 
 @cache
-def _exact() -> Mapping[str, Any]:
+def exact() -> Mapping[str, Any]:
     """Return the description with exactly the fields and values of this release."""
     return closed_document()
 
@@ -63,10 +63,10 @@ class _Answer:
 @cache
 def _said_of(answer: _Answer) -> Mapping[str, Any] | None:
     """Return the description of the answer; None if it has none."""
-    operation = _exact()["paths"][answer.path][answer.method.lower()]
+    operation = exact()["paths"][answer.path][answer.method.lower()]
     found: Mapping[str, Any] | None = operation["responses"].get(answer.status)
     if found is not None and "$ref" in found:
-        found = _exact()["components"]["responses"][found["$ref"].rpartition("/")[2]]
+        found = exact()["components"]["responses"][found["$ref"].rpartition("/")[2]]
     return found
 
 
@@ -83,7 +83,7 @@ def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
     while ahead:
         name = ahead.pop()
         if name not in needed:
-            needed[name] = _exact()["components"]["schemas"][name]
+            needed[name] = exact()["components"]["schemas"][name]
             ahead |= _named(needed[name])
     return needed
 
@@ -122,7 +122,7 @@ async def check(response: httpx.Response) -> None:
     if told is None:
         await response.aread()
         raise Undocumented(f"{answer}, which is not described: {response.text[:300]}")
-    known = _exact()["components"]["headers"]
+    known = exact()["components"]["headers"]
     wanted = [name for name in told.get("headers", ()) if known[name]["required"]]
     missing = [name for name in wanted if name not in response.headers]
     if missing:

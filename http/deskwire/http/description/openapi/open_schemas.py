@@ -1,4 +1,4 @@
-"""Opens the schemas of responses and events to the additions of later releases (ADR 108).
+"""Opens the schemas of responses and events to the additions of later releases (ADR 23).
 
 Generated clients refuse unknown fields, enum values and members of a union, so a release that adds one would stop
 them. In responses and events of the served description, therefore,
