@@ -131,7 +131,7 @@ def test_an_upgrade_loses_nothing_and_its_copy_is_whole(watched: Shim) -> None:
 KEEPING = """
 import sys
 from pathlib import Path
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.files import DiskFiles
 
 files = DiskFiles(Path(sys.argv[1]))
@@ -139,7 +139,7 @@ files.clear_drafts()
 first, second = files.draft(), files.draft()
 for draft in (first, second):
     draft.write(b"the same bytes")
-    content = Content(1, draft.finish())
+    content = FileContent(1, draft.finish())
 place = files.place(content)
 place.parent.mkdir(parents=True)
 first._path.rename(place)  # and no sync: that is what a sync that failed, or a kill before it, leaves
