@@ -1,0 +1,1 @@
+"""The modules that exist in an asynchronous and in a synchronous form."""

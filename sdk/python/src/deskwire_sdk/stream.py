@@ -1,0 +1,7 @@
+"""Follows the events of a project as they happen. Needs the extra `deskwire-sdk[stream]`."""
+
+from deskwire_sdk._async.stream import AsyncStreamConsumer
+from deskwire_sdk._reconnects import Gap, StreamEvent
+from deskwire_sdk._sync.stream import StreamConsumer
+
+__all__ = ["AsyncStreamConsumer", "Gap", "StreamConsumer", "StreamEvent"]
