@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 AGAIN := -m tests.again -n $(WORKERS) --dist worksteal
 PYTEST_AGAIN := $(BIN)/python $(AGAIN)
 
-.PHONY: run demo lint unit test newest verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs site explorer vendor web-types web-lint clients containers image audit lock clean
+.PHONY: run demo lint unit test newest verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs sdk site explorer vendor web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -140,6 +140,11 @@ docs: $(DEV_STAMP)
 	for page in events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
 	$(BIN)/python -m tests.api.description.outline
 	$(BIN)/python -m tests.commands.reference.outline
+	$(MAKE) sdk
+
+# The types and resources of the SDKs, from the description that the service gives and sdk/operations.toml.
+sdk: $(DEV_STAMP)
+	$(BIN)/python -m sdk.generate.python
 
 # docs/ as a site in build/site, whose pages need nothing from elsewhere.
 site: .venv/.site-stamp

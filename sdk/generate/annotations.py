@@ -16,15 +16,14 @@ _PLAIN: Final = {
     "object": "dict[str, Any]",
     "array": "list[Any]",
 }
-UNKNOWN: Final = "dict[str, Any]"
-"""Stands in a union of responses for objects that a newer service may add."""
 
 
 def annotation(schema: Schema, *, newer: bool, prefix: str = "") -> str:
     """Return the annotation of a schema.
 
     Args:
-        newer: True if values come from a service that may be newer, so that enumerations and unions are open.
+        newer: True if values come from a service that may be newer, so that enumerations are open. Unions are not:
+            type checkers narrow a union by its discriminator only if all of its members have literals there.
         prefix: of the names of components, such as `types.`.
     """
     parts = dict.fromkeys(_parts(schema, newer, prefix))
@@ -43,8 +42,6 @@ def _parts(schema: Schema, newer: bool, prefix: str) -> Iterator[str]:
     elif members := schema.get("anyOf") or schema.get("oneOf"):
         for each in members:
             yield from _parts(each, newer, prefix)
-        if newer and "discriminator" in schema:
-            yield UNKNOWN
     elif "const" in schema or "enum" in schema:
         values = schema["enum"] if "enum" in schema else [schema["const"]]
         yield f"Literal[{', '.join(map(repr, values))}]"
@@ -69,9 +66,9 @@ def _of_type(schema: Schema, newer: bool, prefix: str) -> Iterator[str]:
         yield "Any"
 
 
-def discriminators(schemas: Mapping[str, Schema]) -> dict[str, str]:
-    """Return the field that tells each member of a union from the others, by the member's name."""
-    return dict(_discriminated(list(schemas.values())))
+def discriminators(schemas: list[Schema]) -> dict[str, str]:
+    """Return the field that distinguishes each member of a union from the others, by the member's name."""
+    return dict(_discriminated(schemas))
 
 
 def _discriminated(value: Any) -> Iterator[tuple[str, str]]:

@@ -117,6 +117,7 @@ class Description:
     Args:
         operations: those that the table names, in its order.
         schemas: the components, by name.
+        events: the schemas of the events that webhooks get.
         sent: the names of the schemas that requests consist of.
         received: the names of the schemas that responses and events consist of.
     """
@@ -124,6 +125,7 @@ class Description:
     version: str
     operations: tuple[Operation, ...]
     schemas: Mapping[str, Schema]
+    events: tuple[Schema, ...]
     sent: frozenset[str]
     received: frozenset[str]
 
@@ -151,8 +153,9 @@ def description(openapi: Mapping[str, Any], table: Mapping[str, Any]) -> Descrip
         _operation(name, *found[key], schemas=schemas) for key, name in table["operations"].items()
     )
     sent = reachable((each.body.schema for each in operations if each.body), schemas)
-    received = reachable([*(each.response.schema for each in operations), *_events(openapi)], schemas)
-    return Description(openapi["info"]["version"], operations, schemas, sent, received)
+    events = tuple(_events(openapi))
+    received = reachable([*(each.response.schema for each in operations), *events], schemas)
+    return Description(openapi["info"]["version"], operations, schemas, events, sent, received)
 
 
 def schema_name(schema: Schema) -> str | None:

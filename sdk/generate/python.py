@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from sdk.generate.description import described
@@ -16,10 +18,11 @@ from sdk.generate.python_types import types
 from sdk.generate.synchronous import MODULES, synchronous
 
 PACKAGE: Final = Path(__file__).parents[1] / "python/src/deskwire_sdk"
+_CONFIGURATION: Final = Path(__file__).parents[2] / "pyproject.toml"
 
 
-def generated() -> dict[Path, str]:
-    """Return the text of each generated module of the SDK."""
+def generated(run: Callable[..., object] = subprocess.run) -> dict[Path, str]:
+    """Return the text of each generated module of the SDK; `run` starts the formatter."""
     said = described()
     texts = {
         PACKAGE / "types.py": types(said),
@@ -28,19 +31,31 @@ def generated() -> dict[Path, str]:
     }
     for name in MODULES:
         texts[PACKAGE / "_sync" / name] = synchronous((PACKAGE / "_async" / name).read_text("utf-8"))
-    return {path: _formatted(path, text) for path, text in texts.items()}
+    return _formatted(texts, run)
 
 
-def _formatted(path: Path, text: str) -> str:
-    """Return the text as `ruff format` lays it out and `ruff check` sorts its imports."""
-    for arguments in (("check", "--fix-only", "--quiet"), ("format", "--quiet")):
-        command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", path, "-"]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-        text = done.stdout
-    return text
+def _formatted(texts: Mapping[Path, str], run: Callable[..., object]) -> dict[Path, str]:
+    """Return the texts as `ruff` sorts their imports and lays them out."""
+    with TemporaryDirectory() as folder:
+        copies = {Path(folder) / path.relative_to(PACKAGE): path for path in texts}
+        for copy, path in copies.items():
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_text(texts[path], "utf-8")
+        for arguments in (("check", "--fix-only"), ("format",)):
+            command = [
+                sys.executable,
+                "-m",
+                "ruff",
+                *arguments,
+                "--quiet",
+                "--config",
+                _CONFIGURATION,
+                folder,
+            ]
+            run(command, check=True)
+        return {path: copy.read_text("utf-8") for copy, path in copies.items()}
 
 
 if __name__ == "__main__":
     for path, text in generated().items():
-        path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")

@@ -45,6 +45,7 @@ _CHILD: Final = '''
         """{said}"""
         return {name}(self._transport)
 '''
+_ENCODING: Final = re.compile(r" ?Percent-encode.*")  # the SDK does
 _RETRIED: Final = (
     "A repeated call with the same key takes effect once; by default a key is made for each call."
 )
@@ -247,7 +248,8 @@ def _docstring(operation: Operation, arguments: list[Argument]) -> Iterator[str]
     text = operation.description.replace("\\", "\\\\").replace('"""', "'''")
     said = {each.name: each.description for each in arguments}
     said |= {snake_case(each.name): each.description for each in operation.path_parameters}
-    described = [f"    {name}: {line}" for name, line in said.items() if line]
+    shown = {name: _ENCODING.sub("", line) for name, line in said.items()}
+    described = [f"    {name}: {line}" for name, line in shown.items() if line]
     lines = [*text.split("\n"), *(["", "Args:", *described] if described else [])]
     if len(lines) == 1:
         yield f'"""{lines[0]}"""'

@@ -7,6 +7,7 @@ from typing import Final
 
 MODULES: Final = (
     "__init__.py",
+    "chunks.py",
     "client.py",
     "downloads.py",
     "lines.py",
@@ -29,7 +30,7 @@ _WORDS: Final = (
     (r"\bStopAsyncIteration\b", "StopIteration"),
     (r"\bAsync([A-Z]\w*)", r"\1"),
     (r"\ban Async\b", "a "),
-    (r"\ba(close|closing|read|iter_bytes|next)\b", r"\1"),
+    (r"\ba(close|read|iter_bytes|next)\b", r"\1"),
     (r"\banyio\.to_thread\.run_sync\(([\w.]+), ", r"\1("),
     (r"\banyio\.open_file\b", "open"),
     (r"\bimport anyio\b", "import time"),

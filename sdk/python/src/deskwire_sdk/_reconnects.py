@@ -9,7 +9,7 @@ from deskwire_sdk import types
 from deskwire_sdk._pusher import Closed
 from deskwire_sdk.errors import StreamEnded, Superseded
 
-StreamEvent: TypeAlias = types.AnyEvent
+StreamEvent: TypeAlias = types.WebhookEvent
 """An event of the stream, as webhooks and the feed have it."""
 
 _SUPERSEDED: Final = 4009

@@ -64,6 +64,12 @@ class Request:
         return self.method in _HARMLESS or self.idempotent
 
     @property
+    def wait(self) -> float:
+        """The seconds that the service may hold the response back, because the call waits for events."""
+        wanted = self.query.get("wait")
+        return float(wanted) if isinstance(wanted, int | float) else 0.0
+
+    @property
     def replayable(self) -> bool:
         """True if the body can be sent a second time."""
         return self.lines is None or iter(self.lines) is not self.lines

@@ -30,7 +30,7 @@ def verify(
     *,
     tolerance: float = TOLERANCE_S,
     now: float | None = None,
-) -> types.AnyEvent:
+) -> types.WebhookEvent:
     """Return the event of a webhook request whose signature is right.
 
     Args:
@@ -111,14 +111,14 @@ def _seconds(text: str, name: str) -> int:
     return int(text)
 
 
-def _event(body: bytes) -> types.AnyEvent:
+def _event(body: bytes) -> types.WebhookEvent:
     try:
         found = json.loads(body)
     except ValueError:
         raise WebhookVerificationError("The body is signed, and is no JSON.") from None
     if not isinstance(found, dict):
         raise WebhookVerificationError("The body is signed, and is no object.")
-    return cast(types.AnyEvent, found)
+    return cast(types.WebhookEvent, found)
 
 
 def _pairs(headers: Headers) -> Iterable[tuple[str | bytes, str | bytes]]:

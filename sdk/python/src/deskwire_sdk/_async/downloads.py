@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from pathlib import Path
 
 import anyio
-import httpx
 
+from deskwire_sdk._async.chunks import AsyncChunks
 from deskwire_sdk._async.transport import AsyncTransport
 from deskwire_sdk._requests import Request
-from deskwire_sdk.errors import ConnectionFailed
 
 
 class AsyncDownload:
@@ -37,20 +34,9 @@ class AsyncDownload:
         """
         return (await self.read()).decode("utf-8-sig")
 
-    async def chunks(self) -> AsyncGenerator[bytes]:
-        """Yield the content while it arrives.
-
-        Raises:
-            DeskwireError: the request failed, or the connection broke.
-        """
-        response = await self._transport.send(self._request, stream=True)
-        try:
-            async for chunk in response.aiter_bytes():
-                yield chunk
-        except httpx.RequestError as error:
-            raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
-        finally:
-            await response.aclose()
+    def chunks(self) -> AsyncChunks:
+        """Return an iterator of the content while it arrives."""
+        return AsyncChunks(self._transport, self._request)
 
     async def save(self, path: str | Path) -> Path:
         """Write the content to a file, which appears when it is complete; return its path.
@@ -62,7 +48,7 @@ class AsyncDownload:
         target = Path(path)
         part = target.with_name(f".{target.name}.part")
         try:
-            async with await anyio.open_file(part, "wb") as file, aclosing(self.chunks()) as chunks:
+            async with await anyio.open_file(part, "wb") as file, self.chunks() as chunks:
                 async for chunk in chunks:
                     await file.write(chunk)
             part.replace(target)

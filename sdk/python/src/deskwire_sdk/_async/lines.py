@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any, Self
 
-import httpx
-
+from deskwire_sdk._async.chunks import AsyncChunks
 from deskwire_sdk._async.transport import AsyncTransport
 from deskwire_sdk._requests import Request
-from deskwire_sdk.errors import ConnectionFailed, ExportCut
+from deskwire_sdk.errors import ExportCut
 
 
 class AsyncLineReader:
     """Reads a response line by line. It is sent when the first line is read."""
 
     def __init__(self, transport: AsyncTransport, request: Request) -> None:
-        self._transport = transport
-        self._request = request
-        self._response: httpx.Response | None = None
-        self._chunks: AsyncIterator[bytes] | None = None
+        self._chunks = AsyncChunks(transport, request)
         self._buffer = b""
         self._complete: list[bytes] = []
 
@@ -31,7 +26,7 @@ class AsyncLineReader:
             DeskwireError: the request failed, or the connection broke.
         """
         while not self._complete:
-            chunk = await self._next_chunk()
+            chunk = await anext(self._chunks, None)
             if chunk is None:
                 last, self._buffer = self._buffer, b""
                 return last or None
@@ -39,23 +34,9 @@ class AsyncLineReader:
             self._complete = lines[::-1]
         return self._complete.pop()
 
-    async def _next_chunk(self) -> bytes | None:
-        if self._chunks is None:
-            self._response = await self._transport.send(self._request, stream=True)
-            self._chunks = self._response.aiter_bytes()
-        try:
-            async for chunk in self._chunks:
-                return chunk
-        except httpx.RequestError as error:
-            await self.aclose()
-            raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
-        await self.aclose()
-        return None
-
     async def aclose(self) -> None:
         """Close the connection; lines that were not read are lost."""
-        if self._response is not None:
-            await self._response.aclose()
+        await self._chunks.aclose()
 
 
 class AsyncExport:
@@ -127,6 +108,7 @@ class AsyncResumableExport(AsyncExport):
             ) from None
         if "nextCursor" in line and "exportedAt" in line:
             self.end = line
-            await self.aclose()
+            while await self._lines.next_line() is not None:
+                pass  # the connection can be reused once its response is read to the end
             raise StopAsyncIteration
         return line

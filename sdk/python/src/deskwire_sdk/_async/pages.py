@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import Generator
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from deskwire_sdk._async.transport import AsyncTransport
 from deskwire_sdk._requests import Request
@@ -33,30 +33,79 @@ class AsyncPage(Generic[Item]):
         """The id of the newest event when the first page was read, to continue from; None if the list has none."""
         return self.raw.get("asOf")
 
+    @property
+    def next_request(self) -> Request | None:
+        """The request for the next page; None on the last page."""
+        if self.next_cursor is None:
+            return None
+        return replace(self._request, query={**self._request.query, "cursor": self.next_cursor})
+
     async def next_page(self) -> AsyncPage[Item] | None:
         """Return the next page; None after the last one.
 
         Raises:
             DeskwireError: the request failed.
         """
-        if self.next_cursor is None:
-            return None
-        query = {**self._request.query, "cursor": self.next_cursor}
-        request = replace(self._request, query=query)
-        return AsyncPage(self._transport, request, await self._transport.json(request))
+        request = self.next_request
+        return None if request is None else await first_page(self._transport, request)
 
-    async def pages(self) -> AsyncIterator[AsyncPage[Item]]:
-        """Yield this page and all further ones."""
-        page: AsyncPage[Item] | None = self
-        while page is not None:
-            yield page
-            page = await page.next_page()
+    def pages(self) -> AsyncPages[Item]:
+        """Return an iterator of this page and all further ones."""
+        return AsyncPages(self._transport, self._request, self)
 
-    async def __aiter__(self) -> AsyncIterator[Item]:
-        """Yield the items of this page and of all further ones."""
-        async for page in self.pages():
-            for item in page.items:
-                yield item
+    def __aiter__(self) -> AsyncItems[Item]:
+        """Return an iterator of the items of this page and of all further ones."""
+        return AsyncItems(self.pages())
+
+
+# Iterators are classes: Trio warns of asynchronous generators that a `break` leaves unfinished.
+class AsyncPages(Generic[Item]):
+    """An iterator of the pages of a list."""
+
+    def __init__(
+        self, transport: AsyncTransport, request: Request, first: AsyncPage[Item] | None = None
+    ) -> None:
+        self._transport = transport
+        self._request: Request | None = request
+        self._first = first
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AsyncPage[Item]:
+        """Return the next page.
+
+        Raises:
+            DeskwireError: the request failed.
+        """
+        page, self._first = self._first, None
+        if page is None:
+            if self._request is None:
+                raise StopAsyncIteration
+            page = await first_page(self._transport, self._request)
+        self._request = page.next_request
+        return page
+
+
+class AsyncItems(Generic[Item]):
+    """An iterator of the items of all pages."""
+
+    def __init__(self, pages: AsyncPages[Item]) -> None:
+        self._pages = pages
+        self._ahead: list[Item] = []
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Item:
+        """Return the next item.
+
+        Raises:
+            DeskwireError: the request for a page failed.
+        """
+        while not self._ahead:
+            self._ahead = (await anext(self._pages)).items[::-1]
+        return self._ahead.pop()
 
 
 async def first_page(transport: AsyncTransport, request: Request) -> AsyncPage[Any]:
@@ -80,10 +129,9 @@ class AsyncPager(Generic[Item]):
         """Return the first page."""
         return first_page(self._transport, self._request).__await__()
 
-    async def __aiter__(self) -> AsyncIterator[Item]:
-        """Yield the items of all pages."""
-        async for item in await self:
-            yield item
+    def __aiter__(self) -> AsyncItems[Item]:
+        """Return an iterator of the items of all pages."""
+        return AsyncItems(AsyncPages(self._transport, self._request))
 
 
 # end of async only

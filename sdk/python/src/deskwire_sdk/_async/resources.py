@@ -1034,7 +1034,7 @@ class AsyncDashboardStream:
 
         Args:
             channel: End the consumer on this channel only.
-            consumer_id: The `consumerId` of the consumer, with at most 128 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            consumer_id: The `consumerId` of the consumer, with at most 128 characters.
         """
         found: types.EndedConsumer = await self._transport.json(
             Request(
@@ -1712,7 +1712,7 @@ class AsyncContacts:
         Permission: `contacts.manage`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Contact = await self._transport.json(
             Request(
@@ -1739,7 +1739,7 @@ class AsyncContacts:
         Permission: `contacts.manage`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Contact = await self._transport.json(
             Request(
@@ -1763,7 +1763,7 @@ class AsyncContacts:
         Permission: `contacts.read`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Contact = await self._transport.json(
             Request("GET", f"/v3/s2s/contacts/{segment(user_id)}")
@@ -1776,7 +1776,7 @@ class AsyncContacts:
         Permission: `contacts.manage`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Deleted = await self._transport.json(
             Request("DELETE", f"/v3/s2s/contacts/{segment(user_id)}")
@@ -1791,7 +1791,7 @@ class AsyncContacts:
         Permission: `contacts.manage`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Contact = await self._transport.json(
             Request("POST", f"/v3/s2s/contacts/{segment(user_id)}/merge", body={"from": from_})
@@ -1852,7 +1852,7 @@ class AsyncContacts:
         Permission: `conversations.read`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         return AsyncPager(
             self._transport,
@@ -1871,7 +1871,7 @@ class AsyncContacts:
         Permissions: `contacts.manage`, `contacts.read`, `conversations.read`, `memory.read`, `surveys.read`, `tickets.read`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.ContactExport = await self._transport.json(
             Request("GET", f"/v3/s2s/contacts/{segment(user_id)}/export")
@@ -3107,7 +3107,7 @@ class AsyncMemory:
 
         Args:
             session_id: The id of the session, which is the id of a contact.
-            entry_name: The name of the memory entry. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_name: The name of the memory entry.
         """
         found: types.KnownMemoryEntry | types.MemoryOff = await self._transport.json(
             Request("GET", f"/v3/sessions/{segment(session_id)}/memory/{segment(entry_name)}", project=True)
@@ -3128,7 +3128,7 @@ class AsyncMemory:
 
         Args:
             session_id: The id of the session, which is the id of a contact.
-            entry_name: The name of the memory entry. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_name: The name of the memory entry.
         """
         found: types.KnownMemoryEntry | types.MemoryOff = await self._transport.json(
             Request(
@@ -3147,7 +3147,7 @@ class AsyncMemory:
 
         Args:
             session_id: The id of the session, which is the id of a contact.
-            entry_name: The name of the memory entry. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_name: The name of the memory entry.
         """
         found: types.MemoryEntryDeleted | types.MemoryOff = await self._transport.json(
             Request(
@@ -3972,7 +3972,7 @@ class AsyncStream:
 
         Args:
             channel: End the consumer on this channel only.
-            consumer_id: The `consumerId` of the consumer, with at most 128 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            consumer_id: The `consumerId` of the consumer, with at most 128 characters.
         """
         found: types.EndedConsumer = await self._transport.json(
             Request("DELETE", f"/v3/s2s/stream/consumers/{segment(consumer_id)}", query={"channel": channel})
@@ -4832,7 +4832,7 @@ class AsyncTranslations:
         Permission: `translations.read`.
 
         Args:
-            entry_id: The id of the entry, as `<type>:<id>`. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_id: The id of the entry, as `<type>:<id>`.
         """
         found: types.Translation = await self._transport.json(
             Request(
@@ -4862,7 +4862,7 @@ class AsyncTranslations:
         Args:
             if_match: The `ETag` of the object as you have read it. If the object was changed, the change is refused with 412 and the current `ETag`.
             if_none_match: With `*`, the content is stored only if the entry has none in this language; otherwise the response is 412.
-            entry_id: The id of the entry, as `<type>:<id>`. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_id: The id of the entry, as `<type>:<id>`.
         """
         found: types.Translation = await self._transport.json(
             Request(
@@ -4881,7 +4881,7 @@ class AsyncTranslations:
         Permission: `translations.manage`.
 
         Args:
-            entry_id: The id of the entry, as `<type>:<id>`. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_id: The id of the entry, as `<type>:<id>`.
         """
         found: types.DeletedEntry = await self._transport.json(
             Request(

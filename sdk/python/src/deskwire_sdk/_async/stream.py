@@ -17,7 +17,6 @@ import anyio
 import httpcore
 import httpx
 
-from deskwire_sdk import types
 from deskwire_sdk._async.client import AsyncDeskwire
 from deskwire_sdk._pusher import ABNORMAL, Closed, Message, PusherConnection, Send
 from deskwire_sdk._reconnects import Gap, StreamEvent, end_of, reconnect_delay
@@ -173,7 +172,7 @@ class AsyncStreamConsumer:
     async def _subscribe(self, socket_id: str) -> None:
         channel = cast(str, self._channel)
         try:
-            authorized: types.StreamAuthorization = await self._client.stream.authorize(
+            authorized = await self._client.stream.authorize(
                 socket_id=socket_id,
                 channel_name=channel,
                 consumer_id=self.consumer_id,

@@ -103,7 +103,7 @@ class AsyncTransport:
             headers=headers,
             content=content,
             files=files,
-            timeout=self.settings.timeout,
+            timeout=self.settings.timeout + request.wait,
         )
 
 

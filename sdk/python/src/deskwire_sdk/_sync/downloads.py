@@ -4,15 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import closing
 from pathlib import Path
 
-import httpx
-
 from deskwire_sdk._requests import Request
+from deskwire_sdk._sync.chunks import Chunks
 from deskwire_sdk._sync.transport import Transport
-from deskwire_sdk.errors import ConnectionFailed
 
 
 class Download:
@@ -38,20 +34,9 @@ class Download:
         """
         return (self.read()).decode("utf-8-sig")
 
-    def chunks(self) -> Generator[bytes]:
-        """Yield the content while it arrives.
-
-        Raises:
-            DeskwireError: the request failed, or the connection broke.
-        """
-        response = self._transport.send(self._request, stream=True)
-        try:
-            for chunk in response.iter_bytes():
-                yield chunk
-        except httpx.RequestError as error:
-            raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
-        finally:
-            response.close()
+    def chunks(self) -> Chunks:
+        """Return an iterator of the content while it arrives."""
+        return Chunks(self._transport, self._request)
 
     def save(self, path: str | Path) -> Path:
         """Write the content to a file, which appears when it is complete; return its path.
@@ -63,7 +48,7 @@ class Download:
         target = Path(path)
         part = target.with_name(f".{target.name}.part")
         try:
-            with open(part, "wb") as file, closing(self.chunks()) as chunks:
+            with open(part, "wb") as file, self.chunks() as chunks:
                 file.writelines(chunks)
             part.replace(target)
         finally:

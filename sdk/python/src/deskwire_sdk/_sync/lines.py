@@ -5,24 +5,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, Self
 
-import httpx
-
 from deskwire_sdk._requests import Request
+from deskwire_sdk._sync.chunks import Chunks
 from deskwire_sdk._sync.transport import Transport
-from deskwire_sdk.errors import ConnectionFailed, ExportCut
+from deskwire_sdk.errors import ExportCut
 
 
 class LineReader:
     """Reads a response line by line. It is sent when the first line is read."""
 
     def __init__(self, transport: Transport, request: Request) -> None:
-        self._transport = transport
-        self._request = request
-        self._response: httpx.Response | None = None
-        self._chunks: Iterator[bytes] | None = None
+        self._chunks = Chunks(transport, request)
         self._buffer = b""
         self._complete: list[bytes] = []
 
@@ -33,7 +28,7 @@ class LineReader:
             DeskwireError: the request failed, or the connection broke.
         """
         while not self._complete:
-            chunk = self._next_chunk()
+            chunk = next(self._chunks, None)
             if chunk is None:
                 last, self._buffer = self._buffer, b""
                 return last or None
@@ -41,23 +36,9 @@ class LineReader:
             self._complete = lines[::-1]
         return self._complete.pop()
 
-    def _next_chunk(self) -> bytes | None:
-        if self._chunks is None:
-            self._response = self._transport.send(self._request, stream=True)
-            self._chunks = self._response.iter_bytes()
-        try:
-            for chunk in self._chunks:
-                return chunk
-        except httpx.RequestError as error:
-            self.close()
-            raise ConnectionFailed(f"{type(error).__name__}: {error}") from error
-        self.close()
-        return None
-
     def close(self) -> None:
         """Close the connection; lines that were not read are lost."""
-        if self._response is not None:
-            self._response.close()
+        self._chunks.close()
 
 
 class Export:
@@ -129,6 +110,7 @@ class ResumableExport(Export):
             ) from None
         if "nextCursor" in line and "exportedAt" in line:
             self.end = line
-            self.close()
+            while self._lines.next_line() is not None:
+                pass  # the connection can be reused once its response is read to the end
             raise StopIteration
         return line

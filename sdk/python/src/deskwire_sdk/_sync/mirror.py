@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
@@ -78,28 +77,34 @@ class Mirror:
             self.catch_up(wait=_WAIT_S)
 
     def catch_up(self, wait: float = 0) -> int:
-        """Apply the next events, 200 at most, or take a snapshot if there is no position.
+        """Bring the store up to date: by a snapshot if it has no position, then by events.
 
         Args:
             wait: seconds to wait for an event if there is none, at most 30.
 
         Returns:
-            The number of events; 0 means that the store is current.
+            The number of events that were applied.
 
         Raises:
-            DeskwireError: the service could not be read. Nothing is committed by half.
+            DeskwireError: the service could not be read. The next call continues after the last commit.
         """
-        position = self._store.position()
-        if position is None:
+        if self._store.position() is None:
             self.snapshot()
-            return 0
+        count = 0
+        while found := self._next_events(0 if count else wait):
+            count += found
+        return count
+
+    def _next_events(self, wait: float) -> int:
+        """Apply a page of events, and return their number; take a snapshot if they are no longer stored."""
+        position = self._store.position()
         try:
             page = self._client.events.list(after=position, wait=wait, limit=_PAGE_SIZE)
         except (Gone, NotFound) as error:
             if error.code not in ("window_passed", "event_not_found"):
                 raise
             self.snapshot()
-            return 0
+            return self._next_events(0)
         for event in page.items:
             self._apply(cast(dict[str, Any], event))
         if page.items:
@@ -250,18 +255,17 @@ class SQLiteStore:
             self.connection.execute("INSERT OR REPLACE INTO position VALUES (1, ?)", (position,))
         self.connection.commit()
 
-    def conversations(self) -> Iterator[types.Conversation]:
-        """Yield all stored conversations, by id."""
-        for (body,) in self.connection.execute("SELECT body FROM conversations ORDER BY id").fetchall():
-            yield json.loads(body)
+    def conversations(self) -> list[types.Conversation]:
+        """Return all stored conversations, by id."""
+        rows = self.connection.execute("SELECT body FROM conversations ORDER BY id")
+        return [json.loads(body) for (body,) in rows]
 
-    def messages(self, conversation_id: str) -> Iterator[types.Message]:
-        """Yield the stored messages of a conversation, oldest first."""
+    def messages(self, conversation_id: str) -> list[types.Message]:
+        """Return the stored messages of a conversation, oldest first."""
         statement = (
             "SELECT body FROM messages WHERE conversation = ? ORDER BY json_extract(body, '$.createdAt'), id"
         )
-        for (body,) in self.connection.execute(statement, (conversation_id,)).fetchall():
-            yield json.loads(body)
+        return [json.loads(body) for (body,) in self.connection.execute(statement, (conversation_id,))]
 
     def close(self) -> None:
         """Close the file; changes since the last commit are lost."""

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from deskwire_sdk._requests import Request
 from deskwire_sdk._sync.transport import Transport
@@ -35,30 +34,77 @@ class Page(Generic[Item]):
         """The id of the newest event when the first page was read, to continue from; None if the list has none."""
         return self.raw.get("asOf")
 
+    @property
+    def next_request(self) -> Request | None:
+        """The request for the next page; None on the last page."""
+        if self.next_cursor is None:
+            return None
+        return replace(self._request, query={**self._request.query, "cursor": self.next_cursor})
+
     def next_page(self) -> Page[Item] | None:
         """Return the next page; None after the last one.
 
         Raises:
             DeskwireError: the request failed.
         """
-        if self.next_cursor is None:
-            return None
-        query = {**self._request.query, "cursor": self.next_cursor}
-        request = replace(self._request, query=query)
-        return Page(self._transport, request, self._transport.json(request))
+        request = self.next_request
+        return None if request is None else first_page(self._transport, request)
 
-    def pages(self) -> Iterator[Page[Item]]:
-        """Yield this page and all further ones."""
-        page: Page[Item] | None = self
-        while page is not None:
-            yield page
-            page = page.next_page()
+    def pages(self) -> Pages[Item]:
+        """Return an iterator of this page and all further ones."""
+        return Pages(self._transport, self._request, self)
 
-    def __iter__(self) -> Iterator[Item]:
-        """Yield the items of this page and of all further ones."""
-        for page in self.pages():
-            for item in page.items:
-                yield item
+    def __iter__(self) -> Items[Item]:
+        """Return an iterator of the items of this page and of all further ones."""
+        return Items(self.pages())
+
+
+# Iterators are classes: Trio warns of asynchronous generators that a `break` leaves unfinished.
+class Pages(Generic[Item]):
+    """An iterator of the pages of a list."""
+
+    def __init__(self, transport: Transport, request: Request, first: Page[Item] | None = None) -> None:
+        self._transport = transport
+        self._request: Request | None = request
+        self._first = first
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Page[Item]:
+        """Return the next page.
+
+        Raises:
+            DeskwireError: the request failed.
+        """
+        page, self._first = self._first, None
+        if page is None:
+            if self._request is None:
+                raise StopIteration
+            page = first_page(self._transport, self._request)
+        self._request = page.next_request
+        return page
+
+
+class Items(Generic[Item]):
+    """An iterator of the items of all pages."""
+
+    def __init__(self, pages: Pages[Item]) -> None:
+        self._pages = pages
+        self._ahead: list[Item] = []
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Item:
+        """Return the next item.
+
+        Raises:
+            DeskwireError: the request for a page failed.
+        """
+        while not self._ahead:
+            self._ahead = (next(self._pages)).items[::-1]
+        return self._ahead.pop()
 
 
 def first_page(transport: Transport, request: Request) -> Page[Any]:

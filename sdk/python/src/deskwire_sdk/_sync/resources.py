@@ -1028,7 +1028,7 @@ class DashboardStream:
 
         Args:
             channel: End the consumer on this channel only.
-            consumer_id: The `consumerId` of the consumer, with at most 128 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            consumer_id: The `consumerId` of the consumer, with at most 128 characters.
         """
         found: types.EndedConsumer = self._transport.json(
             Request(
@@ -1704,7 +1704,7 @@ class Contacts:
         Permission: `contacts.manage`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Contact = self._transport.json(
             Request(
@@ -1731,7 +1731,7 @@ class Contacts:
         Permission: `contacts.manage`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Contact = self._transport.json(
             Request(
@@ -1755,7 +1755,7 @@ class Contacts:
         Permission: `contacts.read`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Contact = self._transport.json(Request("GET", f"/v3/s2s/contacts/{segment(user_id)}"))
         return found
@@ -1766,7 +1766,7 @@ class Contacts:
         Permission: `contacts.manage`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Deleted = self._transport.json(Request("DELETE", f"/v3/s2s/contacts/{segment(user_id)}"))
         return found
@@ -1779,7 +1779,7 @@ class Contacts:
         Permission: `contacts.manage`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.Contact = self._transport.json(
             Request("POST", f"/v3/s2s/contacts/{segment(user_id)}/merge", body={"from": from_})
@@ -1840,7 +1840,7 @@ class Contacts:
         Permission: `conversations.read`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         return first_page(
             self._transport,
@@ -1859,7 +1859,7 @@ class Contacts:
         Permissions: `contacts.manage`, `contacts.read`, `conversations.read`, `memory.read`, `surveys.read`, `tickets.read`.
 
         Args:
-            user_id: The id of the user in your own system, with at most 255 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            user_id: The id of the user in your own system, with at most 255 characters.
         """
         found: types.ContactExport = self._transport.json(
             Request("GET", f"/v3/s2s/contacts/{segment(user_id)}/export")
@@ -3089,7 +3089,7 @@ class Memory:
 
         Args:
             session_id: The id of the session, which is the id of a contact.
-            entry_name: The name of the memory entry. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_name: The name of the memory entry.
         """
         found: types.KnownMemoryEntry | types.MemoryOff = self._transport.json(
             Request("GET", f"/v3/sessions/{segment(session_id)}/memory/{segment(entry_name)}", project=True)
@@ -3110,7 +3110,7 @@ class Memory:
 
         Args:
             session_id: The id of the session, which is the id of a contact.
-            entry_name: The name of the memory entry. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_name: The name of the memory entry.
         """
         found: types.KnownMemoryEntry | types.MemoryOff = self._transport.json(
             Request(
@@ -3129,7 +3129,7 @@ class Memory:
 
         Args:
             session_id: The id of the session, which is the id of a contact.
-            entry_name: The name of the memory entry. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_name: The name of the memory entry.
         """
         found: types.MemoryEntryDeleted | types.MemoryOff = self._transport.json(
             Request(
@@ -3950,7 +3950,7 @@ class Stream:
 
         Args:
             channel: End the consumer on this channel only.
-            consumer_id: The `consumerId` of the consumer, with at most 128 characters. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            consumer_id: The `consumerId` of the consumer, with at most 128 characters.
         """
         found: types.EndedConsumer = self._transport.json(
             Request("DELETE", f"/v3/s2s/stream/consumers/{segment(consumer_id)}", query={"channel": channel})
@@ -4806,7 +4806,7 @@ class Translations:
         Permission: `translations.read`.
 
         Args:
-            entry_id: The id of the entry, as `<type>:<id>`. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_id: The id of the entry, as `<type>:<id>`.
         """
         found: types.Translation = self._transport.json(
             Request(
@@ -4836,7 +4836,7 @@ class Translations:
         Args:
             if_match: The `ETag` of the object as you have read it. If the object was changed, the change is refused with 412 and the current `ETag`.
             if_none_match: With `*`, the content is stored only if the entry has none in this language; otherwise the response is 412.
-            entry_id: The id of the entry, as `<type>:<id>`. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_id: The id of the entry, as `<type>:<id>`.
         """
         found: types.Translation = self._transport.json(
             Request(
@@ -4855,7 +4855,7 @@ class Translations:
         Permission: `translations.manage`.
 
         Args:
-            entry_id: The id of the entry, as `<type>:<id>`. Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`.
+            entry_id: The id of the entry, as `<type>:<id>`.
         """
         found: types.DeletedEntry = self._transport.json(
             Request(

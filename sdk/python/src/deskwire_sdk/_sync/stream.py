@@ -19,7 +19,6 @@ from uuid import uuid4
 import httpcore
 import httpx
 
-from deskwire_sdk import types
 from deskwire_sdk._pusher import ABNORMAL, Closed, Message, PusherConnection, Send
 from deskwire_sdk._reconnects import Gap, StreamEvent, end_of, reconnect_delay
 from deskwire_sdk._sync.client import Deskwire
@@ -175,7 +174,7 @@ class StreamConsumer:
     def _subscribe(self, socket_id: str) -> None:
         channel = cast(str, self._channel)
         try:
-            authorized: types.StreamAuthorization = self._client.stream.authorize(
+            authorized = self._client.stream.authorize(
                 socket_id=socket_id,
                 channel_name=channel,
                 consumer_id=self.consumer_id,

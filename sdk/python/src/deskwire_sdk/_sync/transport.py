@@ -105,7 +105,7 @@ class Transport:
             headers=headers,
             content=content,
             files=files,
-            timeout=self.settings.timeout,
+            timeout=self.settings.timeout + request.wait,
         )
 
 
