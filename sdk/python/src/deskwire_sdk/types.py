@@ -11,47 +11,23 @@ from datetime import datetime
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
-class About(TypedDict):
-    """The name and version of the service, and the path of its API."""
-
-    service: Literal["deskwire"] | str
-    version: str
-    api: str
-
-
 class AccessToken(TypedDict):
     """An access token for the dashboard endpoints. `id` identifies it in lists, and to end it."""
 
     id: str
     token: str
-    tokenType: Literal["Bearer"] | str
+    tokenType: str
+    """Known values: `Bearer`; a later release may add others."""
     expiresAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 
 
-class ActivityActor(TypedDict):
-    """The author of a change with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
+class AddMemberRequest(TypedDict):
+    """The person to add to the organisation, with a role. `name` defaults to the address."""
 
-    type: Literal["user", "key", "machine", "system", "contact", "bot"] | str
-    id: str | None
-    name: str | None
-
-
-class ActivityStep(TypedDict):
-    """The step of a workflow that made a change. `version` is null if that version is no longer stored."""
-
-    workflowId: str
-    version: int | None
-    actionFlowId: str
-    actionId: int
-
-
-class Actor(TypedDict):
-    """The author of a change: a user or machine credential with the name at that time, or the system."""
-
-    type: Literal["user", "machine", "system"] | str
-    id: str | None
-    name: str | None
+    email: str
+    name: NotRequired[str | None]
+    role: Literal["owner", "admin", "agent", "viewer"]
 
 
 class AddedMember(TypedDict):
@@ -60,7 +36,8 @@ class AddedMember(TypedDict):
     id: str
     email: str
     name: str
-    role: Literal["owner", "admin", "agent", "viewer"] | str
+    role: str
+    """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
     joinedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     password: str | None
@@ -77,10 +54,12 @@ class AgentConversation(TypedDict):
     projectId: str
     contact: ConversationContact
     title: str | None
-    status: Literal["OPEN", "PENDING", "CLOSED"] | str
+    status: str
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
     closed: bool
     """True if `status` is `CLOSED`."""
-    closedBy: Literal["agent", "bot", "system"] | str | None
+    closedBy: str | None
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
     unread: bool
     """True if the contact has messages to read."""
     archived: bool
@@ -118,23 +97,57 @@ class AgentConversation(TypedDict):
     workflow: RunningWorkflow | None
     asOf: str
     """The project's newest event at the time of this read."""
-    mine: Mine
+    mine: OwnConversationState
 
 
-class AgentConversationPage(TypedDict):
-    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+class AgentConversationSnapshot(TypedDict):
+    """A conversation in the agents' view within an event, without any agent's own fields."""
 
-    nextCursor: str | None
-    items: list[AgentConversation]
-
-
-AgentMergeBody = TypedDict(
-    "AgentMergeBody",
-    {
-        "from": "str",
-    },
-)
-"""The contact to merge into the one in the path, by its id."""
+    id: str
+    projectId: str
+    contact: ConversationContact
+    title: str | None
+    status: str
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
+    closed: bool
+    """True if `status` is `CLOSED`."""
+    closedBy: str | None
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
+    unread: bool
+    """True if the contact has messages to read."""
+    archived: bool
+    assignee: Assignee | None
+    attributes: dict[str, Any]
+    rating: int | None
+    ticketId: str | None
+    lastMessageAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    sequence: int
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    updatedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    closedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    ratingComment: NotRequired[str]
+    """The contact's comment on the rating. Omitted if there is none."""
+    visible: bool
+    """False while the customer can't see it."""
+    tags: list[str]
+    snoozedUntil: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    waitingSince: str | None
+    """The time of the contact's first message without an answer."""
+    messages: int
+    """The messages that are not notes."""
+    lastMessage: LastMessage | None
+    contactSeenIndex: int | None
+    """The position among the messages of the conversation, from 0."""
+    contactSeenAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    networkLogsAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    workflow: RunningWorkflow | None
 
 
 class AgentMessage(TypedDict):
@@ -154,34 +167,29 @@ class AgentMessage(TypedDict):
     internal: bool
 
 
-class AgentMessageBody(TypedDict):
-    """The message of the signed-in agent, or with `internal` a note that only agents see.
+class AgentMessageOrHeldMessage(TypedDict):
+    """A message as agents see it. An internal message is a note to other agents, and has no index. Or: A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
 
-    With `ifSequence`, the newest sequence of the conversation that you know, the message is refused if a message was added or the conversation was closed after it.
+    A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back."""
 
-    With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back; `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that draft is removed in the same commit, while a newer one stays."""
-
-    attachments: NotRequired[list[str]]
-    text: NotRequired[str]
-    internal: NotRequired[bool]
-    ifSequence: NotRequired[int | None]
-    then: NotRequired[Then | None]
-    holdSeconds: NotRequired[int | None]
-    draftVersion: NotRequired[int | None]
-
-
-class AgentPatch(TypedDict):
-    """The fields to change. `attributes` are merged, and a null in them removes a key.
-
-    `tags` replaces all tags, which are compared and shown in lower case. `snoozedUntil` is a time within a year. Only `title` and `snoozedUntil` can be set to null."""
-
-    title: NotRequired[str | None]
-    status: NotRequired[Literal["OPEN", "PENDING"]]
-    attributes: NotRequired[dict[str, Any]]
-    archived: NotRequired[bool]
-    visible: NotRequired[bool]
-    tags: NotRequired[list[str]]
-    snoozedUntil: NotRequired[str | None]
+    id: str
+    conversationId: str
+    author: NotRequired[Author]
+    text: str
+    attachments: list[Attachment]
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    redactedAt: NotRequired[str | None]
+    """The time of the message's last redaction; null if there was none."""
+    index: NotRequired[int | None]
+    """The position among the messages of the conversation, from 0."""
+    internal: bool
+    status: NotRequired[str]
+    """Known values: `held`, `refused`; a later release may add others."""
+    sendAt: NotRequired[str]
+    """A time in ISO 8601, UTC, with milliseconds."""
+    then: NotRequired[HeldThen | None]
+    problem: NotRequired[HeldProblem | None]
 
 
 class AgentTypingStartedEvent(TypedDict):
@@ -189,7 +197,8 @@ class AgentTypingStartedEvent(TypedDict):
 
     id: str
     type: Literal["agent.typing.started"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -203,7 +212,8 @@ class AgentTypingStoppedEvent(TypedDict):
 
     id: str
     type: Literal["agent.typing.stopped"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -212,47 +222,13 @@ class AgentTypingStoppedEvent(TypedDict):
     data: TypingData
 
 
-class Alert(TypedDict):
-    """An alert about a survey."""
-
-    id: str
-    severity: Literal["info", "warning", "critical"] | str
-    message: str
-    createdAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-
-
-class AlertBody(TypedDict):
-    """An alert about the survey. `createdAt` defaults to the present time."""
-
-    id: str
-    severity: Literal["info", "warning", "critical"]
-    message: str
-    createdAt: NotRequired[str | None]
-
-
-class AllSeen(TypedDict):
+class AllSeenMarks(TypedDict):
     """The time up to which you have seen everything of the project, and the previous one; null for none."""
 
     until: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     before: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
-
-
-class AllSeenBody(TypedDict):
-    """The time up to which everything counts as seen; default now. null removes the mark."""
-
-    until: NotRequired[str | None]
-
-
-class AnswerCount(TypedDict):
-    """The number of times that an answer was given. `value` is a choice's id, a number of the scale, `true` or `false`."""
-
-    value: str
-    label: str
-    """The text of a choice in the primary language, else `value`."""
-    count: int
 
 
 class AnsweredSurvey(TypedDict):
@@ -262,6 +238,21 @@ class AnsweredSurvey(TypedDict):
     version: int
 
 
+class AnyEvent(TypedDict):
+    """An event as stored: of the contract's types, or of a listed type beyond them."""
+
+    id: str
+    type: str
+    """Known values: `contact.changed`, `contact.merged`, `contact.updated`, `conversation.assigned`, `conversation.closed`, `conversation.created`, `conversation.deleted`, `conversation.reopened`, `conversation.updated`, `conversations.imported`, `message.created`, `message.deleted`, `message.redacted`, `survey.deleted`, `survey.response.created`, `survey.response.deleted`, `ticket.changed`, `ticket.created`, `ticket.deleted`, `webhook.circuit.closed`, `webhook.circuit.opened`, `webhook.disabled`, `webhook.enabled`, `workflow.completed`, `workflow.step.presented`; a later release may add others."""
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    projectId: str
+    sequence: int | None
+    data: dict[str, Any]
+
+
 class AnyEventPage(TypedDict):
     """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
 
@@ -269,29 +260,45 @@ class AnyEventPage(TypedDict):
     items: list[AnyEvent]
 
 
-class AssignAction(TypedDict):
+class AssignActionInput(TypedDict):
     """An action that assigns the conversation to a user or team."""
 
     id: int
     type: Literal["assign"]
-    assignee: Recipient
+    assignee: AssigneeTargetInput
 
 
-class AssignBody(TypedDict):
+class AssignConversationRequest(TypedDict):
     """The user or team to assign the conversation to; null to unassign it."""
 
-    assignee: AssigneeRef | None
+    assignee: AssigneeInput | None
 
 
 class Assignee(TypedDict):
     """The user or team that a conversation is assigned to, with their name at that time."""
 
-    type: Literal["user", "team"] | str
+    type: str
+    """Known values: `user`, `team`; a later release may add others."""
     id: str
     name: str
 
 
-class AssigneeRef(TypedDict):
+class AssigneeInput(TypedDict):
+    """A user or team, by id."""
+
+    type: Literal["user", "team"]
+    id: str
+
+
+class AssigneeTarget(TypedDict):
+    """A user or team, by id."""
+
+    type: str
+    """Known values: `user`, `team`; a later release may add others."""
+    id: str
+
+
+class AssigneeTargetInput(TypedDict):
     """A user or team, by id."""
 
     type: Literal["user", "team"]
@@ -310,20 +317,7 @@ class Attachment(TypedDict):
     url: str
 
 
-class Attempt(TypedDict):
-    """An attempt of a delivery. `error` is null only after a 2xx status."""
-
-    number: int
-    at: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    status: int | None
-    latencyMs: int
-    error: str | None
-    answer: str
-    """The first KiB of the receiver's response."""
-
-
-class AttributesAction(TypedDict):
+class AttributesActionInput(TypedDict):
     """An action that merges attributes into those of the conversation. Null removes an attribute."""
 
     id: int
@@ -336,7 +330,8 @@ class AuditActor(TypedDict):
 
     An `operator` acts on the command line; `id` is the name of their account on the machine. `system` is the service itself. An `anonymous` actor has not authenticated."""
 
-    type: Literal["user", "server_key", "machine", "operator", "system", "anonymous", "unknown"] | str
+    type: str
+    """Known values: `user`, `server_key`, `machine`, `operator`, `system`, `anonymous`, `unknown`; a later release may add others."""
     id: str | None
     name: str | None
 
@@ -351,32 +346,8 @@ class AuditChange(TypedDict):
 class AuditObject(TypedDict):
     """The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact."""
 
-    type: (
-        Literal[
-            "organisation",
-            "project",
-            "server_key",
-            "machine_credential",
-            "account",
-            "webhook",
-            "contact",
-            "message",
-            "installation",
-            "conversation",
-            "ticket",
-            "survey",
-            "survey_response",
-            "workflow",
-            "upload",
-            "snippet",
-            "translation",
-            "team",
-            "stream_consumer",
-            "audit_push",
-            "service",
-        ]
-        | str
-    )
+    type: str
+    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `translation`, `team`, `stream_consumer`, `audit_push`, `service`; a later release may add others."""
     id: str | None
     name: str | None
 
@@ -412,72 +383,8 @@ class AuditRecord(TypedDict):
     id: str
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
-    action: (
-        Literal[
-            "organisation.created",
-            "organisation.changed",
-            "organisation.deleted",
-            "member.added",
-            "member.role_changed",
-            "member.removed",
-            "account.created",
-            "account.changed",
-            "account.password_changed",
-            "account.tokens_revoked",
-            "account.sessions_ended",
-            "account.deleted",
-            "token.issued",
-            "token.ended",
-            "sign_in.succeeded",
-            "sign_in.failed",
-            "project.created",
-            "project.changed",
-            "project.deleted",
-            "key.created",
-            "key.revoked",
-            "credential.created",
-            "credential.changed",
-            "credential.rotated",
-            "credential.revoked",
-            "webhook.created",
-            "webhook.changed",
-            "webhook.enabled",
-            "webhook.disabled",
-            "webhook.secret_rotated",
-            "webhook.deleted",
-            "webhook.replayed",
-            "contact.erased",
-            "contact.merged",
-            "contact.merged_away",
-            "contact.exported",
-            "message.redacted",
-            "message.deleted",
-            "conversation.deleted",
-            "conversation.expired",
-            "ticket.deleted",
-            "survey.deleted",
-            "response.deleted",
-            "workflow.deleted",
-            "upload.deleted",
-            "memory.deleted",
-            "snippet.deleted",
-            "translation.deleted",
-            "team.deleted",
-            "consumer.ended",
-            "project.exported",
-            "survey.exported",
-            "report.exported",
-            "history.imported",
-            "secret.rotated",
-            "audit.push_created",
-            "audit.push_changed",
-            "audit.push_secret_rotated",
-            "audit.push_deleted",
-            "audit.exported",
-            "access.refused",
-        ]
-        | str
-    )
+    action: str
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `contact.erased`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -501,17 +408,19 @@ class AuditRecordPage(TypedDict):
 class Author(TypedDict):
     """The author of a message."""
 
-    type: Literal["contact", "agent", "bot", "system"] | str
+    type: str
+    """Known values: `contact`, `agent`, `bot`, `system`; a later release may add others."""
     id: str | None
     name: str | None
 
 
-class AuthorBody(TypedDict):
+class AuthorInput(TypedDict):
     """The author of a message. A contact is always the conversation's; the id of an agent must be a member's.
 
     With the id of an agent, a machine credential also needs the permission `members.manage`."""
 
     type: NotRequired[Literal["contact", "agent", "bot", "system"]]
+    """Default: `contact`."""
     id: NotRequired[str | None]
     name: NotRequired[str | None]
 
@@ -523,7 +432,7 @@ class BacklogFigures(TypedDict):
 
     open: int
     waiting: int | None
-    age: Spread | None
+    age: DurationSpread | None
 
 
 BacklogReport = TypedDict(
@@ -550,14 +459,14 @@ class BacklogRow(TypedDict):
 
     open: int
     waiting: int | None
-    age: Spread | None
+    age: DurationSpread | None
     key: str | None
     """The id of the agent or team, the tag, or the day; null for values without one."""
     name: str | None
     """The current name; null if the account or team was deleted."""
 
 
-class BranchAction(TypedDict):
+class BranchActionInput(TypedDict):
     """An action that continues in the flow of the case that equals the value of `on`, or in `default`."""
 
     id: int
@@ -567,11 +476,36 @@ class BranchAction(TypedDict):
     default: str
 
 
-class BulkBody(TypedDict):
-    """A change of many tickets at once."""
+class BrowserSession(TypedDict):
+    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user."""
 
-    selection: Selection
-    payload: BulkPayload
+    user: User
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    projects: list[SessionProject]
+    storageKeys: list[str]
+    """Keys of 32 bytes (base64url) with which a page may encrypt this user's data in the browser: the first one encrypts, each one decrypts. They belong to the user, and change only with the installation's secret."""
+    typingSeconds: float
+    """Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing."""
+
+
+class BrowserSessionSummary(TypedDict):
+    """A session of a user: its start, its last use to the minute, and the browser by its own name."""
+
+    id: str
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    lastSeenAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    client: str
+    current: bool
+
+
+class BrowserSessionSummaryPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[BrowserSessionSummary]
 
 
 class BulkOutcome(TypedDict):
@@ -583,30 +517,178 @@ class BulkOutcome(TypedDict):
     notFound: list[str]
 
 
-class BulkPayload(TypedDict):
-    """The changes, at least one. `duration` snoozes for that many seconds, 0 ends a snooze. Null clears user or team."""
+class ButtonLabel(TypedDict):
+    """A button as shown to the contact."""
 
-    processingUser: NotRequired[str | None]
-    processingTeam: NotRequired[str | None]
-    priority: NotRequired[Literal["LOW", "MEDIUM", "HIGH", "URGENT"]]
-    duration: NotRequired[float]
+    id: str
+    label: str
 
 
-class ButtonsAction(TypedDict):
+class ButtonOption(TypedDict):
+    """A button. `goto` is the id of a flow, or `end`; without it, the next action follows."""
+
+    id: str
+    label: str
+    goto: NotRequired[str]
+
+
+class ButtonOptionInput(TypedDict):
+    """A button. `goto` is the id of a flow, or `end`; without it, the next action follows."""
+
+    id: str
+    label: str
+    goto: NotRequired[str]
+
+
+class ButtonsActionInput(TypedDict):
     """An action that waits until the contact picks an option, or with `allowText` writes a message."""
 
     id: int
     type: Literal["buttons"]
     text: str
-    options: list[Option]
+    options: list[ButtonOptionInput]
     allowText: NotRequired[bool]
 
 
-class ChangedAttributes(TypedDict):
-    """Attributes that would be merged into the conversation's. Null removes one."""
+class ChangeContactRequest(TypedDict):
+    """The fields to change.
 
-    type: Literal["attributes"]
-    attributes: dict[str, Any]
+    `attributes` are merged, and a null in them removes a key; `tags` replaces all tags, which are compared and shown in lower case. Null clears an identity field."""
+
+    name: NotRequired[str | None]
+    email: NotRequired[str | None]
+    phone: NotRequired[str | None]
+    avatar: NotRequired[str | None]
+    attributes: NotRequired[dict[str, Any]]
+    tags: NotRequired[list[str]]
+
+
+class ChangeConversationRequest(TypedDict):
+    """The fields to change. `attributes` are merged, and a null in them removes a key. Only `title` can be set to null."""
+
+    title: NotRequired[str | None]
+    status: NotRequired[Literal["OPEN", "PENDING"]]
+    attributes: NotRequired[dict[str, Any]]
+    archived: NotRequired[bool]
+    visible: NotRequired[bool]
+
+
+class ChangeCredentialRequest(TypedDict):
+    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`."""
+
+    name: NotRequired[str]
+    permissions: NotRequired[
+        list[
+            Literal[
+                "contacts.manage",
+                "contacts.read",
+                "conversations.delete",
+                "conversations.manage",
+                "conversations.read",
+                "conversations.reply",
+                "members.manage",
+                "memory.manage",
+                "memory.read",
+                "projects.manage",
+                "snippets.manage",
+                "surveys.manage",
+                "surveys.read",
+                "tickets.manage",
+                "tickets.read",
+                "translations.manage",
+                "translations.read",
+                "webhooks.manage",
+            ]
+        ]
+    ]
+    expiresAt: NotRequired[str | None]
+
+
+class ChangeMemberRequest(TypedDict):
+    """The new role of a member."""
+
+    role: Literal["owner", "admin", "agent", "viewer"]
+
+
+class ChangeMemoryRequest(TypedDict):
+    """The fields to change. `description` can be set to null."""
+
+    content: NotRequired[str]
+    description: NotRequired[str | None]
+
+
+class ChangeProjectRequest(TypedDict):
+    """The fields to change."""
+
+    name: NotRequired[str]
+    settings: NotRequired[ProjectSettingsInput]
+
+
+class ChangeSnippetRequest(TypedDict):
+    """The fields to change. Null clears `language` and `teamId`."""
+
+    shortcut: NotRequired[str]
+    title: NotRequired[str]
+    text: NotRequired[str]
+    language: NotRequired[str | None]
+    teamId: NotRequired[str | None]
+
+
+class ChangeSurveyRequest(TypedDict):
+    """The fields to change. A closed survey accepts no responses."""
+
+    name: NotRequired[str]
+    status: NotRequired[Literal["OPEN", "CLOSED"]]
+
+
+class ChangeTeamRequest(TypedDict):
+    """The fields to change. `members` replaces all members."""
+
+    name: NotRequired[str]
+    members: NotRequired[list[str]]
+
+
+class ChangeTicketRequest(TypedDict):
+    """The fields to change. `tags` replaces all tags. Null clears a field, except title, status, priority and tags."""
+
+    title: NotRequired[str]
+    description: NotRequired[str | None]
+    type: NotRequired[str | None]
+    status: NotRequired[Literal["OPEN", "IN_PROGRESS", "DONE"]]
+    priority: NotRequired[Literal["LOW", "MEDIUM", "HIGH", "URGENT"]]
+    processingUser: NotRequired[str | None]
+    processingTeam: NotRequired[str | None]
+    snoozedUntil: NotRequired[str | None]
+    conversationId: NotRequired[str | None]
+    contactId: NotRequired[str | None]
+    tags: NotRequired[list[str]]
+
+
+class ChangeTicketsRequest(TypedDict):
+    """A change of many tickets at once."""
+
+    selection: TicketSelection
+    payload: TicketChanges
+
+
+class ChangeWebhookEndpointRequest(TypedDict):
+    """The fields to change. A new URL closes the circuit of the endpoint, and so does enabling it."""
+
+    url: NotRequired[str]
+    events: NotRequired[list[str]]
+    description: NotRequired[str | None]
+    status: NotRequired[Literal["enabled", "disabled"]]
+    catchUp: NotRequired[Literal["automatic", "off"]]
+    internal: NotRequired[bool]
+    """Whether it may list types that hold what agents write for agents."""
+
+
+class ChangeWorkflowRequest(TypedDict):
+    """The fields to change. The guide to workflows describes them."""
+
+    name: NotRequired[str]
+    trigger: NotRequired[WorkflowTriggerInput]
+    flows: NotRequired[list[WorkflowFlowInput]]
 
 
 class ChangedContactData(TypedDict):
@@ -617,32 +699,18 @@ class ChangedContactData(TypedDict):
     actor: EventActor
 
 
-class Choice(TypedDict):
-    """A choice of a question."""
-
-    id: str
-    label: dict[str, str]
-    """The text in each language, by language tag."""
-
-
-class CloseAction(TypedDict):
+class CloseActionInput(TypedDict):
     """An action that closes the conversation and ends the workflow."""
 
     id: int
     type: Literal["close"]
 
 
-class CloseBody(TypedDict):
+class CloseConversationRequest(TypedDict):
     """The agent, bot or system that closes the conversation."""
 
     closedBy: NotRequired[Literal["agent", "bot", "system"]]
-
-
-class Condition(TypedDict):
-    """The condition of a jump. The reference of surveys lists the operators for each type of question."""
-
-    op: str
-    value: NotRequired[Any]
+    """Default: `system`."""
 
 
 class ConsumerSummary(TypedDict):
@@ -672,22 +740,13 @@ class Contact(TypedDict):
     tags: list[str]
 
 
-class ContactBody(TypedDict):
-    """The contact of the conversation. Given identity fields update the contact."""
-
-    name: NotRequired[str | None]
-    email: NotRequired[str | None]
-    phone: NotRequired[str | None]
-    avatar: NotRequired[str | None]
-    userId: str
-
-
 class ContactChangedEvent(TypedDict):
     """Fields of a contact changed that `contact.updated` does not show; `changed` has their names."""
 
     id: str
     type: Literal["contact.changed"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -712,7 +771,7 @@ class ContactExport(TypedDict):
     surveyResponses: list[SurveyResponse]
     tickets: list[ExportedTicket]
     conversations: list[ExportedConversation]
-    complete: Literal[True]
+    complete: bool
 
 
 class ContactIdentity(TypedDict):
@@ -731,12 +790,23 @@ class ContactIdentity(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
 
 
+class ContactInput(TypedDict):
+    """The contact of the conversation. Given identity fields update the contact."""
+
+    name: NotRequired[str | None]
+    email: NotRequired[str | None]
+    phone: NotRequired[str | None]
+    avatar: NotRequired[str | None]
+    userId: str
+
+
 class ContactMergedEvent(TypedDict):
     """A contact was merged into another one, which has its conversations, tickets and responses now."""
 
     id: str
     type: Literal["contact.merged"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -762,23 +832,15 @@ class ContactPageAsOf(TypedDict):
     items: list[Contact]
 
 
-class ContactPatch(TypedDict):
-    """The fields to change.
-
-    `attributes` are merged, and a null in them removes a key; `tags` replaces all tags, which are compared and shown in lower case. Null clears an identity field."""
+class ContactReference(TypedDict):
+    """The contact of the conversation: the `id` of an existing one, or your own `userId` with identity fields to set."""
 
     name: NotRequired[str | None]
     email: NotRequired[str | None]
     phone: NotRequired[str | None]
     avatar: NotRequired[str | None]
-    attributes: NotRequired[dict[str, Any]]
-    tags: NotRequired[list[str]]
-
-
-class ContactTypingBody(TypedDict):
-    """The typing state of the contact."""
-
-    typing: bool
+    id: NotRequired[str | None]
+    userId: NotRequired[str | None]
 
 
 class ContactUpdatedEvent(TypedDict):
@@ -786,20 +848,14 @@ class ContactUpdatedEvent(TypedDict):
 
     id: str
     type: Literal["contact.updated"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
     sequence: int | None
     """Null: an event of this type has no number."""
     data: ContactData
-
-
-class Content(TypedDict):
-    """The content of a message: a text, ids of uploads of the same project, or both."""
-
-    attachments: NotRequired[list[str]]
-    text: NotRequired[str]
 
 
 class Conversation(TypedDict):
@@ -809,10 +865,12 @@ class Conversation(TypedDict):
     projectId: str
     contact: ConversationContact
     title: str | None
-    status: Literal["OPEN", "PENDING", "CLOSED"] | str
+    status: str
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
     closed: bool
     """True if `status` is `CLOSED`."""
-    closedBy: Literal["agent", "bot", "system"] | str | None
+    closedBy: str | None
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
     unread: bool
     """True if the contact has messages to read."""
     archived: bool
@@ -841,23 +899,12 @@ class ConversationActivity(TypedDict):
     id: str
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
-    actor: ActivityActor
-    action: (
-        Literal[
-            "started",
-            "assigned",
-            "closed",
-            "reopened",
-            "shown",
-            "changed",
-            "message_redacted",
-            "message_deleted",
-        ]
-        | str
-    )
+    actor: ConversationActor
+    action: str
+    """Known values: `started`, `assigned`, `closed`, `reopened`, `shown`, `changed`, `message_redacted`, `message_deleted`; a later release may add others."""
     changes: list[ConversationChange]
     eventId: str | None
-    step: NotRequired[ActivityStep]
+    step: NotRequired[ConversationActivityStep]
 
 
 class ConversationActivityPage(TypedDict):
@@ -867,12 +914,31 @@ class ConversationActivityPage(TypedDict):
     items: list[ConversationActivity]
 
 
+class ConversationActivityStep(TypedDict):
+    """The step of a workflow that made a change. `version` is null if that version is no longer stored."""
+
+    workflowId: str
+    version: int | None
+    actionFlowId: str
+    actionId: int
+
+
+class ConversationActor(TypedDict):
+    """The author of a change with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
+
+    type: str
+    """Known values: `user`, `key`, `machine`, `system`, `contact`, `bot`; a later release may add others."""
+    id: str | None
+    name: str | None
+
+
 class ConversationAssignedEvent(TypedDict):
     """The assignee of the conversation changed; the conversation has the new one."""
 
     id: str
     type: Literal["conversation.assigned"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -896,7 +962,8 @@ class ConversationClosedData(TypedDict):
     """The conversation, and the agent, bot or system that closed it."""
 
     conversation: Conversation
-    closedBy: Literal["agent", "bot", "system"] | str
+    closedBy: str
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
 
 
 class ConversationClosedEvent(TypedDict):
@@ -904,7 +971,8 @@ class ConversationClosedEvent(TypedDict):
 
     id: str
     type: Literal["conversation.closed"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -963,7 +1031,8 @@ class ConversationCreatedEvent(TypedDict):
 
     id: str
     type: Literal["conversation.created"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -982,7 +1051,8 @@ class ConversationDeletedData(TypedDict):
     """The deleted conversation, and the reason for the deletion."""
 
     conversation: RemovedConversation
-    reason: Literal["retention", "gdpr", "manual"] | str
+    reason: str
+    """Known values: `retention`, `gdpr`, `manual`; a later release may add others."""
 
 
 class ConversationDeletedEvent(TypedDict):
@@ -990,13 +1060,76 @@ class ConversationDeletedEvent(TypedDict):
 
     id: str
     type: Literal["conversation.deleted"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
     sequence: int | None
     """The number of the event within its conversation, from 1."""
     data: ConversationDeletedData
+
+
+class ConversationDrafts(TypedDict):
+    """Your drafts in a conversation; null for none."""
+
+    reply: Draft | None
+    note: Draft | None
+
+
+class ConversationOrAgentConversation(TypedDict):
+    """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date. Or: A conversation in the agents' view.
+
+    An event changes this object only if its id is larger than `asOf`."""
+
+    id: str
+    projectId: str
+    contact: ConversationContact
+    title: str | None
+    status: str
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
+    closed: bool
+    """True if `status` is `CLOSED`."""
+    closedBy: str | None
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
+    unread: bool
+    """True if the contact has messages to read."""
+    archived: bool
+    assignee: Assignee | None
+    attributes: dict[str, Any]
+    rating: int | None
+    ticketId: str | None
+    lastMessageAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    sequence: int
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    updatedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    closedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    ratingComment: NotRequired[str]
+    """The contact's comment on the rating. Omitted if there is none."""
+    visible: NotRequired[bool]
+    """False while the customer can't see it."""
+    tags: NotRequired[list[str]]
+    snoozedUntil: NotRequired[str | None]
+    """A time in ISO 8601, UTC, with milliseconds."""
+    waitingSince: NotRequired[str | None]
+    """The time of the contact's first message without an answer."""
+    messages: NotRequired[int]
+    """The messages that are not notes."""
+    lastMessage: NotRequired[LastMessage | None]
+    contactSeenIndex: NotRequired[int | None]
+    """The position among the messages of the conversation, from 0."""
+    contactSeenAt: NotRequired[str | None]
+    """A time in ISO 8601, UTC, with milliseconds."""
+    networkLogsAt: NotRequired[str | None]
+    """A time in ISO 8601, UTC, with milliseconds."""
+    workflow: NotRequired[RunningWorkflow | None]
+    asOf: NotRequired[str]
+    """The project's newest event at the time of this read."""
+    mine: NotRequired[OwnConversationState]
 
 
 class ConversationPage(TypedDict):
@@ -1006,14 +1139,21 @@ class ConversationPage(TypedDict):
     items: list[Conversation]
 
 
-class ConversationPatch(TypedDict):
-    """The fields to change. `attributes` are merged, and a null in them removes a key. Only `title` can be set to null."""
+class ConversationPageOrAgentConversationPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
 
-    title: NotRequired[str | None]
-    status: NotRequired[Literal["OPEN", "PENDING"]]
-    attributes: NotRequired[dict[str, Any]]
-    archived: NotRequired[bool]
-    visible: NotRequired[bool]
+    nextCursor: str | None
+    items: list[ConversationOrAgentConversation]
+
+
+class ConversationRating(TypedDict):
+    """The contact's rating of a conversation."""
+
+    rating: int
+    ratedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    comment: NotRequired[str]
+    """The contact's comment on the rating. Omitted if there is none."""
 
 
 class ConversationReopenedEvent(TypedDict):
@@ -1021,7 +1161,8 @@ class ConversationReopenedEvent(TypedDict):
 
     id: str
     type: Literal["conversation.reopened"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1052,7 +1193,8 @@ class ConversationUpdatedEvent(TypedDict):
 
     id: str
     type: Literal["conversation.updated"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1066,7 +1208,8 @@ class ConversationsImportedEvent(TypedDict):
 
     id: str
     type: Literal["conversations.imported"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1075,17 +1218,18 @@ class ConversationsImportedEvent(TypedDict):
     data: ImportedData
 
 
-class CreateBody(TypedDict):
+class CreateConversationRequest(TypedDict):
     """The new conversation. With `visible: false` it emits no events until it is made visible."""
 
-    contact: ContactBody
+    contact: ContactInput
     title: NotRequired[str | None]
     attributes: NotRequired[dict[str, Any]]
     visible: NotRequired[bool]
-    message: NotRequired[MessageBody | None]
+    """Default: `true`."""
+    message: NotRequired[PostMessageRequest | None]
 
 
-class CredentialBody(TypedDict):
+class CreateCredentialRequest(TypedDict):
     """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire."""
 
     name: str
@@ -1114,45 +1258,102 @@ class CredentialBody(TypedDict):
     expiresAt: NotRequired[str | None]
 
 
+class CreateKeyRequest(TypedDict):
+    """The label of a server key, shown in lists."""
+
+    label: str
+
+
+class CreateProjectRequest(TypedDict):
+    """A new project."""
+
+    name: str
+    settings: NotRequired[ProjectSettingsInput]
+
+
+class CreateSnippetRequest(TypedDict):
+    """The new snippet. `text` may have the placeholders {contact.name} and {agent.name}. `teamId` is its team, if any."""
+
+    shortcut: str
+    title: str
+    text: str
+    language: NotRequired[str | None]
+    teamId: NotRequired[str | None]
+
+
+class CreateSurveyRequest(TypedDict):
+    """The new survey. Its definition becomes version 1."""
+
+    name: str
+    definition: SurveyDefinitionInput
+
+
+class CreateSurveyResponseRequest(TypedDict):
+    """The answers, by question id. `version` defaults to the published version, `language` to its primary language."""
+
+    answers: dict[str, Any]
+    contact: NotRequired[ContactInput | None]
+    version: NotRequired[int | None]
+    language: NotRequired[str | None]
+
+
+class CreateTeamRequest(TypedDict):
+    """The new team. `members` are the ids of users of the organisation."""
+
+    name: str
+    members: NotRequired[list[str]]
+
+
+class CreateTicketRequest(TypedDict):
+    """The new ticket. A ticket that is linked to a conversation takes over its contact."""
+
+    title: str
+    description: NotRequired[str | None]
+    type: NotRequired[str | None]
+    status: NotRequired[Literal["OPEN", "IN_PROGRESS", "DONE"]]
+    """Default: `OPEN`."""
+    priority: NotRequired[Literal["LOW", "MEDIUM", "HIGH", "URGENT"]]
+    """Default: `MEDIUM`."""
+    processingUser: NotRequired[str | None]
+    processingTeam: NotRequired[str | None]
+    snoozedUntil: NotRequired[str | None]
+    conversationId: NotRequired[str | None]
+    contactId: NotRequired[str | None]
+    tags: NotRequired[list[str]]
+
+
+class CreateWebhookEndpointRequest(TypedDict):
+    """The URL to send events to, and their types. An empty `events` means all types of the contract except typing.
+
+    Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`."""
+
+    url: str
+    events: NotRequired[list[str]]
+    description: NotRequired[str | None]
+    catchUp: NotRequired[Literal["automatic", "off"]]
+    """Default: `automatic`."""
+    internal: NotRequired[bool]
+    """Whether it may list types that hold what agents write for agents. Default: `false`."""
+
+
+class CreateWorkflowRequest(TypedDict):
+    """The new workflow. The guide to workflows describes its fields."""
+
+    name: str
+    trigger: WorkflowTriggerInput
+    flows: list[WorkflowFlowInput]
+
+
 class CredentialMaker(TypedDict):
     """The user or machine credential that created a credential; the `operator` has no id.
 
     `state` is `active`, `demoted` for a user who lacks some of the credential's permissions, `left` for a former member of the organisation, or `ended` for a revoked or expired machine credential."""
 
-    type: Literal["user", "machine", "operator"] | str
+    type: str
+    """Known values: `user`, `machine`, `operator`; a later release may add others."""
     id: str | None
-    state: Literal["active", "demoted", "left", "ended"] | str
-
-
-class CredentialPatch(TypedDict):
-    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`."""
-
-    name: NotRequired[str]
-    permissions: NotRequired[
-        list[
-            Literal[
-                "contacts.manage",
-                "contacts.read",
-                "conversations.delete",
-                "conversations.manage",
-                "conversations.read",
-                "conversations.reply",
-                "members.manage",
-                "memory.manage",
-                "memory.read",
-                "projects.manage",
-                "snippets.manage",
-                "surveys.manage",
-                "surveys.read",
-                "tickets.manage",
-                "tickets.read",
-                "translations.manage",
-                "translations.read",
-                "webhooks.manage",
-            ]
-        ]
-    ]
-    expiresAt: NotRequired[str | None]
+    state: str
+    """Known values: `active`, `demoted`, `left`, `ended`; a later release may add others."""
 
 
 class CsatFigures(TypedDict):
@@ -1194,19 +1395,44 @@ class CsatRow(TypedDict):
     """The current name; null if the account or team was deleted."""
 
 
-class DefinitionBody(TypedDict):
-    """The definition to validate, any JSON value."""
+class DashboardChangeConversationRequest(TypedDict):
+    """The fields to change. `attributes` are merged, and a null in them removes a key.
 
-    definition: Any
+    `tags` replaces all tags, which are compared and shown in lower case. `snoozedUntil` is a time within a year. Only `title` and `snoozedUntil` can be set to null."""
+
+    title: NotRequired[str | None]
+    status: NotRequired[Literal["OPEN", "PENDING"]]
+    attributes: NotRequired[dict[str, Any]]
+    archived: NotRequired[bool]
+    visible: NotRequired[bool]
+    tags: NotRequired[list[str]]
+    snoozedUntil: NotRequired[str | None]
 
 
-class DefinitionProblem(TypedDict):
-    """A problem with a definition."""
+DashboardMergeContactRequest = TypedDict(
+    "DashboardMergeContactRequest",
+    {
+        "from": "str",
+    },
+)
+"""The contact to merge into the one in the path, by its id."""
 
-    path: str
-    """A JSON pointer into the definition."""
-    code: str
-    message: str
+
+class DashboardPostMessageRequest(TypedDict):
+    """The message of the signed-in agent, or with `internal` a note that only agents see.
+
+    With `ifSequence`, the newest sequence of the conversation that you know, the message is refused if a message was added or the conversation was closed after it.
+
+    With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back; `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that draft is removed in the same commit, while a newer one stays."""
+
+    attachments: NotRequired[list[str]]
+    text: NotRequired[str]
+    internal: NotRequired[bool]
+    """Default: `false`."""
+    ifSequence: NotRequired[int | None]
+    then: NotRequired[FollowUpInput | None]
+    holdSeconds: NotRequired[int | None]
+    draftVersion: NotRequired[int | None]
 
 
 class Deleted(TypedDict):
@@ -1214,7 +1440,7 @@ class Deleted(TypedDict):
 
     id: str
     """The id of the deleted object."""
-    deleted: Literal[True]
+    deleted: bool
 
 
 class DeletedEntry(TypedDict):
@@ -1223,7 +1449,7 @@ class DeletedEntry(TypedDict):
     entryId: str
     """The type and id, as `<type>:<id>`. The id has 24 hex digits; that of a `statictranslation` is a key."""
     id: str
-    deleted: Literal[True]
+    deleted: bool
     language: NotRequired[str]
     """A language tag (BCP 47)."""
 
@@ -1237,10 +1463,11 @@ class Delivery(TypedDict):
     eventType: str | None
     conversationId: str | None
     sequence: int | None
-    status: Literal["pending", "delivered", "dropped", "skipped"] | str
+    status: str
+    """Known values: `pending`, `delivered`, `dropped`, `skipped`; a later release may add others."""
     reason: str | None
     """The reason why the delivery was dropped or skipped."""
-    attempts: list[Attempt]
+    attempts: list[DeliveryAttempt]
     nextAttemptAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     redeliveryOf: str | None
@@ -1249,6 +1476,19 @@ class Delivery(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     endedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class DeliveryAttempt(TypedDict):
+    """An attempt of a delivery. `error` is null only after a 2xx status."""
+
+    number: int
+    at: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    status: int | None
+    latencyMs: int
+    error: str | None
+    answer: str
+    """The first KiB of the receiver's response."""
 
 
 class DeliveryCounts(TypedDict):
@@ -1260,6 +1500,46 @@ class DeliveryCounts(TypedDict):
     dropped: int
     skipped: int
     pending: int
+
+
+class DeliveryLatency(TypedDict):
+    """The time from a delivery's creation to its arrival, in milliseconds: the median and the 99th percentile."""
+
+    deliveries: int
+    p50Ms: int | None
+    p99Ms: int | None
+
+
+class DeliveryOutcome(TypedDict):
+    """The outcome of a conversation's event at an endpoint, without address, attempts and responses."""
+
+    sequence: int
+    eventId: str
+    endpointId: str
+    endpoint: str
+    """The endpoint's description, or else the host of its URL."""
+    status: str
+    """Known values: `pending`, `delivered`, `dropped`, `skipped`; a later release may add others."""
+    reasonCode: str | None
+    """The code of the reason why it has not arrived."""
+    reason: str | None
+    """The reason in words."""
+    attempts: int
+    lastStatus: int | None
+    """The HTTP status of the response to the last attempt."""
+    deliveredAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    afterMs: int | None
+    """The time from the event to its arrival, in milliseconds."""
+    nextAttemptAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class DeliveryOutcomePage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[DeliveryOutcome]
 
 
 class DeliveryPage(TypedDict):
@@ -1276,50 +1556,14 @@ class Draft(TypedDict):
 
     `baseSequence` is the newest sequence of the conversation that you had seen, if you sent it."""
 
-    mode: Literal["reply", "note"] | str
+    mode: str
+    """Known values: `reply`, `note`; a later release may add others."""
     text: str
     attachments: list[Attachment]
     version: int
     baseSequence: int | None
     updatedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
-
-
-class DraftBody(TypedDict):
-    """The whole draft; without text and attachments it is removed.
-
-    `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of either is lost; with `baseText`, the text of the version that you have read, the merge keeps changes in different places apart. `baseSequence` is the newest sequence of the conversation that you have seen."""
-
-    text: str
-    attachments: NotRequired[list[str]]
-    version: int
-    baseText: NotRequired[str | None]
-    baseSequence: NotRequired[int | None]
-
-
-class Drafts(TypedDict):
-    """Your drafts in a conversation; null for none."""
-
-    reply: Draft | None
-    note: Draft | None
-
-
-class Driver(TypedDict):
-    """A factor that raises the score (`impact` above 0) or lowers it."""
-
-    id: str
-    title: str
-    impact: float
-    count: int
-
-
-class DriverBody(TypedDict):
-    """A factor that raises the score (`impact` above 0) or lowers it."""
-
-    id: str
-    title: str
-    impact: float
-    count: int
 
 
 class DurationFigures(TypedDict):
@@ -1365,25 +1609,22 @@ class DurationRow(TypedDict):
     """The current name; null if the account or team was deleted."""
 
 
+class DurationSpread(TypedDict):
+    """Figures of durations in seconds; null without any. Percentiles are nearest ranks."""
+
+    mean: float | None
+    median: float | None
+    p90: float | None
+    min: float | None
+    max: float | None
+
+
 class EndedConsumer(TypedDict):
     """The consumer that was ended."""
 
     consumerId: str
     ended: list[str]
     """The channels that the consumer was connected to."""
-
-
-class EndpointBody(TypedDict):
-    """The URL to send events to, and their types. An empty `events` means all types of the contract except typing.
-
-    Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`."""
-
-    url: str
-    events: NotRequired[list[str]]
-    description: NotRequired[str | None]
-    catchUp: NotRequired[Literal["automatic", "off"]]
-    internal: NotRequired[bool]
-    """Whether it may list types that hold what agents write for agents."""
 
 
 class EndpointData(TypedDict):
@@ -1395,9 +1636,10 @@ class EndpointData(TypedDict):
 class EndpointFigures(TypedDict):
     """The numbers of deliveries to an endpoint by time, oldest first."""
 
-    bucket: Literal["hour", "day"] | str
+    bucket: str
+    """Known values: `hour`, `day`; a later release may add others."""
     items: list[DeliveryCounts]
-    latency: Latency
+    latency: DeliveryLatency
 
 
 class EndpointHealth(TypedDict):
@@ -1406,28 +1648,18 @@ class EndpointHealth(TypedDict):
     id: str
     url: str
     description: str | None
-    status: Literal["enabled", "disabled"] | str
+    status: str
+    """Known values: `enabled`, `disabled`; a later release may add others."""
     statusReason: str | None
-    circuit: Literal["closed", "open", "half_open"] | str
+    circuit: str
+    """Known values: `closed`, `open`, `half_open`; a later release may add others."""
     circuitReason: str | None
     circuitOpenUntil: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     failingSince: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
-    held: Waiting | None
+    held: WaitingDeliveries | None
     """The deliveries held until the circuit closes."""
-
-
-class EndpointPatch(TypedDict):
-    """The fields to change. A new URL closes the circuit of the endpoint, and so does enabling it."""
-
-    url: NotRequired[str]
-    events: NotRequired[list[str]]
-    description: NotRequired[str | None]
-    status: NotRequired[Literal["enabled", "disabled"]]
-    catchUp: NotRequired[Literal["automatic", "off"]]
-    internal: NotRequired[bool]
-    """Whether it may list types that hold what agents write for agents."""
 
 
 class EndpointSummary(TypedDict):
@@ -1438,11 +1670,14 @@ class EndpointSummary(TypedDict):
     id: str
     name: str
     healthy: bool
-    healthCode: Literal["disabled", "circuit_open", "failing", "dropped"] | str | None
+    healthCode: str | None
+    """Known values: `disabled`, `circuit_open`, `failing`, `dropped`; a later release may add others."""
     healthReason: str | None
-    status: Literal["enabled", "disabled"] | str
+    status: str
+    """Known values: `enabled`, `disabled`; a later release may add others."""
     statusReason: str | None
-    circuit: Literal["closed", "open", "half_open"] | str
+    circuit: str
+    """Known values: `closed`, `open`, `half_open`; a later release may add others."""
     circuitReason: str | None
     failingSince: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
@@ -1452,29 +1687,26 @@ class EndpointSummary(TypedDict):
     dropped: int
 
 
-class Entry(TypedDict):
-    """A translatable entry, without its content."""
+class Event(TypedDict):
+    """An event as stored, and as sent on every channel."""
 
-    entryId: str
-    """The type and id, as `<type>:<id>`. The id has 24 hex digits; that of a `statictranslation` is a key."""
-    type: Literal["article", "collection", "emailtemplate", "statictranslation"] | str
     id: str
-    languages: list[str]
-    updatedAt: str
+    type: str
+    """Known values: `contact.updated`, `conversation.assigned`, `conversation.closed`, `conversation.created`, `conversation.deleted`, `conversation.reopened`, `conversation.updated`, `message.created`, `workflow.completed`, `workflow.step.presented`; a later release may add others."""
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
+    createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
-
-
-class EntryPage(TypedDict):
-    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
-
-    nextCursor: str | None
-    items: list[Entry]
+    projectId: str
+    sequence: int | None
+    data: dict[str, Any]
 
 
 class EventActor(TypedDict):
     """The author of a change, with the name at that time."""
 
-    type: Literal["user", "key", "machine", "system", "contact", "bot"] | str
+    type: str
+    """Known values: `user`, `key`, `machine`, `system`, `contact`, `bot`; a later release may add others."""
     id: str | None
     name: str | None
 
@@ -1493,10 +1725,12 @@ class ExportedConversation(TypedDict):
     projectId: str
     contact: ConversationContact
     title: str | None
-    status: Literal["OPEN", "PENDING", "CLOSED"] | str
+    status: str
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
     closed: bool
     """True if `status` is `CLOSED`."""
-    closedBy: Literal["agent", "bot", "system"] | str | None
+    closedBy: str | None
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
     unread: bool
     """True if the contact has messages to read."""
     archived: bool
@@ -1526,8 +1760,25 @@ class ExportedConversation(TypedDict):
     snoozedUntil: NotRequired[str]
     """A time in ISO 8601, UTC, with milliseconds."""
     activity: NotRequired[list[ConversationActivity]]
-    messages: list[Message | AgentMessage]
+    messages: list[ExportedMessage]
     networkLogs: NetworkLogs | None
+
+
+class ExportedMessage(TypedDict):
+    """A message; an export for agents includes notes."""
+
+    id: str
+    conversationId: str
+    author: Author
+    text: str
+    attachments: list[Attachment]
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    redactedAt: str | None
+    """The time of the message's last redaction; null if there was none."""
+    index: int | None
+    """The position among the messages of the conversation, from 0."""
+    internal: NotRequired[bool]
 
 
 class ExportedTicket(TypedDict):
@@ -1537,8 +1788,10 @@ class ExportedTicket(TypedDict):
     title: str
     description: str | None
     type: str | None
-    status: Literal["OPEN", "IN_PROGRESS", "DONE"] | str
-    priority: Literal["LOW", "MEDIUM", "HIGH", "URGENT"] | str
+    status: str
+    """Known values: `OPEN`, `IN_PROGRESS`, `DONE`; a later release may add others."""
+    priority: str
+    """Known values: `LOW`, `MEDIUM`, `HIGH`, `URGENT`; a later release may add others."""
     processingUser: str | None
     processingTeam: str | None
     snoozedUntil: str | None
@@ -1555,54 +1808,44 @@ class ExportedTicket(TypedDict):
     activity: NotRequired[list[TicketActivity]]
 
 
-FieldChange = TypedDict(
-    "FieldChange",
-    {
-        "field": "str",
-        "from": "Any",
-        "to": "Any",
-    },
-)
-"""The change of a field."""
+class FollowUpInput(TypedDict):
+    """The changes to apply after the message in the same commit. The status `CLOSED` closes the conversation, like `close`. A null assignee unassigns, a null `snoozedUntil` ends a snooze."""
+
+    status: NotRequired[Literal["OPEN", "PENDING", "CLOSED"] | None]
+    close: NotRequired[bool | None]
+    assignee: NotRequired[AssigneeInput | None]
+    snoozedUntil: NotRequired[str | None]
 
 
-class FormAction(TypedDict):
+class FormActionInput(TypedDict):
     """An action that waits until the contact has filled in a form."""
 
     id: int
     type: Literal["form"]
     text: str
-    fields: list[FormField]
+    fields: list[FormFieldInput]
 
 
 class FormField(TypedDict):
     """A field of a form."""
 
     id: str
-    type: Literal["text", "email", "number", "boolean", "date"] | str
+    type: str
+    """Known values: `text`, `email`, `number`, `boolean`, `date`; a later release may add others."""
     label: str
     required: NotRequired[bool]
 
 
-class GivenAnswer(TypedDict):
-    """An answer of the contact, as the message it would be."""
+class FormFieldInput(TypedDict):
+    """A field of a form."""
 
-    type: Literal["answer"]
-    actionId: int
-    text: str
-
-
-class GoneMessageData(TypedDict):
-    """The redacted or deleted message, the time and the author, without the removed content."""
-
-    conversationId: str
-    messageId: str
-    at: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    actor: EventActor
+    id: str
+    type: Literal["text", "email", "number", "boolean", "date"]
+    label: str
+    required: NotRequired[bool]
 
 
-class HandOffAction(TypedDict):
+class HandOffActionInput(TypedDict):
     """An action that ends the workflow, for an agent to take over."""
 
     id: int
@@ -1612,7 +1855,8 @@ class HandOffAction(TypedDict):
 class Health(TypedDict):
     """The process is alive, with its build. The commit is `unknown` in a build from sources without history."""
 
-    status: Literal["ok"] | str
+    status: str
+    """Known values: `ok`; a later release may add others."""
     version: str
     commit: str
 
@@ -1620,7 +1864,8 @@ class Health(TypedDict):
 class HeldAssignee(TypedDict):
     """The user or team that the conversation is assigned to with the message."""
 
-    type: Literal["user", "team"] | str
+    type: str
+    """Known values: `user`, `team`; a later release may add others."""
     id: str
 
 
@@ -1634,7 +1879,8 @@ class HeldMessage(TypedDict):
     text: str
     attachments: list[Attachment]
     internal: bool
-    status: Literal["held", "refused"] | str
+    status: str
+    """Known values: `held`, `refused`; a later release may add others."""
     sendAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     createdAt: str
@@ -1662,19 +1908,11 @@ class HeldProblem(TypedDict):
 class HeldThen(TypedDict):
     """The changes to apply after the message in the same commit."""
 
-    status: NotRequired[Literal["OPEN", "PENDING", "CLOSED"] | str]
+    status: NotRequired[str]
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
     close: NotRequired[bool]
     assignee: NotRequired[HeldAssignee]
     snoozedUntil: NotRequired[str]
-
-
-class Identity(TypedDict):
-    """The identity fields of a contact."""
-
-    name: NotRequired[str | None]
-    email: NotRequired[str | None]
-    phone: NotRequired[str | None]
-    avatar: NotRequired[str | None]
 
 
 class ImportCounts(TypedDict):
@@ -1763,11 +2001,14 @@ class ImportedConversation(TypedDict):
     updatedAt: NotRequired[str | datetime | None]
     title: NotRequired[str | None]
     status: NotRequired[Literal["OPEN", "PENDING", "CLOSED"]]
+    """Default: `OPEN`."""
     closedBy: NotRequired[Literal["agent", "bot", "system"] | None]
     closedAt: NotRequired[str | datetime | None]
     archived: NotRequired[bool]
+    """Default: `false`."""
     unread: NotRequired[bool]
-    assignee: NotRequired[AssigneeRef | None]
+    """Default: `false`."""
+    assignee: NotRequired[AssigneeInput | None]
     attributes: NotRequired[dict[str, Any]]
     attributeIds: NotRequired[dict[str, str]]
     """For attributes that show a name, such as an agent's: the id of the person or object. When the line is imported again, ids are compared instead of names."""
@@ -1789,7 +2030,7 @@ class ImportedDeletion(TypedDict):
     conversation: str
     message: NotRequired[str | None]
     pieces: NotRequired[bool]
-    """The message may have been split because of its length: the pieces whose ids end in `-2`, `-3` and so on are also deleted."""
+    """The message may have been split because of its length: the pieces whose ids end in `-2`, `-3` and so on are also deleted. Default: `false`."""
 
 
 class ImportedMessage(TypedDict):
@@ -1803,8 +2044,9 @@ class ImportedMessage(TypedDict):
     author: ImportedAuthor
     createdAt: str | datetime
     internal: NotRequired[bool]
+    """Default: `false`."""
     redacted: NotRequired[bool]
-    """Words of the text were redacted in the original service, and are `▇` in it. If the message was imported with them, they are redacted here, too."""
+    """Words of the text were redacted in the original service, and are `▇` in it. If the message was imported with them, they are redacted here, too. Default: `false`."""
 
 
 class ImportedPart(TypedDict):
@@ -1835,7 +2077,7 @@ class InboxCounters(TypedDict):
     pending: int
     snoozed: int
     teams: dict[str, Any]
-    bound: Literal[1000]
+    bound: int
     asOf: str
     """The project's newest event at the time of this read."""
 
@@ -1843,7 +2085,7 @@ class InboxCounters(TypedDict):
 InputProblem = TypedDict(
     "InputProblem",
     {
-        "in": "Literal['body', 'query', 'header'] | str",
+        "in": "str",
         "pointer": "str",
         "code": "str",
         "message": "str",
@@ -1852,70 +2094,21 @@ InputProblem = TypedDict(
 """A problem with the input."""
 
 
-class Insights(TypedDict):
-    """The stored insights of a survey. With the parameter `version`, each theme counts mentions of that version only."""
+class InsightsRefresh(TypedDict):
+    """The state of a refresh of insights, running or ended. `progress` goes from 0 to 1."""
 
-    themes: list[Theme]
-    summary: str
-    drivers: list[Driver]
-    segments: list[Segment]
-    alerts: list[Alert]
-    updatedAt: str | None
+    status: str
+    """Known values: `running`, `done`, `failed`; a later release may add others."""
+    progress: float
+    startedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
-    version: NotRequired[int]
-    """The parameter `version`, if it was given."""
-
-
-class InsightsBody(TypedDict):
-    """The insights that replace the stored ones. Fields left out become empty."""
-
-    themes: NotRequired[list[ThemeBody]]
-    summary: NotRequired[str]
-    drivers: NotRequired[list[DriverBody]]
-    segments: NotRequired[list[SegmentBody]]
-    alerts: NotRequired[list[AlertBody]]
-
-
-Jump = TypedDict(
-    "Jump",
-    {
-        "from": "str",
-        "to": "str",
-        "when": "NotRequired[Condition]",
-    },
-)
-"""A jump from a question to a later one, or to `end`."""
-
-
-class KeyBody(TypedDict):
-    """The label of a server key, shown in lists."""
-
-    label: str
-
-
-class KnownContact(TypedDict):
-    """The contact of the conversation: the `id` of an existing one, or your own `userId` with identity fields to set."""
-
-    name: NotRequired[str | None]
-    email: NotRequired[str | None]
-    phone: NotRequired[str | None]
-    avatar: NotRequired[str | None]
-    id: NotRequired[str | None]
-    userId: NotRequired[str | None]
-
-
-class KnownMemoryEntry(TypedDict):
-    """The memory entry that was fetched, stored or changed."""
-
-    id: str
-    name: str
-    content: str
-    description: str | None
-    createdAt: str
+    endedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
-    updatedAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    ok: Literal[True]
+    error: str | None
+    responses: int | None
+    scores: list[SurveyScore]
+    source: str | None
+    """Known values: `keywords`, `model`, `api`; a later release may add others."""
 
 
 class LanguageProgress(TypedDict):
@@ -1932,7 +2125,8 @@ class LastDelivery(TypedDict):
 
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
-    status: Literal["delivered", "dropped", "skipped"] | str
+    status: str
+    """Known values: `delivered`, `dropped`, `skipped`; a later release may add others."""
 
 
 class LastMessage(TypedDict):
@@ -1946,14 +2140,6 @@ class LastMessage(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
 
 
-class Latency(TypedDict):
-    """The time from a delivery's creation to its arrival, in milliseconds: the median and the 99th percentile."""
-
-    deliveries: int
-    p50Ms: int | None
-    p99Ms: int | None
-
-
 class ListedConversation(TypedDict):
     """A conversation, with its tags if requested by `include=tags`."""
 
@@ -1961,10 +2147,12 @@ class ListedConversation(TypedDict):
     projectId: str
     contact: ConversationContact
     title: str | None
-    status: Literal["OPEN", "PENDING", "CLOSED"] | str
+    status: str
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
     closed: bool
     """True if `status` is `CLOSED`."""
-    closedBy: Literal["agent", "bot", "system"] | str | None
+    closedBy: str | None
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
     unread: bool
     """True if the contact has messages to read."""
     archived: bool
@@ -1999,7 +2187,8 @@ class ListedConversationPageAsOf(TypedDict):
 class ListedDraft(TypedDict):
     """An unsent reply or note of yours, and its conversation."""
 
-    mode: Literal["reply", "note"] | str
+    mode: str
+    """Known values: `reply`, `note`; a later release may add others."""
     text: str
     attachments: list[Attachment]
     version: int
@@ -2022,14 +2211,6 @@ class LoggedRequests(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     requests: int
-
-
-class LoginBody(TypedDict):
-    """The credentials to sign in with. `newPassword` replaces the password, and is required with a one-time password."""
-
-    email: str
-    password: str
-    newPassword: NotRequired[str | None]
 
 
 class LongestWait(TypedDict):
@@ -2070,17 +2251,12 @@ class MachineCredentialPage(TypedDict):
     items: list[MachineCredential]
 
 
-class MadeAssignment(TypedDict):
-    """An assignment to a user or a team."""
+class MakeVoiceReplyRequest(TypedDict):
+    """The recording, by the URL in the response to its upload, and the mode."""
 
-    type: Literal["assigned"]
-    assignee: Assignee
-
-
-class MadeClosing(TypedDict):
-    """The closing of the conversation."""
-
-    type: Literal["closed"]
+    audioUrl: str
+    mode: NotRequired[Literal["dictate", "smart"]]
+    """Default: `smart`."""
 
 
 class Member(TypedDict):
@@ -2089,17 +2265,10 @@ class Member(TypedDict):
     id: str
     email: str
     name: str
-    role: Literal["owner", "admin", "agent", "viewer"] | str
+    role: str
+    """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
     joinedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
-
-
-class MemberBody(TypedDict):
-    """The person to add to the organisation, with a role. `name` defaults to the address."""
-
-    email: str
-    name: NotRequired[str | None]
-    role: Literal["owner", "admin", "agent", "viewer"]
 
 
 class MemberPage(TypedDict):
@@ -2109,21 +2278,14 @@ class MemberPage(TypedDict):
     items: list[Member]
 
 
-class MemoryBody(TypedDict):
-    """The memory entry to store, by its name."""
-
-    name: str
-    content: str
-    description: NotRequired[str | None]
-
-
 class MemoryCleared(TypedDict):
     """The confirmation that memory entries are deleted, with their number."""
 
     ok: bool
     consolidationEnqueued: bool
     entries: int
-    reason: NotRequired[Literal["disabled"] | str]
+    reason: NotRequired[str]
+    """Known values: `disabled`; a later release may add others."""
 
 
 class MemoryEntry(TypedDict):
@@ -2139,19 +2301,30 @@ class MemoryEntry(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
 
 
-class MemoryEntryDeleted(TypedDict):
-    """The confirmation that a memory entry is deleted."""
+class MemoryEntryDeletedOrMemoryDisabled(TypedDict):
+    """The confirmation that a memory entry is deleted. Or: The response if the project has disabled memory. It is not an error of the caller."""
 
-    ok: Literal[True]
-    id: str
-    deleted: Literal[True]
+    ok: bool
+    id: NotRequired[str]
+    deleted: NotRequired[bool]
+    reason: NotRequired[str]
+    """Known values: `disabled`; a later release may add others."""
 
 
-class MemoryOff(TypedDict):
-    """The response if the project has disabled memory. It is not an error of the caller."""
+class MemoryEntryResultOrMemoryDisabled(TypedDict):
+    """The memory entry that was fetched, stored or changed. Or: The response if the project has disabled memory. It is not an error of the caller."""
 
-    ok: Literal[False]
-    reason: Literal["disabled"] | str
+    id: NotRequired[str]
+    name: NotRequired[str]
+    content: NotRequired[str]
+    description: NotRequired[str | None]
+    createdAt: NotRequired[str]
+    """A time in ISO 8601, UTC, with milliseconds."""
+    updatedAt: NotRequired[str]
+    """A time in ISO 8601, UTC, with milliseconds."""
+    ok: bool
+    reason: NotRequired[str]
+    """Known values: `disabled`; a later release may add others."""
 
 
 class MemoryPage(TypedDict):
@@ -2160,18 +2333,12 @@ class MemoryPage(TypedDict):
     nextCursor: str | None
     items: list[MemoryEntry]
     ok: bool
-    reason: NotRequired[Literal["disabled"] | str]
+    reason: NotRequired[str]
+    """Known values: `disabled`; a later release may add others."""
 
 
-class MemoryPatch(TypedDict):
-    """The fields to change. `description` can be set to null."""
-
-    content: NotRequired[str]
-    description: NotRequired[str | None]
-
-
-MergeBody = TypedDict(
-    "MergeBody",
+MergeContactRequest = TypedDict(
+    "MergeContactRequest",
     {
         "from": "str",
     },
@@ -2203,7 +2370,7 @@ class Message(TypedDict):
     """The position among the messages of the conversation, from 0."""
 
 
-class MessageAction(TypedDict):
+class MessageActionInput(TypedDict):
     """An action that sends a message of the bot."""
 
     id: int
@@ -2211,20 +2378,13 @@ class MessageAction(TypedDict):
     text: str
 
 
-class MessageBody(TypedDict):
-    """The message to add."""
-
-    attachments: NotRequired[list[str]]
-    text: NotRequired[str]
-    author: NotRequired[AuthorBody]
-
-
 class MessageCreatedEvent(TypedDict):
     """A message that the customer can see was added."""
 
     id: str
     type: Literal["message.created"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -2245,13 +2405,21 @@ class MessageDeletedEvent(TypedDict):
 
     id: str
     type: Literal["message.deleted"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
     sequence: int | None
     """Null: an event of this type has no number."""
-    data: GoneMessageData
+    data: RemovedMessageData
+
+
+class MessageInput(TypedDict):
+    """The content of a message: a text, ids of uploads of the same project, or both."""
+
+    attachments: NotRequired[list[str]]
+    text: NotRequired[str]
 
 
 class MessagePage(TypedDict):
@@ -2266,22 +2434,14 @@ class MessageRedactedEvent(TypedDict):
 
     id: str
     type: Literal["message.redacted"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
     sequence: int | None
     """Null: an event of this type has no number."""
-    data: GoneMessageData
-
-
-class Mine(TypedDict):
-    """The signed-in agent's read position in the conversation. Only messages of the contact are unread."""
-
-    seenIndex: int | None
-    """The last message seen."""
-    unread: int
-    """Messages of the contact after it."""
+    data: RemovedMessageData
 
 
 class MissingReport(TypedDict):
@@ -2289,12 +2449,6 @@ class MissingReport(TypedDict):
 
     entries: int
     languages: list[LanguageProgress]
-
-
-class NameBody(TypedDict):
-    """The new name."""
-
-    name: str
 
 
 class NamedContact(TypedDict):
@@ -2311,25 +2465,6 @@ class NetworkLogs(TypedDict):
     requests: list[NetworkRequestEntry]
 
 
-class NetworkLogsBody(TypedDict):
-    """The snapshot of network requests, which replaces the previous one. Numbers keep all digits."""
-
-    requests: list[NetworkRequest]
-
-
-class NetworkRequest(TypedDict):
-    """A request that a customer's client made. Only `request` and `response` can be null."""
-
-    url: str
-    type: NotRequired[str]
-    date: NotRequired[str]
-    duration: NotRequired[float]
-    success: NotRequired[bool]
-    request: NotRequired[Any]
-    response: NotRequired[Any]
-    initiatorType: NotRequired[str]
-
-
 class NetworkRequestEntry(TypedDict):
     """A request reported by a customer's client."""
 
@@ -2343,12 +2478,28 @@ class NetworkRequestEntry(TypedDict):
     initiatorType: NotRequired[str]
 
 
+class NetworkRequestInput(TypedDict):
+    """A request that a customer's client made. Only `request` and `response` can be null."""
+
+    url: str
+    type: NotRequired[str]
+    date: NotRequired[str]
+    duration: NotRequired[float]
+    """Default: `0`."""
+    success: NotRequired[bool]
+    """Default: `false`."""
+    request: NotRequired[Any]
+    response: NotRequired[Any]
+    initiatorType: NotRequired[str]
+
+
 class NoteCreatedEvent(TypedDict):
     """An agent wrote a note to other agents."""
 
     id: str
     type: Literal["note.created"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -2361,22 +2512,7 @@ class NoteData(TypedDict):
     """The note, and its conversation in the agents' view."""
 
     message: AgentMessage
-    conversation: ToldConversation
-
-
-class Option(TypedDict):
-    """A button. `goto` is the id of a flow, or `end`; without it, the next action follows."""
-
-    id: str
-    label: str
-    goto: NotRequired[str]
-
-
-class OptionLabel(TypedDict):
-    """A button as shown to the contact."""
-
-    id: str
-    label: str
+    conversation: AgentConversationSnapshot
 
 
 class Organisation(TypedDict):
@@ -2384,7 +2520,8 @@ class Organisation(TypedDict):
 
     id: str
     name: str
-    role: Literal["owner", "admin", "agent", "viewer"] | str
+    role: str
+    """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 
@@ -2396,63 +2533,13 @@ class OrganisationPage(TypedDict):
     items: list[Organisation]
 
 
-class Outcome(TypedDict):
-    """The outcome of a conversation's event at an endpoint, without address, attempts and responses."""
+class OwnConversationState(TypedDict):
+    """The signed-in agent's read position in the conversation. Only messages of the contact are unread."""
 
-    sequence: int
-    eventId: str
-    endpointId: str
-    endpoint: str
-    """The endpoint's description, or else the host of its URL."""
-    status: Literal["pending", "delivered", "dropped", "skipped"] | str
-    reasonCode: (
-        Literal[
-            "on_its_way",
-            "retrying",
-            "held",
-            "paused",
-            "failed",
-            "endpoint_disabled",
-            "waited_too_long",
-            "not_stored",
-        ]
-        | str
-        | None
-    )
-    """The code of the reason why it has not arrived."""
-    reason: str | None
-    """The reason in words."""
-    attempts: int
-    lastStatus: int | None
-    """The HTTP status of the response to the last attempt."""
-    deliveredAt: str | None
-    """A time in ISO 8601, UTC, with milliseconds."""
-    afterMs: int | None
-    """The time from the event to its arrival, in milliseconds."""
-    nextAttemptAt: str | None
-    """A time in ISO 8601, UTC, with milliseconds."""
-
-
-class OutcomePage(TypedDict):
-    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
-
-    nextCursor: str | None
-    items: list[Outcome]
-
-
-class PassedWait(TypedDict):
-    """A wait for a time, which a simulation skips."""
-
-    type: Literal["waited"]
-    actionId: int
-    seconds: int
-
-
-class PasswordBody(TypedDict):
-    """The current password and the new one."""
-
-    password: str
-    newPassword: str
+    seenIndex: int | None
+    """The last message seen."""
+    unread: int
+    """Messages of the contact after it."""
 
 
 class PendingStep(TypedDict):
@@ -2461,11 +2548,26 @@ class PendingStep(TypedDict):
     step: WorkflowStep | None
 
 
-class Permissions(TypedDict):
-    """The permissions and roles of a user in an organisation."""
+class PostMessageRequest(TypedDict):
+    """The message to add."""
 
-    permissions: list[str]
-    roles: list[Literal["owner", "admin", "agent", "viewer"] | str]
+    attachments: NotRequired[list[str]]
+    text: NotRequired[str]
+    author: NotRequired[AuthorInput]
+
+
+class PresentedAction(TypedDict):
+    """Buttons or a form as shown to the contact.
+
+    Some fields depend on `type`: `buttons` has `options`, `allowText`; `form` has `fields`."""
+
+    id: int
+    type: str
+    """Known values: `buttons`, `form`; a later release may add others."""
+    text: str
+    options: NotRequired[list[ButtonLabel]]
+    allowText: NotRequired[bool]
+    fields: NotRequired[list[FormField]]
 
 
 class Project(TypedDict):
@@ -2478,13 +2580,6 @@ class Project(TypedDict):
     settings: ProjectSettings
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
-
-
-class ProjectBody(TypedDict):
-    """A new project."""
-
-    name: str
-    settings: NotRequired[SettingsBody]
 
 
 class ProjectHealth(TypedDict):
@@ -2505,13 +2600,6 @@ class ProjectPage(TypedDict):
     items: list[Project]
 
 
-class ProjectPatch(TypedDict):
-    """The fields to change."""
-
-    name: NotRequired[str]
-    settings: NotRequired[SettingsBody]
-
-
 class ProjectSettings(TypedDict):
     """The settings of a project."""
 
@@ -2523,6 +2611,22 @@ class ProjectSettings(TypedDict):
     uploadQuotaBytes: int
 
 
+class ProjectSettingsInput(TypedDict):
+    """The settings to change; omitted settings keep their values. `archivedRetentionDays: null` keeps archived conversations."""
+
+    memoryEnabled: NotRequired[bool]
+    archivedRetentionDays: NotRequired[int | None]
+    primaryLanguage: NotRequired[str]
+    languages: NotRequired[list[str]]
+    uploadQuotaBytes: NotRequired[int]
+
+
+class PublishSurveyVersionRequest(TypedDict):
+    """The definition of the next version."""
+
+    definition: SurveyDefinitionInput
+
+
 class PushAttempt(TypedDict):
     """The last attempt to push. `error` is null after a 2xx response, `status` is null without a response."""
 
@@ -2532,85 +2636,71 @@ class PushAttempt(TypedDict):
     error: str | None
 
 
-class PushBody(TypedDict):
+class PutAllSeenRequest(TypedDict):
+    """The time up to which everything counts as seen; default now. null removes the mark."""
+
+    until: NotRequired[str | None]
+
+
+class PutAuditPushRequest(TypedDict):
     """The URL to post the records to, which must be public and https like a webhook's."""
 
     url: str
 
 
-class Question(TypedDict):
-    """A question. `min` and `max` bound a scale, a number, the length of a text, or the number of choices."""
+class PutContactIdentityRequest(TypedDict):
+    """The identity fields of a contact."""
 
-    id: str
-    type: (
-        Literal[
-            "nps",
-            "csat",
-            "ces",
-            "rating",
-            "single_choice",
-            "multiple_choice",
-            "text",
-            "number",
-            "date",
-            "boolean",
-        ]
-        | str
-    )
-    title: dict[str, str]
-    """The text in each language, by language tag."""
-    required: NotRequired[bool]
-    choices: NotRequired[list[Choice]]
-    min: NotRequired[float]
-    max: NotRequired[float]
+    name: NotRequired[str | None]
+    email: NotRequired[str | None]
+    phone: NotRequired[str | None]
+    avatar: NotRequired[str | None]
 
 
-class QuestionFigures(TypedDict):
-    """The answers to a question: the score of a scale, the mean of numbers, the counts of choices.
+class PutDraftRequest(TypedDict):
+    """The whole draft; without text and attachments it is removed.
 
-    `counts` is empty for texts, numbers and dates, `series` for questions without a score. Steps without an answer are omitted."""
+    `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of either is lost; with `baseText`, the text of the version that you have read, the merge keeps changes in different places apart. `baseSequence` is the newest sequence of the conversation that you have seen."""
 
-    id: str
-    type: (
-        Literal[
-            "nps",
-            "csat",
-            "ces",
-            "rating",
-            "single_choice",
-            "multiple_choice",
-            "text",
-            "number",
-            "date",
-            "boolean",
-        ]
-        | str
-    )
-    title: str
-    answered: int
-    score: float | None
-    counts: list[AnswerCount]
-    series: list[ScoreStep]
+    text: str
+    attachments: NotRequired[list[str]]
+    version: int
+    baseText: NotRequired[str | None]
+    baseSequence: NotRequired[int | None]
 
 
-class Range(TypedDict):
-    """A part of a text: characters (Unicode code points) from `start` up to, but excluding, `end`."""
+class PutInsightsRequest(TypedDict):
+    """The insights that replace the stored ones. Fields left out become empty."""
 
-    start: int
-    end: int
-
-
-class Rating(TypedDict):
-    """The contact's rating of a conversation."""
-
-    rating: int
-    ratedAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    comment: NotRequired[str]
-    """The contact's comment on the rating. Omitted if there is none."""
+    themes: NotRequired[list[SurveyThemeInput]]
+    summary: NotRequired[str]
+    drivers: NotRequired[list[SurveyDriverInput]]
+    segments: NotRequired[list[SurveySegmentInput]]
+    alerts: NotRequired[list[SurveyAlertInput]]
 
 
-class RatingBody(TypedDict):
+class PutMemoryRequest(TypedDict):
+    """The memory entry to store, by its name."""
+
+    name: str
+    content: str
+    description: NotRequired[str | None]
+
+
+class PutSeenRequest(TypedDict):
+    """The index of the last message that you have seen; -1 for none, which marks all as unread."""
+
+    index: int
+
+
+class PutTranslationRequest(TypedDict):
+    """The content of an entry in one language, by field name. It replaces the stored content."""
+
+    language: str
+    fields: dict[str, str]
+
+
+class RateConversationRequest(TypedDict):
     """The contact's rating of the conversation (CSAT), with an optional comment. Null removes it."""
 
     rating: int
@@ -2620,26 +2710,21 @@ class RatingBody(TypedDict):
 class Readiness(TypedDict):
     """The service is ready for requests."""
 
-    status: Literal["ready"] | str
+    status: str
+    """Known values: `ready`; a later release may add others."""
     notices: NotRequired[list[str]]
     """Faults for the operator that don't affect readiness, such as signing secrets that can't be decrypted. Omitted if there are none."""
 
 
-class Recipient(TypedDict):
-    """A user or team, by id."""
-
-    type: Literal["user", "team"] | str
-    id: str
-
-
-class RecoverBody(TypedDict):
+class RecoverEventsRequest(TypedDict):
     """The start of the recovery: a time, or the last event id not to send again."""
 
     since: str
     dryRun: NotRequired[bool]
+    """Default: `false`."""
 
 
-class Recovery(TypedDict):
+class RecoveryResult(TypedDict):
     """The number of deliveries created, and the number of events no longer stored."""
 
     count: int
@@ -2647,30 +2732,17 @@ class Recovery(TypedDict):
     dryRun: bool
 
 
-class RedactBody(TypedDict):
+class RedactMessageRequest(TypedDict):
     """The parts of the message to redact, at least one.
 
     `text` removes the whole text. Each character in `ranges` becomes an asterisk, so that positions do not change. `attachments` are ids of files to remove, `allAttachments` removes all of them."""
 
     text: NotRequired[bool]
-    ranges: NotRequired[list[Range]]
+    """Default: `false`."""
+    ranges: NotRequired[list[TextRange]]
     attachments: NotRequired[list[str]]
     allAttachments: NotRequired[bool]
-
-
-class Refresh(TypedDict):
-    """The state of a refresh of insights, running or ended. `progress` goes from 0 to 1."""
-
-    status: Literal["running", "done", "failed"] | str
-    progress: float
-    startedAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    endedAt: str | None
-    """A time in ISO 8601, UTC, with milliseconds."""
-    error: str | None
-    responses: int | None
-    scores: list[Score]
-    source: Literal["keywords", "model", "api"] | str | None
+    """Default: `false`."""
 
 
 class RemovedContact(TypedDict):
@@ -2684,10 +2756,21 @@ class RemovedConversation(TypedDict):
     """The fields of a deleted conversation that a mirror needs to remove it, without personal data."""
 
     id: str
-    status: Literal["OPEN", "PENDING", "CLOSED"] | str
+    status: str
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
     closed: bool
     unread: bool
     contact: RemovedContact
+
+
+class RemovedMessageData(TypedDict):
+    """The redacted or deleted message, the time and the author, without the removed content."""
+
+    conversationId: str
+    messageId: str
+    at: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    actor: EventActor
 
 
 class RemovedResponse(TypedDict):
@@ -2731,23 +2814,32 @@ class RemovedTicketData(TypedDict):
     actor: EventActor
 
 
-class ReopenBody(TypedDict):
+class RenameRequest(TypedDict):
+    """The new name."""
+
+    name: str
+
+
+class ReopenConversationRequest(TypedDict):
     """`waitingSince` undoes a close: the time since which the contact had been waiting for an answer."""
 
     waitingSince: NotRequired[str | None]
 
 
-class Replay(TypedDict):
-    """The number of deliveries created, of events omitted because they are being sent, and of events no longer stored."""
+class ReplaceNetworkLogsRequest(TypedDict):
+    """The snapshot of network requests, which replaces the previous one. Numbers keep all digits."""
 
-    count: int
-    pending: int
-    notStored: int
-    dryRun: bool
+    requests: list[NetworkRequestInput]
 
 
-ReplayBody = TypedDict(
-    "ReplayBody",
+class ReplaceTagsRequest(TypedDict):
+    """The new tags, which replace all tags of the conversation. Tags are compared and shown in lower case."""
+
+    tags: list[str]
+
+
+ReplayConversationRequest = TypedDict(
+    "ReplayConversationRequest",
     {
         "conversationId": "str",
         "from": "NotRequired[int | None]",
@@ -2758,18 +2850,20 @@ ReplayBody = TypedDict(
 """The conversation to send again: all events, or `from` one sequence `to` another."""
 
 
-class ReplyBody(TypedDict):
+class ReplayResult(TypedDict):
+    """The number of deliveries created, of events omitted because they are being sent, and of events no longer stored."""
+
+    count: int
+    pending: int
+    notStored: int
+    dryRun: bool
+
+
+class ReplyToStepRequest(TypedDict):
     """The answer to a workflow step: the id of an option, a text, or an object with a form's fields."""
 
     actionId: int
     value: Any
-
-
-class Respondent(TypedDict):
-    """The contact who gave a response."""
-
-    userId: str
-    """The id of the user in your own system."""
 
 
 class ResponseData(TypedDict):
@@ -2779,24 +2873,11 @@ class ResponseData(TypedDict):
     response: SurveyResponse
 
 
-class ResponseStep(TypedDict):
-    """The number of responses in one step."""
-
-    day: str
-    """The first day of the step."""
-    responses: int
-
-
-class RoleBody(TypedDict):
-    """The new role of a member."""
-
-    role: Literal["owner", "admin", "agent", "viewer"]
-
-
-class RotateBody(TypedDict):
+class RotateCredentialRequest(TypedDict):
     """The time, in seconds, for which the previous secret remains valid besides the new one."""
 
     overlapSeconds: NotRequired[int]
+    """Default: `86400`."""
 
 
 class RunningWorkflow(TypedDict):
@@ -2808,13 +2889,6 @@ class RunningWorkflow(TypedDict):
     """True if a step waits for the contact."""
 
 
-class SaidMessage(TypedDict):
-    """A message that the bot would send."""
-
-    type: Literal["message"]
-    text: str
-
-
 class SavedDraft(TypedDict):
     """The draft as stored; null if it is empty and therefore removed.
 
@@ -2822,39 +2896,6 @@ class SavedDraft(TypedDict):
 
     draft: Draft | None
     merged: bool
-
-
-class Score(TypedDict):
-    """The score of a scale question, null without answers."""
-
-    questionId: str
-    title: str
-    type: (
-        Literal[
-            "nps",
-            "csat",
-            "ces",
-            "rating",
-            "single_choice",
-            "multiple_choice",
-            "text",
-            "number",
-            "date",
-            "boolean",
-        ]
-        | str
-    )
-    score: float | None
-    count: int
-
-
-class ScoreStep(TypedDict):
-    """The score of the answers of one step."""
-
-    day: str
-    """The first day of the step."""
-    score: float
-    answered: int
 
 
 class SearchBehind(TypedDict):
@@ -2902,44 +2943,13 @@ class SearchedConversation(TypedDict):
     hits: list[SearchHit]
 
 
-class SeenAnswer(TypedDict):
+class SeenMark(TypedDict):
     """Your current read position in the conversation."""
 
-    mine: Mine
+    mine: OwnConversationState
 
 
-class SeenBody(TypedDict):
-    """The index of the last message that you have seen; -1 for none, which marks all as unread."""
-
-    index: int
-
-
-class Segment(TypedDict):
-    """A group of respondents and its score."""
-
-    id: str
-    title: str
-    size: int
-    score: float | None
-
-
-class SegmentBody(TypedDict):
-    """A group of respondents and its score."""
-
-    id: str
-    title: str
-    size: int
-    score: float | None
-
-
-class Selection(TypedDict):
-    """The tickets to change. With `limit`, only the first of `ids`."""
-
-    ids: list[str]
-    limit: NotRequired[int | None]
-
-
-class SendHeldBody(TypedDict):
+class SendHeldMessageRequest(TypedDict):
     """The precondition for sending now: with `ifSequence`, the message is refused if the conversation has newer messages or was closed.
 
     It replaces the precondition of the held message."""
@@ -2977,23 +2987,19 @@ class ServerProject(TypedDict):
     streamKey: str
 
 
-class Session(TypedDict):
-    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user."""
+class ServiceInfo(TypedDict):
+    """The name and version of the service, and the path of its API."""
 
-    user: User
-    expiresAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    projects: list[SessionProject]
-    storageKeys: list[str]
-    """Keys of 32 bytes (base64url) with which a page may encrypt this user's data in the browser: the first one encrypts, each one decrypts. They belong to the user, and change only with the installation's secret."""
-    typingSeconds: float
-    """Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing."""
+    service: str
+    """Known values: `deskwire`; a later release may add others."""
+    version: str
+    api: str
 
 
 class SessionEnded(TypedDict):
     """The confirmation that the browser no longer has a session."""
 
-    ended: Literal[True]
+    ended: bool
 
 
 class SessionProject(TypedDict):
@@ -3003,27 +3009,9 @@ class SessionProject(TypedDict):
     name: str
     organisationId: str
     organisationName: str
-    role: Literal["owner", "admin", "agent", "viewer"] | str
+    role: str
+    """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
     permissions: list[str]
-
-
-class SessionSummary(TypedDict):
-    """A session of a user: its start, its last use to the minute, and the browser by its own name."""
-
-    id: str
-    createdAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    lastSeenAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    client: str
-    current: bool
-
-
-class SessionSummaryPage(TypedDict):
-    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
-
-    nextCursor: str | None
-    items: list[SessionSummary]
 
 
 class SessionsEnded(TypedDict):
@@ -3032,33 +3020,32 @@ class SessionsEnded(TypedDict):
     ended: int
 
 
-class SettingsBody(TypedDict):
-    """The settings to change; omitted settings keep their values. `archivedRetentionDays: null` keeps archived conversations."""
+class SetContactTypingRequest(TypedDict):
+    """The typing state of the contact."""
 
-    memoryEnabled: NotRequired[bool]
-    archivedRetentionDays: NotRequired[int | None]
-    primaryLanguage: NotRequired[str]
-    languages: NotRequired[list[str]]
-    uploadQuotaBytes: NotRequired[int]
+    typing: bool
 
 
-class ShownButtons(TypedDict):
-    """Buttons as shown to the contact, without `goto`."""
+class SetPasswordRequest(TypedDict):
+    """The current password and the new one."""
 
-    id: int
-    type: Literal["buttons"]
-    text: str
-    options: list[OptionLabel]
-    allowText: bool
+    password: str
+    newPassword: str
 
 
-class ShownStep(TypedDict):
-    """The step at which a simulation waits for an answer, as shown to the contact."""
+class SetTypingRequest(TypedDict):
+    """The typing state of the signed-in agent; `internal` for a note, which only agents are notified of."""
 
-    stepType: Literal["buttons", "form"] | str
-    actionFlowId: str
-    actionId: int
-    action: ShownButtons | FormAction
+    typing: bool
+    internal: NotRequired[bool]
+    """Default: `false`."""
+
+
+class ShowViewRequest(TypedDict):
+    """The conversations that a page shows, and the one in which its agent is writing."""
+
+    conversationIds: list[str]
+    composing: NotRequired[str | None]
 
 
 class SignInMethods(TypedDict):
@@ -3069,33 +3056,67 @@ class SignInMethods(TypedDict):
     """Null: an identity provider has no page here."""
 
 
+class SignInRequest(TypedDict):
+    """The credentials to sign in with. `newPassword` replaces the password, and is required with a one-time password."""
+
+    email: str
+    password: str
+    newPassword: NotRequired[str | None]
+
+
+class SimulateWorkflowRequest(TypedDict):
+    """The flows to try out, the attributes of the conversation, and the contact's answers in order.
+
+    An answer is what `value` is in a reply to a step."""
+
+    flows: list[WorkflowFlowInput]
+    attributes: NotRequired[dict[str, Any]]
+    answers: NotRequired[list[Any]]
+
+
+class SimulatedStep(TypedDict):
+    """The step at which a simulation waits for an answer, as shown to the contact."""
+
+    stepType: str
+    """Known values: `buttons`, `form`; a later release may add others."""
+    actionFlowId: str
+    actionId: int
+    action: PresentedAction
+
+
 class Simulation(TypedDict):
     """The course of a simulation: the actions, and where it waits or how it ended. One of `waits` and `ended` is null.
 
     `attributes` are the conversation's at the end, `answersUsed` is the number of answers used."""
 
-    events: list[SaidMessage | GivenAnswer | PassedWait | MadeAssignment | ChangedAttributes | MadeClosing]
-    waits: ShownStep | None
+    events: list[SimulationEvent]
+    waits: SimulatedStep | None
     ended: SimulationEnd | None
     attributes: dict[str, Any]
     answersUsed: int
 
 
-class SimulationBody(TypedDict):
-    """The flows to try out, the attributes of the conversation, and the contact's answers in order.
-
-    An answer is what `value` is in a reply to a step."""
-
-    flows: list[WorkflowFlow]
-    attributes: NotRequired[dict[str, Any]]
-    answers: NotRequired[list[Any]]
-
-
 class SimulationEnd(TypedDict):
     """The end of a simulation; `stopped` gives the cause if the workflow could not continue."""
 
-    reason: Literal["completed", "handed_off"] | str
-    stopped: Literal["step_limit", "attributes_full", "assignee_gone"] | str | None
+    reason: str
+    """Known values: `completed`, `handed_off`; a later release may add others."""
+    stopped: str | None
+    """Known values: `step_limit`, `attributes_full`, `assignee_gone`; a later release may add others."""
+
+
+class SimulationEvent(TypedDict):
+    """An action that the simulation has carried out, or an answer to it.
+
+    Some fields depend on `type`: `message` has `text`; `answer` has `actionId`, `text`; `waited` has `actionId`, `seconds`; `assigned` has `assignee`; `attributes` has `attributes`."""
+
+    type: str
+    """Known values: `message`, `answer`, `waited`, `assigned`, `attributes`, `closed`; a later release may add others."""
+    text: NotRequired[str]
+    actionId: NotRequired[int]
+    seconds: NotRequired[int]
+    assignee: NotRequired[Assignee]
+    attributes: NotRequired[dict[str, Any]]
 
 
 class Snippet(TypedDict):
@@ -3122,16 +3143,6 @@ class SnippetAuthor(TypedDict):
     name: str | None
 
 
-class SnippetBody(TypedDict):
-    """The new snippet. `text` may have the placeholders {contact.name} and {agent.name}. `teamId` is its team, if any."""
-
-    shortcut: str
-    title: str
-    text: str
-    language: NotRequired[str | None]
-    teamId: NotRequired[str | None]
-
-
 class SnippetPage(TypedDict):
     """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
 
@@ -3139,37 +3150,18 @@ class SnippetPage(TypedDict):
     items: list[Snippet]
 
 
-class SnippetPatch(TypedDict):
-    """The fields to change. Null clears `language` and `teamId`."""
-
-    shortcut: NotRequired[str]
-    title: NotRequired[str]
-    text: NotRequired[str]
-    language: NotRequired[str | None]
-    teamId: NotRequired[str | None]
-
-
-class Spread(TypedDict):
-    """Figures of durations in seconds; null without any. Percentiles are nearest ranks."""
-
-    mean: float | None
-    median: float | None
-    p90: float | None
-    min: float | None
-    max: float | None
-
-
-class StartBody(TypedDict):
+class StartConversationRequest(TypedDict):
     """The new conversation. With `visible: false` the customer can't see it until it is made visible."""
 
-    contact: KnownContact
+    contact: ContactReference
     title: NotRequired[str | None]
-    message: NotRequired[Content | None]
-    assignee: NotRequired[AssigneeRef | None]
+    message: NotRequired[MessageInput | None]
+    assignee: NotRequired[AssigneeInput | None]
     visible: NotRequired[bool]
+    """Default: `true`."""
 
 
-class StartWorkflowBody(TypedDict):
+class StartWorkflowRequest(TypedDict):
     """The workflow to start. Its trigger must be `manual`."""
 
     workflowId: str
@@ -3185,7 +3177,8 @@ class StepData(TypedDict):
 class StoppedRuns(TypedDict):
     """The number of runs that could not continue for one cause."""
 
-    reason: Literal["step_limit", "attributes_full", "assignee_gone"] | str
+    reason: str
+    """Known values: `step_limit`, `attributes_full`, `assignee_gone`; a later release may add others."""
     runs: int
 
 
@@ -3221,7 +3214,8 @@ class Survey(TypedDict):
 
     id: str
     name: str
-    status: Literal["OPEN", "CLOSED"] | str
+    status: str
+    """Known values: `OPEN`, `CLOSED`; a later release may add others."""
     version: int
     responses: int
     createdAt: str
@@ -3231,23 +3225,90 @@ class Survey(TypedDict):
     definition: SurveyDefinition
 
 
-class SurveyBody(TypedDict):
-    """The new survey. Its definition becomes version 1."""
+class SurveyAlert(TypedDict):
+    """An alert about a survey."""
 
-    name: str
-    definition: SurveyDefinition
+    id: str
+    severity: str
+    """Known values: `info`, `warning`, `critical`; a later release may add others."""
+    message: str
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class SurveyAlertInput(TypedDict):
+    """An alert about the survey. `createdAt` defaults to the present time."""
+
+    id: str
+    severity: Literal["info", "warning", "critical"]
+    message: str
+    createdAt: NotRequired[str | None]
+
+
+class SurveyAnswerCount(TypedDict):
+    """The number of times that an answer was given. `value` is a choice's id, a number of the scale, `true` or `false`."""
+
+    value: str
+    label: str
+    """The text of a choice in the primary language, else `value`."""
+    count: int
+
+
+class SurveyChoice(TypedDict):
+    """A choice of a question."""
+
+    id: str
+    label: dict[str, str]
+    """The text in each language, by language tag."""
+
+
+class SurveyChoiceInput(TypedDict):
+    """A choice of a question."""
+
+    id: str
+    label: dict[str, str]
+    """The text in each language, by language tag."""
+
+
+class SurveyCondition(TypedDict):
+    """The condition of a jump. The reference of surveys lists the operators for each type of question."""
+
+    op: str
+    value: NotRequired[Any]
+
+
+class SurveyConditionInput(TypedDict):
+    """The condition of a jump. The reference of surveys lists the operators for each type of question."""
+
+    op: str
+    value: NotRequired[Any]
 
 
 class SurveyDefinition(TypedDict):
     """A Surveys 2.0 definition. The reference of surveys has further rules."""
 
-    schemaVersion: Literal["2.0"] | str
+    schemaVersion: str
+    """Known values: `2.0`; a later release may add others."""
     title: str
     languages: list[str]
     primaryLanguage: str
     """A language tag (BCP 47)."""
-    questions: list[Question]
-    logic: NotRequired[list[Jump]]
+    questions: list[SurveyQuestion]
+    logic: NotRequired[list[SurveyJump]]
+    thankYou: NotRequired[dict[str, str]]
+    """The text in each language, by language tag."""
+
+
+class SurveyDefinitionInput(TypedDict):
+    """A Surveys 2.0 definition. The reference of surveys has further rules."""
+
+    schemaVersion: Literal["2.0"]
+    title: str
+    languages: list[str]
+    primaryLanguage: str
+    """A language tag (BCP 47)."""
+    questions: list[SurveyQuestionInput]
+    logic: NotRequired[list[SurveyJumpInput]]
     thankYou: NotRequired[dict[str, str]]
     """The text in each language, by language tag."""
 
@@ -3257,13 +3318,32 @@ class SurveyDeletedEvent(TypedDict):
 
     id: str
     type: Literal["survey.deleted"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
     sequence: int | None
     """Null: an event of this type has no number."""
     data: RemovedSurveyData
+
+
+class SurveyDriver(TypedDict):
+    """A factor that raises the score (`impact` above 0) or lowers it."""
+
+    id: str
+    title: str
+    impact: float
+    count: int
+
+
+class SurveyDriverInput(TypedDict):
+    """A factor that raises the score (`impact` above 0) or lowers it."""
+
+    id: str
+    title: str
+    impact: float
+    count: int
 
 
 SurveyFigures = TypedDict(
@@ -3274,12 +3354,12 @@ SurveyFigures = TypedDict(
         "from": "str",
         "to": "str",
         "timezone": "str",
-        "bucket": "Literal['day', 'week', 'month'] | str",
+        "bucket": "str",
         "computedAt": "str",
         "responses": "int",
-        "series": "list[ResponseStep]",
-        "questions": "list[QuestionFigures]",
-        "refresh": "Refresh | None",
+        "series": "list[SurveyResponseStep]",
+        "questions": "list[SurveyQuestionFigures]",
+        "refresh": "InsightsRefresh | None",
     },
 )
 """The figures of a survey, for responses from `from` up to, but excluding, `to`. Steps without a response are omitted.
@@ -3287,11 +3367,109 @@ SurveyFigures = TypedDict(
 `refresh` is the running or last refresh of its insights; null if there was none."""
 
 
-class SurveyPatch(TypedDict):
-    """The fields to change. A closed survey accepts no responses."""
+class SurveyInsights(TypedDict):
+    """The stored insights of a survey. With the parameter `version`, each theme counts mentions of that version only."""
 
-    name: NotRequired[str]
-    status: NotRequired[Literal["OPEN", "CLOSED"]]
+    themes: list[SurveyTheme]
+    summary: str
+    drivers: list[SurveyDriver]
+    segments: list[SurveySegment]
+    alerts: list[SurveyAlert]
+    updatedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    version: NotRequired[int]
+    """The parameter `version`, if it was given."""
+
+
+SurveyJump = TypedDict(
+    "SurveyJump",
+    {
+        "from": "str",
+        "to": "str",
+        "when": "NotRequired[SurveyCondition]",
+    },
+)
+"""A jump from a question to a later one, or to `end`."""
+
+
+SurveyJumpInput = TypedDict(
+    "SurveyJumpInput",
+    {
+        "from": "str",
+        "to": "str",
+        "when": "NotRequired[SurveyConditionInput]",
+    },
+)
+"""A jump from a question to a later one, or to `end`."""
+
+
+class SurveyProblem(TypedDict):
+    """A problem with a definition."""
+
+    path: str
+    """A JSON pointer into the definition."""
+    code: str
+    message: str
+
+
+class SurveyQuestion(TypedDict):
+    """A question. `min` and `max` bound a scale, a number, the length of a text, or the number of choices."""
+
+    id: str
+    type: str
+    """Known values: `nps`, `csat`, `ces`, `rating`, `single_choice`, `multiple_choice`, `text`, `number`, `date`, `boolean`; a later release may add others."""
+    title: dict[str, str]
+    """The text in each language, by language tag."""
+    required: NotRequired[bool]
+    choices: NotRequired[list[SurveyChoice]]
+    min: NotRequired[float]
+    max: NotRequired[float]
+
+
+class SurveyQuestionFigures(TypedDict):
+    """The answers to a question: the score of a scale, the mean of numbers, the counts of choices.
+
+    `counts` is empty for texts, numbers and dates, `series` for questions without a score. Steps without an answer are omitted."""
+
+    id: str
+    type: str
+    """Known values: `nps`, `csat`, `ces`, `rating`, `single_choice`, `multiple_choice`, `text`, `number`, `date`, `boolean`; a later release may add others."""
+    title: str
+    answered: int
+    score: float | None
+    counts: list[SurveyAnswerCount]
+    series: list[SurveyScoreStep]
+
+
+class SurveyQuestionInput(TypedDict):
+    """A question. `min` and `max` bound a scale, a number, the length of a text, or the number of choices."""
+
+    id: str
+    type: Literal[
+        "nps",
+        "csat",
+        "ces",
+        "rating",
+        "single_choice",
+        "multiple_choice",
+        "text",
+        "number",
+        "date",
+        "boolean",
+    ]
+    title: dict[str, str]
+    """The text in each language, by language tag."""
+    required: NotRequired[bool]
+    choices: NotRequired[list[SurveyChoiceInput]]
+    min: NotRequired[float]
+    max: NotRequired[float]
+
+
+class SurveyRespondent(TypedDict):
+    """The contact who gave a response."""
+
+    userId: str
+    """The id of the user in your own system."""
 
 
 class SurveyResponse(TypedDict):
@@ -3300,7 +3478,7 @@ class SurveyResponse(TypedDict):
     id: str
     surveyId: str
     version: int
-    contact: Respondent | None
+    contact: SurveyRespondent | None
     language: str
     """A language tag (BCP 47)."""
     answers: dict[str, Any]
@@ -3308,21 +3486,13 @@ class SurveyResponse(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
 
 
-class SurveyResponseBody(TypedDict):
-    """The answers, by question id. `version` defaults to the published version, `language` to its primary language."""
-
-    answers: dict[str, Any]
-    contact: NotRequired[ContactBody | None]
-    version: NotRequired[int | None]
-    language: NotRequired[str | None]
-
-
 class SurveyResponseCreatedEvent(TypedDict):
     """A response to a survey was stored."""
 
     id: str
     type: Literal["survey.response.created"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3336,7 +3506,8 @@ class SurveyResponseDeletedEvent(TypedDict):
 
     id: str
     type: Literal["survey.response.deleted"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3352,12 +3523,59 @@ class SurveyResponsePage(TypedDict):
     items: list[SurveyResponse]
 
 
+class SurveyResponseStep(TypedDict):
+    """The number of responses in one step."""
+
+    day: str
+    """The first day of the step."""
+    responses: int
+
+
+class SurveyScore(TypedDict):
+    """The score of a scale question, null without answers."""
+
+    questionId: str
+    title: str
+    type: str
+    """Known values: `nps`, `csat`, `ces`, `rating`, `single_choice`, `multiple_choice`, `text`, `number`, `date`, `boolean`; a later release may add others."""
+    score: float | None
+    count: int
+
+
+class SurveyScoreStep(TypedDict):
+    """The score of the answers of one step."""
+
+    day: str
+    """The first day of the step."""
+    score: float
+    answered: int
+
+
+class SurveySegment(TypedDict):
+    """A group of respondents and its score."""
+
+    id: str
+    title: str
+    size: int
+    score: float | None
+
+
+class SurveySegmentInput(TypedDict):
+    """A group of respondents and its score."""
+
+    id: str
+    title: str
+    size: int
+    score: float | None
+
+
 class SurveySummary(TypedDict):
     """A survey without its definition. `version` is the published version."""
 
     id: str
     name: str
-    status: Literal["OPEN", "CLOSED"] | str
+    status: str
+    """Known values: `OPEN`, `CLOSED`; a later release may add others."""
     version: int
     responses: int
     createdAt: str
@@ -3371,6 +3589,36 @@ class SurveySummaryPage(TypedDict):
 
     nextCursor: str | None
     items: list[SurveySummary]
+
+
+class SurveyTheme(TypedDict):
+    """A theme that several comments mention. `count` is the number of mentions."""
+
+    id: str
+    title: str
+    sentiment: str
+    """Known values: `positive`, `neutral`, `negative`; a later release may add others."""
+    count: int
+    countsByVersion: dict[str, int]
+    quotes: list[str]
+
+
+class SurveyThemeInput(TypedDict):
+    """A theme that several comments mention. `countsByVersion` has the number of mentions by version number."""
+
+    id: str
+    title: str
+    sentiment: Literal["positive", "neutral", "negative"]
+    count: int
+    countsByVersion: NotRequired[dict[str, int]]
+    quotes: NotRequired[list[str]]
+
+
+class SurveyValidation(TypedDict):
+    """The result of a validation: `ok` is true if there are no `errors`."""
+
+    ok: bool
+    errors: list[SurveyProblem]
 
 
 class SurveyVersion(TypedDict):
@@ -3401,33 +3649,18 @@ class SurveyVersionSummaryPage(TypedDict):
     items: list[SurveyVersionSummary]
 
 
-class TagUse(TypedDict):
+class TagUsage(TypedDict):
     """A tag, and the number of conversations that have it."""
 
     name: str
     conversations: int
 
 
-class TagUsePage(TypedDict):
+class TagUsagePage(TypedDict):
     """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
 
     nextCursor: str | None
-    items: list[TagUse]
-
-
-class TagsBody(TypedDict):
-    """The new tags, which replace all tags of the conversation. Tags are compared and shown in lower case."""
-
-    tags: list[str]
-
-
-class TakenBack(TypedDict):
-    """The confirmation that a message is not sent, and the draft with its text."""
-
-    id: str
-    """The id of the deleted object."""
-    deleted: Literal[True]
-    draft: Draft
+    items: list[TagUsage]
 
 
 class Team(TypedDict):
@@ -3440,13 +3673,6 @@ class Team(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     updatedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
-
-
-class TeamBody(TypedDict):
-    """The new team. `members` are the ids of users of the organisation."""
-
-    name: str
-    members: NotRequired[list[str]]
 
 
 class TeamMember(TypedDict):
@@ -3463,42 +3689,11 @@ class TeamPage(TypedDict):
     items: list[Team]
 
 
-class TeamPatch(TypedDict):
-    """The fields to change. `members` replaces all members."""
+class TextRange(TypedDict):
+    """A part of a text: characters (Unicode code points) from `start` up to, but excluding, `end`."""
 
-    name: NotRequired[str]
-    members: NotRequired[list[str]]
-
-
-class Theme(TypedDict):
-    """A theme that several comments mention. `count` is the number of mentions."""
-
-    id: str
-    title: str
-    sentiment: Literal["positive", "neutral", "negative"] | str
-    count: int
-    countsByVersion: dict[str, int]
-    quotes: list[str]
-
-
-class ThemeBody(TypedDict):
-    """A theme that several comments mention. `countsByVersion` has the number of mentions by version number."""
-
-    id: str
-    title: str
-    sentiment: Literal["positive", "neutral", "negative"]
-    count: int
-    countsByVersion: NotRequired[dict[str, int]]
-    quotes: NotRequired[list[str]]
-
-
-class Then(TypedDict):
-    """The changes to apply after the message in the same commit. The status `CLOSED` closes the conversation, like `close`. A null assignee unassigns, a null `snoozedUntil` ends a snooze."""
-
-    status: NotRequired[Literal["OPEN", "PENDING", "CLOSED"] | None]
-    close: NotRequired[bool | None]
-    assignee: NotRequired[AssigneeRef | None]
-    snoozedUntil: NotRequired[str | None]
+    start: int
+    end: int
 
 
 class ThreadMessage(TypedDict):
@@ -3537,8 +3732,10 @@ class Ticket(TypedDict):
     title: str
     description: str | None
     type: str | None
-    status: Literal["OPEN", "IN_PROGRESS", "DONE"] | str
-    priority: Literal["LOW", "MEDIUM", "HIGH", "URGENT"] | str
+    status: str
+    """Known values: `OPEN`, `IN_PROGRESS`, `DONE`; a later release may add others."""
+    priority: str
+    """Known values: `LOW`, `MEDIUM`, `HIGH`, `URGENT`; a later release may add others."""
     processingUser: str | None
     processingTeam: str | None
     snoozedUntil: str | None
@@ -3560,9 +3757,10 @@ class TicketActivity(TypedDict):
     id: str
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
-    actor: Actor
-    action: Literal["created", "changed"] | str
-    changes: list[FieldChange]
+    actor: TicketActor
+    action: str
+    """Known values: `created`, `changed`; a later release may add others."""
+    changes: list[TicketFieldChange]
 
 
 class TicketActivityPage(TypedDict):
@@ -3572,20 +3770,13 @@ class TicketActivityPage(TypedDict):
     items: list[TicketActivity]
 
 
-class TicketBody(TypedDict):
-    """The new ticket. A ticket that is linked to a conversation takes over its contact."""
+class TicketActor(TypedDict):
+    """The author of a change: a user or machine credential with the name at that time, or the system."""
 
-    title: str
-    description: NotRequired[str | None]
-    type: NotRequired[str | None]
-    status: NotRequired[Literal["OPEN", "IN_PROGRESS", "DONE"]]
-    priority: NotRequired[Literal["LOW", "MEDIUM", "HIGH", "URGENT"]]
-    processingUser: NotRequired[str | None]
-    processingTeam: NotRequired[str | None]
-    snoozedUntil: NotRequired[str | None]
-    conversationId: NotRequired[str | None]
-    contactId: NotRequired[str | None]
-    tags: NotRequired[list[str]]
+    type: str
+    """Known values: `user`, `machine`, `system`; a later release may add others."""
+    id: str | None
+    name: str | None
 
 
 class TicketChangedEvent(TypedDict):
@@ -3593,7 +3784,8 @@ class TicketChangedEvent(TypedDict):
 
     id: str
     type: Literal["ticket.changed"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3602,12 +3794,22 @@ class TicketChangedEvent(TypedDict):
     data: TicketData
 
 
+class TicketChanges(TypedDict):
+    """The changes, at least one. `duration` snoozes for that many seconds, 0 ends a snooze. Null clears user or team."""
+
+    processingUser: NotRequired[str | None]
+    processingTeam: NotRequired[str | None]
+    priority: NotRequired[Literal["LOW", "MEDIUM", "HIGH", "URGENT"]]
+    duration: NotRequired[float]
+
+
 class TicketCreatedEvent(TypedDict):
     """A ticket was created."""
 
     id: str
     type: Literal["ticket.created"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3629,13 +3831,25 @@ class TicketDeletedEvent(TypedDict):
 
     id: str
     type: Literal["ticket.deleted"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
     sequence: int | None
     """Null: an event of this type has no number."""
     data: RemovedTicketData
+
+
+TicketFieldChange = TypedDict(
+    "TicketFieldChange",
+    {
+        "field": "str",
+        "from": "Any",
+        "to": "Any",
+    },
+)
+"""The change of a field."""
 
 
 class TicketPage(TypedDict):
@@ -3645,27 +3859,18 @@ class TicketPage(TypedDict):
     items: list[Ticket]
 
 
-class TicketPatch(TypedDict):
-    """The fields to change. `tags` replaces all tags. Null clears a field, except title, status, priority and tags."""
+class TicketSelection(TypedDict):
+    """The tickets to change. With `limit`, only the first of `ids`."""
 
-    title: NotRequired[str]
-    description: NotRequired[str | None]
-    type: NotRequired[str | None]
-    status: NotRequired[Literal["OPEN", "IN_PROGRESS", "DONE"]]
-    priority: NotRequired[Literal["LOW", "MEDIUM", "HIGH", "URGENT"]]
-    processingUser: NotRequired[str | None]
-    processingTeam: NotRequired[str | None]
-    snoozedUntil: NotRequired[str | None]
-    conversationId: NotRequired[str | None]
-    contactId: NotRequired[str | None]
-    tags: NotRequired[list[str]]
+    ids: list[str]
+    limit: NotRequired[int | None]
 
 
 class TokenEnded(TypedDict):
     """The access token that has ended."""
 
     id: str
-    ended: Literal[True]
+    ended: bool
 
 
 class TokenSummary(TypedDict):
@@ -3676,8 +3881,8 @@ class TokenSummary(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     expiresAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
-    source: Literal["sign_in", "password_change", "operator"] | str
-    """`operator`: on the command line."""
+    source: str
+    """`operator`: on the command line. Known values: `sign_in`, `password_change`, `operator`; a later release may add others."""
     client: str
     current: bool
     """True for the token of the call."""
@@ -3690,60 +3895,13 @@ class TokenSummaryPage(TypedDict):
     items: list[TokenSummary]
 
 
-class ToldConversation(TypedDict):
-    """A conversation in the agents' view within an event, without any agent's own fields."""
-
-    id: str
-    projectId: str
-    contact: ConversationContact
-    title: str | None
-    status: Literal["OPEN", "PENDING", "CLOSED"] | str
-    closed: bool
-    """True if `status` is `CLOSED`."""
-    closedBy: Literal["agent", "bot", "system"] | str | None
-    unread: bool
-    """True if the contact has messages to read."""
-    archived: bool
-    assignee: Assignee | None
-    attributes: dict[str, Any]
-    rating: int | None
-    ticketId: str | None
-    lastMessageAt: str | None
-    """A time in ISO 8601, UTC, with milliseconds."""
-    sequence: int
-    createdAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    updatedAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    closedAt: str | None
-    """A time in ISO 8601, UTC, with milliseconds."""
-    ratingComment: NotRequired[str]
-    """The contact's comment on the rating. Omitted if there is none."""
-    visible: bool
-    """False while the customer can't see it."""
-    tags: list[str]
-    snoozedUntil: str | None
-    """A time in ISO 8601, UTC, with milliseconds."""
-    waitingSince: str | None
-    """The time of the contact's first message without an answer."""
-    messages: int
-    """The messages that are not notes."""
-    lastMessage: LastMessage | None
-    contactSeenIndex: int | None
-    """The position among the messages of the conversation, from 0."""
-    contactSeenAt: str | None
-    """A time in ISO 8601, UTC, with milliseconds."""
-    networkLogsAt: str | None
-    """A time in ISO 8601, UTC, with milliseconds."""
-    workflow: RunningWorkflow | None
-
-
 class Translation(TypedDict):
     """An entry with its content in one language."""
 
     entryId: str
     """The type and id, as `<type>:<id>`. The id has 24 hex digits; that of a `statictranslation` is a key."""
-    type: Literal["article", "collection", "emailtemplate", "statictranslation"] | str
+    type: str
+    """Known values: `article`, `collection`, `emailtemplate`, `statictranslation`; a later release may add others."""
     id: str
     languages: list[str]
     updatedAt: str
@@ -3753,32 +3911,38 @@ class Translation(TypedDict):
     fields: dict[str, str]
 
 
-class TranslationBody(TypedDict):
-    """The content of an entry in one language, by field name. It replaces the stored content."""
+class TranslationEntry(TypedDict):
+    """A translatable entry, without its content."""
 
-    language: str
-    fields: dict[str, str]
+    entryId: str
+    """The type and id, as `<type>:<id>`. The id has 24 hex digits; that of a `statictranslation` is a key."""
+    type: str
+    """Known values: `article`, `collection`, `emailtemplate`, `statictranslation`; a later release may add others."""
+    id: str
+    languages: list[str]
+    updatedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
 
 
-class TypingBody(TypedDict):
-    """The typing state of the signed-in agent; `internal` for a note, which only agents are notified of."""
+class TranslationEntryPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
 
-    typing: bool
-    internal: NotRequired[bool]
+    nextCursor: str | None
+    items: list[TranslationEntry]
+
+
+class TypingAgent(TypedDict):
+    """The agent who is typing or has stopped."""
+
+    id: str
+    name: str
 
 
 class TypingData(TypedDict):
     """The agent who is typing or has stopped, and the conversation."""
 
     conversationId: str
-    agent: Typist
-
-
-class Typist(TypedDict):
-    """The agent who is typing or has stopped."""
-
-    id: str
-    name: str
+    agent: TypingAgent
 
 
 class Upload(TypedDict):
@@ -3812,28 +3976,29 @@ class User(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
 
 
-class Validation(TypedDict):
-    """The result of a validation: `ok` is true if there are no `errors`."""
+class UserPermissions(TypedDict):
+    """The permissions and roles of a user in an organisation."""
 
-    ok: bool
-    errors: list[DefinitionProblem]
-
-
-class VersionBody(TypedDict):
-    """The definition of the next version."""
-
-    definition: SurveyDefinition
+    permissions: list[str]
+    roles: list[str]
 
 
-class ViewBody(TypedDict):
-    """The conversations that a page shows, and the one in which its agent is writing."""
+class ValidateSurveyRequest(TypedDict):
+    """The definition to validate, any JSON value."""
 
-    conversationIds: list[str]
-    composing: NotRequired[str | None]
+    definition: Any
+
+
+class ValidateWorkflowRequest(TypedDict):
+    """The workflow to validate, an object with any fields."""
+
+    name: NotRequired[Any]
+    trigger: NotRequired[Any]
+    flows: NotRequired[Any]
 
 
 class VisitorSession(TypedDict):
-    """The session of a browser, like `Session`; `user` and `expiresAt` are null without a sign-in."""
+    """The session of a browser, like `BrowserSession`; `user` and `expiresAt` are null without a sign-in."""
 
     user: User | None
     expiresAt: str | None
@@ -3850,14 +4015,8 @@ class VoiceReply(TypedDict):
 
     reply: str
     transcript: str
-    mode: Literal["dictate", "smart"] | str
-
-
-class VoiceReplyBody(TypedDict):
-    """The recording, by the URL in the response to its upload, and the mode."""
-
-    audioUrl: str
-    mode: NotRequired[Literal["dictate", "smart"]]
+    mode: str
+    """Known values: `dictate`, `smart`; a later release may add others."""
 
 
 class VolumeFigures(TypedDict):
@@ -3907,7 +4066,7 @@ class VolumeRow(TypedDict):
     """The current name; null if the account or team was deleted."""
 
 
-class WaitAction(TypedDict):
+class WaitActionInput(TypedDict):
     """An action that waits for a time."""
 
     id: int
@@ -3915,7 +4074,7 @@ class WaitAction(TypedDict):
     seconds: int
 
 
-class Waiting(TypedDict):
+class WaitingDeliveries(TypedDict):
     """The number of waiting deliveries, and the time of the oldest one."""
 
     count: int
@@ -3939,7 +4098,8 @@ class WebhookCircuitClosedEvent(TypedDict):
 
     id: str
     type: Literal["webhook.circuit.closed"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3953,7 +4113,8 @@ class WebhookCircuitOpenedEvent(TypedDict):
 
     id: str
     type: Literal["webhook.circuit.opened"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3967,7 +4128,8 @@ class WebhookDisabledEvent(TypedDict):
 
     id: str
     type: Literal["webhook.disabled"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3981,7 +4143,8 @@ class WebhookEnabledEvent(TypedDict):
 
     id: str
     type: Literal["webhook.enabled"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4000,7 +4163,8 @@ class WebhookEndpoint(TypedDict):
     secret: str
     oldSecretUntil: str | None
     """The time until which the replaced secret also signs."""
-    status: Literal["enabled", "disabled"] | str
+    status: str
+    """Known values: `enabled`, `disabled`; a later release may add others."""
     statusReason: str | None
     description: str | None
     createdAt: str
@@ -4010,12 +4174,13 @@ class WebhookEndpoint(TypedDict):
     lastDelivery: LastDelivery | None
     healthy: bool
     """True if it is enabled, its circuit is closed, `failingSince` is null and `dropped` is 0."""
-    healthCode: Literal["disabled", "circuit_open", "failing", "dropped"] | str | None
+    healthCode: str | None
     """The reason why it is not healthy, as a code."""
     healthReason: str | None
     dropped: int
     """The deliveries of the last 24 hours that were dropped and not sent again, up to 10,000."""
-    circuit: Literal["closed", "open", "half_open"] | str
+    circuit: str
+    """Known values: `closed`, `open`, `half_open`; a later release may add others."""
     circuitOpenUntil: str | None
     """The time of the next probe."""
     circuitReason: str | None
@@ -4023,15 +4188,15 @@ class WebhookEndpoint(TypedDict):
     """The time since which no attempt has succeeded."""
     pausedUntil: str | None
     """The time until which nothing is sent, requested by the receiver with `Retry-After`."""
-    catchUp: Literal["automatic", "off"] | str
-    """`automatic` if events missed in an outage are sent again automatically."""
+    catchUp: str
+    """`automatic` if events missed in an outage are sent again automatically. Known values: `automatic`, `off`; a later release may add others."""
     internal: bool
     """Whether it may list types with internal notes of agents."""
     credentialId: str | None
     """The machine credential that owns the endpoint, which is disabled with it; null for none."""
-    held: Waiting | None
+    held: WaitingDeliveries | None
     """The deliveries held back by the open circuit, still to be sent."""
-    missed: Waiting | None
+    missed: WaitingDeliveries | None
     """The deliveries dropped in an outage, to be sent again."""
 
 
@@ -4054,13 +4219,23 @@ class WebhookTestEvent(TypedDict):
 
     id: str
     type: Literal["webhook.test"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
     sequence: int | None
     """Null: an event of this type has no number."""
     data: WebhookTestData
+
+
+class WithdrawnMessage(TypedDict):
+    """The confirmation that a message is not sent, and the draft with its text."""
+
+    id: str
+    """The id of the deleted object."""
+    deleted: bool
+    draft: Draft
 
 
 class Workflow(TypedDict):
@@ -4077,12 +4252,24 @@ class Workflow(TypedDict):
     flows: list[WorkflowFlow]
 
 
-class WorkflowBody(TypedDict):
-    """The fields to change. The guide to workflows describes them."""
+class WorkflowAction(TypedDict):
+    """An action of a workflow.
 
-    name: NotRequired[str]
-    trigger: NotRequired[WorkflowTrigger]
-    flows: NotRequired[list[WorkflowFlow]]
+    Some fields depend on `type`: `message` has `text`; `buttons` has `text`, `options`, `allowText`; `form` has `text`, `fields`; `wait` has `seconds`; `assign` has `assignee`; `set_attributes` has `attributes`; `branch` has `on`, `cases`, `default`."""
+
+    id: int
+    type: str
+    """Known values: `message`, `buttons`, `form`, `wait`, `assign`, `set_attributes`, `branch`, `close`, `hand_off`; a later release may add others."""
+    text: NotRequired[str]
+    options: NotRequired[list[ButtonOption]]
+    allowText: NotRequired[bool]
+    fields: NotRequired[list[FormField]]
+    seconds: NotRequired[int]
+    assignee: NotRequired[AssigneeTarget]
+    attributes: NotRequired[dict[str, Any]]
+    on: NotRequired[str]
+    cases: NotRequired[dict[str, str]]
+    default: NotRequired[str]
 
 
 class WorkflowCompletedEvent(TypedDict):
@@ -4090,7 +4277,8 @@ class WorkflowCompletedEvent(TypedDict):
 
     id: str
     type: Literal["workflow.completed"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4099,28 +4287,13 @@ class WorkflowCompletedEvent(TypedDict):
     data: WorkflowData
 
 
-class WorkflowCreateBody(TypedDict):
-    """The new workflow. The guide to workflows describes its fields."""
-
-    name: str
-    trigger: WorkflowTrigger
-    flows: list[WorkflowFlow]
-
-
 class WorkflowData(TypedDict):
     """The workflow that ended, the reason, and the conversation."""
 
     conversation: Conversation
     workflowId: str
-    reason: Literal["completed", "handed_off"] | str
-
-
-class WorkflowDraft(TypedDict):
-    """The workflow to validate, an object with any fields."""
-
-    name: NotRequired[Any]
-    trigger: NotRequired[Any]
-    flows: NotRequired[Any]
+    reason: str
+    """Known values: `completed`, `handed_off`; a later release may add others."""
 
 
 class WorkflowFigures(TypedDict):
@@ -4136,17 +4309,14 @@ class WorkflowFlow(TypedDict):
     """A sequence of actions."""
 
     id: str
-    actions: list[
-        MessageAction
-        | ButtonsAction
-        | FormAction
-        | WaitAction
-        | AssignAction
-        | AttributesAction
-        | BranchAction
-        | CloseAction
-        | HandOffAction
-    ]
+    actions: list[WorkflowAction]
+
+
+class WorkflowFlowInput(TypedDict):
+    """A sequence of actions."""
+
+    id: str
+    actions: list[WorkflowActionInput]
 
 
 class WorkflowRun(TypedDict):
@@ -4158,13 +4328,16 @@ class WorkflowRun(TypedDict):
     flowId: str | None
     actionId: int | None
     conversationId: str
-    state: Literal["waiting", "ended", "stopped"] | str
+    state: str
+    """Known values: `waiting`, `ended`, `stopped`; a later release may add others."""
     since: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     dueAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
-    reason: Literal["completed", "handed_off"] | str | None
-    stopped: Literal["step_limit", "attributes_full", "assignee_gone"] | str | None
+    reason: str | None
+    """Known values: `completed`, `handed_off`; a later release may add others."""
+    stopped: str | None
+    """Known values: `step_limit`, `attributes_full`, `assignee_gone`; a later release may add others."""
 
 
 class WorkflowRunPage(TypedDict):
@@ -4178,10 +4351,11 @@ class WorkflowStep(TypedDict):
     """A workflow step that waits for the contact."""
 
     workflowId: str
-    stepType: Literal["buttons", "form"] | str
+    stepType: str
+    """Known values: `buttons`, `form`; a later release may add others."""
     actionFlowId: str
     actionId: int
-    action: ShownButtons | FormAction
+    action: PresentedAction
 
 
 class WorkflowStepPresentedEvent(TypedDict):
@@ -4189,7 +4363,8 @@ class WorkflowStepPresentedEvent(TypedDict):
 
     id: str
     type: Literal["workflow.step.presented"]
-    apiVersion: Literal["2026-11-01"] | str
+    apiVersion: str
+    """Known values: `2026-11-01`; a later release may add others."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4221,7 +4396,14 @@ class WorkflowSummaryPage(TypedDict):
 class WorkflowTrigger(TypedDict):
     """The trigger that starts a workflow."""
 
-    type: Literal["conversation.created", "manual"] | str
+    type: str
+    """Known values: `conversation.created`, `manual`; a later release may add others."""
+
+
+class WorkflowTriggerInput(TypedDict):
+    """The trigger that starts a workflow."""
+
+    type: Literal["conversation.created", "manual"]
 
 
 class WorkflowVersion(TypedDict):
@@ -4252,48 +4434,18 @@ class WorkflowVersionSummaryPage(TypedDict):
     items: list[WorkflowVersionSummary]
 
 
-AnyEvent: TypeAlias = (
-    ContactChangedEvent
-    | ContactMergedEvent
-    | ContactUpdatedEvent
-    | ConversationAssignedEvent
-    | ConversationClosedEvent
-    | ConversationCreatedEvent
-    | ConversationDeletedEvent
-    | ConversationReopenedEvent
-    | ConversationUpdatedEvent
-    | ConversationsImportedEvent
-    | MessageCreatedEvent
-    | MessageDeletedEvent
-    | MessageRedactedEvent
-    | SurveyDeletedEvent
-    | SurveyResponseCreatedEvent
-    | SurveyResponseDeletedEvent
-    | TicketChangedEvent
-    | TicketCreatedEvent
-    | TicketDeletedEvent
-    | WebhookCircuitClosedEvent
-    | WebhookCircuitOpenedEvent
-    | WebhookDisabledEvent
-    | WebhookEnabledEvent
-    | WorkflowCompletedEvent
-    | WorkflowStepPresentedEvent
+WorkflowActionInput: TypeAlias = (
+    MessageActionInput
+    | ButtonsActionInput
+    | FormActionInput
+    | WaitActionInput
+    | AssignActionInput
+    | AttributesActionInput
+    | BranchActionInput
+    | CloseActionInput
+    | HandOffActionInput
 )
-"""An event as stored: of the contract's types, or of a listed type beyond them."""
-
-Event: TypeAlias = (
-    ContactUpdatedEvent
-    | ConversationAssignedEvent
-    | ConversationClosedEvent
-    | ConversationCreatedEvent
-    | ConversationDeletedEvent
-    | ConversationReopenedEvent
-    | ConversationUpdatedEvent
-    | MessageCreatedEvent
-    | WorkflowCompletedEvent
-    | WorkflowStepPresentedEvent
-)
-"""An event as stored, and as sent on every channel."""
+"""An action of a workflow."""
 
 WebhookEvent: TypeAlias = (
     ConversationCreatedEvent

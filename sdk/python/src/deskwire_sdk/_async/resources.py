@@ -181,7 +181,7 @@ class AsyncDashboardConversations:
         q: str | None = None,
         sort: Literal["activity", "waiting", "created"] | None = None,
         order: Literal["asc", "desc"] | None = None,
-    ) -> AsyncPager[types.Conversation | types.AgentConversation]:
+    ) -> AsyncPager[types.ConversationOrAgentConversation]:
         """List the conversations of a project, newest activity first by default (`sort`, `order`).
 
         Permission: `conversations.read`.
@@ -218,10 +218,10 @@ class AsyncDashboardConversations:
     async def create(
         self,
         *,
-        contact: types.KnownContact,
+        contact: types.ContactReference,
         title: str | Omit | None = OMIT,
-        message: types.Content | Omit | None = OMIT,
-        assignee: types.AssigneeRef | Omit | None = OMIT,
+        message: types.MessageInput | Omit | None = OMIT,
+        assignee: types.AssigneeInput | Omit | None = OMIT,
         visible: bool | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.AgentConversation:
@@ -230,6 +230,7 @@ class AsyncDashboardConversations:
         Permission: `conversations.reply`.
 
         Args:
+            visible: Default: `true`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.AgentConversation = await self._transport.json(
@@ -252,7 +253,7 @@ class AsyncDashboardConversations:
 
     async def get(
         self, conversation_id: str, *, view: Literal["agent"] | None = None
-    ) -> types.Conversation | types.AgentConversation:
+    ) -> types.ConversationOrAgentConversation:
         """Fetch a conversation, with `view=agent` as agents see it.
 
         Permission: `conversations.read`.
@@ -260,7 +261,7 @@ class AsyncDashboardConversations:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.Conversation | types.AgentConversation = await self._transport.json(
+        found: types.ConversationOrAgentConversation = await self._transport.json(
             Request(
                 "GET", f"/v3/conversations/{segment(conversation_id)}", query={"view": view}, project=True
             )
@@ -279,7 +280,7 @@ class AsyncDashboardConversations:
         tags: builtins.list[str] | Omit = OMIT,
         snoozed_until: str | Omit | None = OMIT,
         view: Literal["agent"] | None = None,
-    ) -> types.Conversation | types.AgentConversation:
+    ) -> types.ConversationOrAgentConversation:
         """Change the title, status, attributes or tags of a conversation, snooze or archive it, or make it visible.
 
         Permission: `conversations.manage`.
@@ -287,7 +288,7 @@ class AsyncDashboardConversations:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.Conversation | types.AgentConversation = await self._transport.json(
+        found: types.ConversationOrAgentConversation = await self._transport.json(
             Request(
                 "PATCH",
                 f"/v3/conversations/{segment(conversation_id)}",
@@ -352,7 +353,9 @@ class AsyncDashboardConversations:
         )
         return found
 
-    async def assign(self, conversation_id: str, *, assignee: types.AssigneeRef | None) -> types.Conversation:
+    async def assign(
+        self, conversation_id: str, *, assignee: types.AssigneeInput | None
+    ) -> types.Conversation:
         """Assign a conversation to a user or team, or unassign it.
 
         Permission: `conversations.manage`.
@@ -391,6 +394,7 @@ class AsyncDashboardConversations:
         Permission: `conversations.reply`.
 
         Args:
+            internal: Default: `false`.
             conversation_id: The id of the conversation.
         """
         found: types.Conversation = await self._transport.json(
@@ -506,7 +510,7 @@ class AsyncDashboardConversations:
         sequence: int | None = None,
         from_: int | None = None,
         to: int | None = None,
-    ) -> AsyncPager[types.Outcome]:
+    ) -> AsyncPager[types.DeliveryOutcome]:
         """List the outcome of each event of a conversation at each webhook endpoint, newest first.
 
         An event that was sent to an endpoint several times is listed once: the first delivery that arrived, else the last attempt.
@@ -554,7 +558,7 @@ class AsyncDashboardConversations:
         )
         return found
 
-    async def put_seen(self, conversation_id: str, *, index: int) -> types.SeenAnswer:
+    async def put_seen(self, conversation_id: str, *, index: int) -> types.SeenMark:
         """Record the last message that you have seen in a conversation. A smaller index marks later messages as unread.
 
         Permission: `conversations.read`.
@@ -562,7 +566,7 @@ class AsyncDashboardConversations:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.SeenAnswer = await self._transport.json(
+        found: types.SeenMark = await self._transport.json(
             Request(
                 "PUT",
                 f"/v3/conversations/{segment(conversation_id)}/seen",
@@ -582,6 +586,7 @@ class AsyncDashboardConversations:
         Permissions: `conversations.reply`, `conversations.read`.
 
         Args:
+            mode: Default: `smart`.
             conversation_id: The id of the conversation.
         """
         found: types.VoiceReply = await self._transport.json(
@@ -643,7 +648,7 @@ class AsyncDashboardDrafts:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def get(self, conversation_id: str) -> types.Drafts:
+    async def get(self, conversation_id: str) -> types.ConversationDrafts:
         """Fetch your drafts in a conversation: the reply and the note. Drafts are private.
 
         Permission: `conversations.reply`.
@@ -651,7 +656,7 @@ class AsyncDashboardDrafts:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.Drafts = await self._transport.json(
+        found: types.ConversationDrafts = await self._transport.json(
             Request("GET", f"/v3/conversations/{segment(conversation_id)}/drafts", project=True)
         )
         return found
@@ -775,7 +780,7 @@ class AsyncDashboardHeldMessages:
             Request("GET", f"/v3/conversations/{segment(conversation_id)}/held-messages", project=True),
         )
 
-    async def delete(self, held_message_id: str) -> types.TakenBack:
+    async def delete(self, held_message_id: str) -> types.WithdrawnMessage:
         """Take a held message back: it is not sent, and its text and attachments return to your draft.
 
         Permission: `conversations.reply`.
@@ -783,7 +788,7 @@ class AsyncDashboardHeldMessages:
         Args:
             held_message_id: The id of the held message, which becomes the message's id.
         """
-        found: types.TakenBack = await self._transport.json(
+        found: types.WithdrawnMessage = await self._transport.json(
             Request("DELETE", f"/v3/held-messages/{segment(held_message_id)}", project=True)
         )
         return found
@@ -825,14 +830,14 @@ class AsyncDashboardInbox:
         )
         return found
 
-    async def put_seen(self, *, until: str | Omit | None = OMIT) -> types.AllSeen:
+    async def put_seen(self, *, until: str | Omit | None = OMIT) -> types.AllSeenMarks:
         """Mark every conversation of the project as read, for yourself, up to a time; default now.
 
         It takes constant time for any number of conversations. Messages written or imported later are unread. To undo it, put the `before` of its response: your position in each conversation is kept.
 
         Permission: `conversations.read`.
         """
-        found: types.AllSeen = await self._transport.json(
+        found: types.AllSeenMarks = await self._transport.json(
             Request("PUT", "/v3/inbox/seen", body={"until": until}, project=True)
         )
         return found
@@ -879,20 +884,21 @@ class AsyncDashboardMessages:
         text: str | Omit = OMIT,
         internal: bool | Omit = OMIT,
         if_sequence: int | Omit | None = OMIT,
-        then: types.Then | Omit | None = OMIT,
+        then: types.FollowUpInput | Omit | None = OMIT,
         hold_seconds: int | Omit | None = OMIT,
         draft_version: int | Omit | None = OMIT,
         idempotency_key: str | None = None,
-    ) -> types.AgentMessage | types.HeldMessage:
+    ) -> types.AgentMessageOrHeldMessage:
         """Send a message to the customer, or with `internal` add a note for other agents. `then` is applied in the same commit.
 
         Permission: `conversations.reply`.
 
         Args:
+            internal: Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             conversation_id: The id of the conversation.
         """
-        found: types.AgentMessage | types.HeldMessage = await self._transport.json(
+        found: types.AgentMessageOrHeldMessage = await self._transport.json(
             Request(
                 "POST",
                 f"/v3/conversations/{segment(conversation_id)}/messages",
@@ -918,7 +924,7 @@ class AsyncDashboardMessages:
         message_id: str,
         *,
         text: bool | Omit = OMIT,
-        ranges: builtins.list[types.Range] | Omit = OMIT,
+        ranges: builtins.list[types.TextRange] | Omit = OMIT,
         attachments: builtins.list[str] | Omit = OMIT,
         all_attachments: bool | Omit = OMIT,
         idempotency_key: str | None = None,
@@ -928,6 +934,8 @@ class AsyncDashboardMessages:
         Permissions: `conversations.manage`, `conversations.read`.
 
         Args:
+            text: Default: `false`.
+            all_attachments: Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             conversation_id: The id of the conversation.
             message_id: The id of the message.
@@ -1053,7 +1061,7 @@ class AsyncDashboardTags:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPager[types.TagUse]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPager[types.TagUsage]:
         """List the tags of a project's conversations by name, each with the number of conversations that have it.
 
         Permission: `conversations.read`.
@@ -1087,7 +1095,8 @@ class AsyncDashboardWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
-            internal: Whether it may list types that hold what agents write for agents.
+            catch_up: Default: `automatic`.
+            internal: Whether it may list types that hold what agents write for agents. Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.WebhookEndpoint = await self._transport.json(
@@ -1273,7 +1282,9 @@ class AsyncDashboardWebhooks:
             ),
         )
 
-    async def recover(self, endpoint_id: str, *, since: str, dry_run: bool | Omit = OMIT) -> types.Recovery:
+    async def recover(
+        self, endpoint_id: str, *, since: str, dry_run: bool | Omit = OMIT
+    ) -> types.RecoveryResult:
         """Send all events again that were dropped or skipped since a time or event, oldest first.
 
         `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the number of events that can't be sent again because they are no longer stored. If a call is cut off, the next one continues.
@@ -1281,9 +1292,10 @@ class AsyncDashboardWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            dry_run: Default: `false`.
             endpoint_id: The id of the webhook endpoint.
         """
-        found: types.Recovery = await self._transport.json(
+        found: types.RecoveryResult = await self._transport.json(
             Request(
                 "POST",
                 f"/v3/webhooks/{segment(endpoint_id)}/recover",
@@ -1316,7 +1328,7 @@ class AsyncDashboardWebhooks:
         from_: int | Omit | None = OMIT,
         to: int | Omit | None = OMIT,
         dry_run: bool | Omit = OMIT,
-    ) -> types.Replay:
+    ) -> types.ReplayResult:
         """Send the events of one conversation to an endpoint again, in order, even if they had arrived.
 
         `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint is not subscribed to are left out, and so are the `pending` ones that will be sent to it anyway. `notStored` is the number of events that can't be sent again because they are no longer stored. An endpoint that was created later, or listed a type later, gets the earlier events too.
@@ -1324,9 +1336,10 @@ class AsyncDashboardWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            dry_run: Default: `false`.
             endpoint_id: The id of the webhook endpoint.
         """
-        found: types.Replay = await self._transport.json(
+        found: types.ReplayResult = await self._transport.json(
             Request(
                 "POST",
                 f"/v3/webhooks/{segment(endpoint_id)}/replay",
@@ -1647,12 +1660,12 @@ class AsyncAuth:
 
     async def start_session(
         self, *, email: str, password: str, new_password: str | Omit | None = OMIT
-    ) -> types.Session:
+    ) -> types.BrowserSession:
         """Sign in with a browser. The response sets an HttpOnly cookie, which identifies the user from then on.
 
         The browser's previous session ends. Changing calls with the cookie are accepted only from pages of this origin. A session ends when it was not used for 12 hours (`DESKWIRE_SESSION_IDLE_S`), after 30 days (`DESKWIRE_SESSION_MAX_S`) at the latest, with a new password, or when it is ended explicitly.
         """
-        found: types.Session = await self._transport.json(
+        found: types.BrowserSession = await self._transport.json(
             Request(
                 "POST",
                 "/v3/auth/session",
@@ -1888,11 +1901,11 @@ class AsyncConversations:
     async def create(
         self,
         *,
-        contact: types.ContactBody,
+        contact: types.ContactInput,
         title: str | Omit | None = OMIT,
         attributes: dict[str, Any] | Omit = OMIT,
         visible: bool | Omit = OMIT,
-        message: types.MessageBody | Omit | None = OMIT,
+        message: types.PostMessageRequest | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Conversation:
         """Start a conversation for a contact. The contact is created or updated.
@@ -1902,6 +1915,7 @@ class AsyncConversations:
         Permission: `conversations.reply`.
 
         Args:
+            visible: Default: `true`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.Conversation = await self._transport.json(
@@ -2051,6 +2065,7 @@ class AsyncConversations:
         Permission: `conversations.manage`.
 
         Args:
+            closed_by: Default: `system`.
             conversation_id: The id of the conversation.
         """
         found: types.Conversation = await self._transport.json(
@@ -2075,7 +2090,9 @@ class AsyncConversations:
         )
         return found
 
-    async def assign(self, conversation_id: str, *, assignee: types.AssigneeRef | None) -> types.Conversation:
+    async def assign(
+        self, conversation_id: str, *, assignee: types.AssigneeInput | None
+    ) -> types.Conversation:
         """Assign a conversation to a user or team, or unassign it.
 
         Permission: `conversations.manage`.
@@ -2123,7 +2140,7 @@ class AsyncConversations:
 
     async def rate(
         self, conversation_id: str, *, rating: int, comment: str | Omit | None = OMIT
-    ) -> types.Rating:
+    ) -> types.ConversationRating:
         """Record the contact's rating of a conversation, from 0 to 10, with an optional comment.
 
         A different rating without a comment removes the comment; the same rating keeps it.
@@ -2133,7 +2150,7 @@ class AsyncConversations:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.Rating = await self._transport.json(
+        found: types.ConversationRating = await self._transport.json(
             Request(
                 "POST",
                 f"/v3/s2s/conversations/{segment(conversation_id)}/rating",
@@ -2143,7 +2160,7 @@ class AsyncConversations:
         return found
 
     async def replace_network_logs(
-        self, conversation_id: str, *, requests: builtins.list[types.NetworkRequest]
+        self, conversation_id: str, *, requests: builtins.list[types.NetworkRequestInput]
     ) -> None:
         """Attach a snapshot of the network requests of the customer's client. Only agents see it.
 
@@ -2439,6 +2456,7 @@ class AsyncCredentials:
         Permission: `projects.manage`.
 
         Args:
+            overlap_seconds: Default: `86400`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             project_id: The id of the project.
             credential_id: The id of the machine credential.
@@ -2800,12 +2818,12 @@ class AsyncMe:
         )
         return found
 
-    async def get_permissions(self, *, organisation_id: str | None = None) -> types.Permissions:
+    async def get_permissions(self, *, organisation_id: str | None = None) -> types.UserPermissions:
         """List the user's permissions and roles in one organisation.
 
         The organisation is `organisationId`, else that of the project in the header `project`, else the one that the user joined first. For a machine credential, the response has its own permissions and no roles.
         """
-        found: types.Permissions = await self._transport.json(
+        found: types.UserPermissions = await self._transport.json(
             Request(
                 "GET", "/v3/users/me/permissions", query={"organisationId": organisation_id}, project=True
             )
@@ -2814,7 +2832,7 @@ class AsyncMe:
 
     def list_sessions(
         self, *, limit: int | None = None, cursor: str | None = None
-    ) -> AsyncPager[types.SessionSummary]:
+    ) -> AsyncPager[types.BrowserSessionSummary]:
         """List the sessions of the signed-in user, newest first. `current` is the caller's."""
         return AsyncPager(
             self._transport, Request("GET", "/v3/users/me/sessions", query={"limit": limit, "cursor": cursor})
@@ -3066,7 +3084,7 @@ class AsyncMemory:
         content: str,
         description: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
-    ) -> types.KnownMemoryEntry | types.MemoryOff:
+    ) -> types.MemoryEntryResultOrMemoryDisabled:
         """Store a memory entry of a contact. An entry with the same name is replaced.
 
         Permission: `memory.manage`.
@@ -3075,7 +3093,7 @@ class AsyncMemory:
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             session_id: The id of the session, which is the id of a contact.
         """
-        found: types.KnownMemoryEntry | types.MemoryOff = await self._transport.json(
+        found: types.MemoryEntryResultOrMemoryDisabled = await self._transport.json(
             Request(
                 "POST",
                 f"/v3/sessions/{segment(session_id)}/memory",
@@ -3100,7 +3118,7 @@ class AsyncMemory:
         )
         return found
 
-    async def get(self, session_id: str, entry_name: str) -> types.KnownMemoryEntry | types.MemoryOff:
+    async def get(self, session_id: str, entry_name: str) -> types.MemoryEntryResultOrMemoryDisabled:
         """Fetch a memory entry by its name.
 
         Permission: `memory.read`.
@@ -3109,7 +3127,7 @@ class AsyncMemory:
             session_id: The id of the session, which is the id of a contact.
             entry_name: The name of the memory entry.
         """
-        found: types.KnownMemoryEntry | types.MemoryOff = await self._transport.json(
+        found: types.MemoryEntryResultOrMemoryDisabled = await self._transport.json(
             Request("GET", f"/v3/sessions/{segment(session_id)}/memory/{segment(entry_name)}", project=True)
         )
         return found
@@ -3121,7 +3139,7 @@ class AsyncMemory:
         *,
         content: str | Omit = OMIT,
         description: str | Omit | None = OMIT,
-    ) -> types.KnownMemoryEntry | types.MemoryOff:
+    ) -> types.MemoryEntryResultOrMemoryDisabled:
         """Change the content or the description of a memory entry.
 
         Permission: `memory.manage`.
@@ -3130,7 +3148,7 @@ class AsyncMemory:
             session_id: The id of the session, which is the id of a contact.
             entry_name: The name of the memory entry.
         """
-        found: types.KnownMemoryEntry | types.MemoryOff = await self._transport.json(
+        found: types.MemoryEntryResultOrMemoryDisabled = await self._transport.json(
             Request(
                 "PATCH",
                 f"/v3/sessions/{segment(session_id)}/memory/{segment(entry_name)}",
@@ -3140,7 +3158,7 @@ class AsyncMemory:
         )
         return found
 
-    async def delete(self, session_id: str, entry_name: str) -> types.MemoryEntryDeleted | types.MemoryOff:
+    async def delete(self, session_id: str, entry_name: str) -> types.MemoryEntryDeletedOrMemoryDisabled:
         """Delete a memory entry.
 
         Permission: `memory.manage`.
@@ -3149,7 +3167,7 @@ class AsyncMemory:
             session_id: The id of the session, which is the id of a contact.
             entry_name: The name of the memory entry.
         """
-        found: types.MemoryEntryDeleted | types.MemoryOff = await self._transport.json(
+        found: types.MemoryEntryDeletedOrMemoryDisabled = await self._transport.json(
             Request(
                 "DELETE", f"/v3/sessions/{segment(session_id)}/memory/{segment(entry_name)}", project=True
             )
@@ -3194,7 +3212,7 @@ class AsyncMessages:
         *,
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
-        author: types.AuthorBody | Omit = OMIT,
+        author: types.AuthorInput | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Message:
         """Add a message to a conversation. A message of the contact reopens a closed conversation.
@@ -3222,7 +3240,7 @@ class AsyncMessages:
         message_id: str,
         *,
         text: bool | Omit = OMIT,
-        ranges: builtins.list[types.Range] | Omit = OMIT,
+        ranges: builtins.list[types.TextRange] | Omit = OMIT,
         attachments: builtins.list[str] | Omit = OMIT,
         all_attachments: bool | Omit = OMIT,
         idempotency_key: str | None = None,
@@ -3232,6 +3250,8 @@ class AsyncMessages:
         Permissions: `conversations.manage`, `conversations.read`.
 
         Args:
+            text: Default: `false`.
+            all_attachments: Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             conversation_id: The id of the conversation.
             message_id: The id of the message.
@@ -3352,7 +3372,7 @@ class AsyncProjects:
         organisation_id: str,
         *,
         name: str,
-        settings: types.SettingsBody | Omit = OMIT,
+        settings: types.ProjectSettingsInput | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Project:
         """Create a project.
@@ -3386,7 +3406,7 @@ class AsyncProjects:
         return found
 
     async def update(
-        self, project_id: str, *, name: str | Omit = OMIT, settings: types.SettingsBody | Omit = OMIT
+        self, project_id: str, *, name: str | Omit = OMIT, settings: types.ProjectSettingsInput | Omit = OMIT
     ) -> types.Project:
         """Change a project's name and settings.
 
@@ -3799,9 +3819,9 @@ class AsyncService:
         found: types.Readiness = await self._transport.json(Request("GET", "/readyz", credential=False))
         return found
 
-    async def about(self) -> types.About:
+    async def about(self) -> types.ServiceInfo:
         """Fetch the name and version of the service, and the path of its API. A browser is redirected to the desk."""
-        found: types.About = await self._transport.json(Request("GET", "/", credential=False))
+        found: types.ServiceInfo = await self._transport.json(Request("GET", "/", credential=False))
         return found
 
 
@@ -4004,7 +4024,7 @@ class AsyncSurveys:
         survey_id: str,
         *,
         answers: dict[str, Any],
-        contact: types.ContactBody | Omit | None = OMIT,
+        contact: types.ContactInput | Omit | None = OMIT,
         version: int | Omit | None = OMIT,
         language: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
@@ -4031,7 +4051,7 @@ class AsyncSurveys:
         return found
 
     async def create(
-        self, *, name: str, definition: types.SurveyDefinition, idempotency_key: str | None = None
+        self, *, name: str, definition: types.SurveyDefinitionInput, idempotency_key: str | None = None
     ) -> types.Survey:
         """Create a survey. Its definition is published as version 1.
 
@@ -4135,7 +4155,7 @@ class AsyncSurveys:
         )
         return found
 
-    async def validate(self, survey_id: str, *, definition: Any) -> types.Validation:
+    async def validate(self, survey_id: str, *, definition: Any) -> types.SurveyValidation:
         """Validate a definition, and list every problem with it. Nothing is stored, and problems also return 200.
 
         The rules and their codes are listed with examples in the reference of surveys.
@@ -4145,7 +4165,7 @@ class AsyncSurveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Validation = await self._transport.json(
+        found: types.SurveyValidation = await self._transport.json(
             Request(
                 "POST",
                 f"/v3/engagement/surveys/{segment(survey_id)}/validate",
@@ -4156,7 +4176,7 @@ class AsyncSurveys:
         return found
 
     async def publish(
-        self, survey_id: str, *, definition: types.SurveyDefinition, idempotency_key: str | None = None
+        self, survey_id: str, *, definition: types.SurveyDefinitionInput, idempotency_key: str | None = None
     ) -> types.SurveyVersion:
         """Publish a definition as the next version. The definition that is published already makes no new version.
 
@@ -4326,7 +4346,7 @@ class AsyncSurveys:
         )
         return found
 
-    async def get_insights(self, survey_id: str, *, version: int | None = None) -> types.Insights:
+    async def get_insights(self, survey_id: str, *, version: int | None = None) -> types.SurveyInsights:
         """Fetch the stored insights. Nothing is computed; all but the counts of themes cover all versions.
 
         Permission: `surveys.read`.
@@ -4334,7 +4354,7 @@ class AsyncSurveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Insights = await self._transport.json(
+        found: types.SurveyInsights = await self._transport.json(
             Request(
                 "GET",
                 f"/v3/engagement/surveys/{segment(survey_id)}/insights",
@@ -4348,12 +4368,12 @@ class AsyncSurveys:
         self,
         survey_id: str,
         *,
-        themes: builtins.list[types.ThemeBody] | Omit = OMIT,
+        themes: builtins.list[types.SurveyThemeInput] | Omit = OMIT,
         summary: str | Omit = OMIT,
-        drivers: builtins.list[types.DriverBody] | Omit = OMIT,
-        segments: builtins.list[types.SegmentBody] | Omit = OMIT,
-        alerts: builtins.list[types.AlertBody] | Omit = OMIT,
-    ) -> types.Insights:
+        drivers: builtins.list[types.SurveyDriverInput] | Omit = OMIT,
+        segments: builtins.list[types.SurveySegmentInput] | Omit = OMIT,
+        alerts: builtins.list[types.SurveyAlertInput] | Omit = OMIT,
+    ) -> types.SurveyInsights:
         """Store insights that were computed elsewhere.
 
         Permission: `surveys.manage`.
@@ -4361,7 +4381,7 @@ class AsyncSurveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Insights = await self._transport.json(
+        found: types.SurveyInsights = await self._transport.json(
             Request(
                 "PUT",
                 f"/v3/engagement/surveys/{segment(survey_id)}/insights",
@@ -4377,7 +4397,7 @@ class AsyncSurveys:
         )
         return found
 
-    async def refresh_insights(self, survey_id: str) -> types.Refresh:
+    async def refresh_insights(self, survey_id: str) -> types.InsightsRefresh:
         """Compute the insights from the responses, in the background. Returns the state of the refresh.
 
         While a refresh is running, further calls join it.
@@ -4387,12 +4407,12 @@ class AsyncSurveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Refresh = await self._transport.json(
+        found: types.InsightsRefresh = await self._transport.json(
             Request("POST", f"/v3/engagement/surveys/{segment(survey_id)}/insights/refresh", project=True)
         )
         return found
 
-    async def get_refresh(self, survey_id: str) -> types.Refresh:
+    async def get_refresh(self, survey_id: str) -> types.InsightsRefresh:
         """Fetch the state of the running refresh, or of the last one, with the scores that it computed.
 
         Permission: `surveys.read`.
@@ -4400,7 +4420,7 @@ class AsyncSurveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Refresh = await self._transport.json(
+        found: types.InsightsRefresh = await self._transport.json(
             Request("GET", f"/v3/engagement/surveys/{segment(survey_id)}/insights/refresh", project=True)
         )
         return found
@@ -4446,7 +4466,7 @@ class AsyncTags:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPager[types.TagUse]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPager[types.TagUsage]:
         """List the tags of the project's conversations by name, each with the number of conversations that have it.
 
         Permission: `conversations.read`.
@@ -4568,6 +4588,8 @@ class AsyncTickets:
         Permission: `tickets.manage`.
 
         Args:
+            status: Default: `OPEN`.
+            priority: Default: `MEDIUM`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.Ticket = await self._transport.json(
@@ -4640,7 +4662,7 @@ class AsyncTickets:
         )
 
     async def update_many(
-        self, *, selection: types.Selection, payload: types.BulkPayload
+        self, *, selection: types.TicketSelection, payload: types.TicketChanges
     ) -> types.BulkOutcome:
         """Make the same change to many tickets, in one transaction.
 
@@ -4762,6 +4784,7 @@ class AsyncTickets:
         Permissions: `tickets.manage`, `conversations.read`, `tickets.read`.
 
         Args:
+            mode: Default: `smart`.
             ticket_id: The id of the ticket.
         """
         found: types.VoiceReply = await self._transport.json(
@@ -4790,7 +4813,7 @@ class AsyncTranslations:
         language: str | None = None,
         missing: str | None = None,
         q: str | None = None,
-    ) -> AsyncPager[types.Entry]:
+    ) -> AsyncPager[types.TranslationEntry]:
         """List the translatable entries of a project, newest first, without their content.
 
         Permission: `translations.read`.
@@ -5002,7 +5025,8 @@ class AsyncWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
-            internal: Whether it may list types that hold what agents write for agents.
+            catch_up: Default: `automatic`.
+            internal: Whether it may list types that hold what agents write for agents. Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.WebhookEndpoint = await self._transport.json(
@@ -5184,7 +5208,9 @@ class AsyncWebhooks:
             ),
         )
 
-    async def recover(self, endpoint_id: str, *, since: str, dry_run: bool | Omit = OMIT) -> types.Recovery:
+    async def recover(
+        self, endpoint_id: str, *, since: str, dry_run: bool | Omit = OMIT
+    ) -> types.RecoveryResult:
         """Send all events again that were dropped or skipped since a time or event, oldest first.
 
         `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the number of events that can't be sent again because they are no longer stored. If a call is cut off, the next one continues.
@@ -5192,9 +5218,10 @@ class AsyncWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            dry_run: Default: `false`.
             endpoint_id: The id of the webhook endpoint.
         """
-        found: types.Recovery = await self._transport.json(
+        found: types.RecoveryResult = await self._transport.json(
             Request(
                 "POST",
                 f"/v3/s2s/webhooks/{segment(endpoint_id)}/recover",
@@ -5226,7 +5253,7 @@ class AsyncWebhooks:
         from_: int | Omit | None = OMIT,
         to: int | Omit | None = OMIT,
         dry_run: bool | Omit = OMIT,
-    ) -> types.Replay:
+    ) -> types.ReplayResult:
         """Send the events of one conversation to an endpoint again, in order, even if they had arrived.
 
         `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint is not subscribed to are left out, and so are the `pending` ones that will be sent to it anyway. `notStored` is the number of events that can't be sent again because they are no longer stored. An endpoint that was created later, or listed a type later, gets the earlier events too.
@@ -5234,9 +5261,10 @@ class AsyncWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            dry_run: Default: `false`.
             endpoint_id: The id of the webhook endpoint.
         """
-        found: types.Replay = await self._transport.json(
+        found: types.ReplayResult = await self._transport.json(
             Request(
                 "POST",
                 f"/v3/s2s/webhooks/{segment(endpoint_id)}/replay",
@@ -5282,8 +5310,8 @@ class AsyncWorkflows:
         self,
         *,
         name: str,
-        trigger: types.WorkflowTrigger,
-        flows: builtins.list[types.WorkflowFlow],
+        trigger: types.WorkflowTriggerInput,
+        flows: builtins.list[types.WorkflowFlowInput],
         idempotency_key: str | None = None,
     ) -> types.Workflow:
         """Create a workflow.
@@ -5344,8 +5372,8 @@ class AsyncWorkflows:
         workflow_id: str,
         *,
         name: str | Omit = OMIT,
-        trigger: types.WorkflowTrigger | Omit = OMIT,
-        flows: builtins.list[types.WorkflowFlow] | Omit = OMIT,
+        trigger: types.WorkflowTriggerInput | Omit = OMIT,
+        flows: builtins.list[types.WorkflowFlowInput] | Omit = OMIT,
         if_match: str | None = None,
     ) -> types.Workflow:
         """Change the name, trigger or flows of a workflow. Conversations in which it runs keep their version.
@@ -5386,7 +5414,9 @@ class AsyncWorkflows:
         )
         return found
 
-    async def validate(self, *, body: types.WorkflowDraft | Mapping[str, Any]) -> types.Validation:
+    async def validate(
+        self, *, body: types.ValidateWorkflowRequest | Mapping[str, Any]
+    ) -> types.SurveyValidation:
         """Validate a workflow, and list every problem with it. Nothing is stored, and problems also return 200.
 
         Permission: `conversations.read`.
@@ -5394,7 +5424,7 @@ class AsyncWorkflows:
         Args:
             body: The whole body.
         """
-        found: types.Validation = await self._transport.json(
+        found: types.SurveyValidation = await self._transport.json(
             Request("POST", "/v3/workflows/validate", body=body, project=True)
         )
         return found
@@ -5402,7 +5432,7 @@ class AsyncWorkflows:
     async def simulate(
         self,
         *,
-        flows: builtins.list[types.WorkflowFlow],
+        flows: builtins.list[types.WorkflowFlowInput],
         attributes: dict[str, Any] | Omit = OMIT,
         answers: builtins.list[Any] | Omit = OMIT,
     ) -> types.Simulation:

@@ -181,7 +181,7 @@ class DashboardConversations:
         q: str | None = None,
         sort: Literal["activity", "waiting", "created"] | None = None,
         order: Literal["asc", "desc"] | None = None,
-    ) -> Page[types.Conversation | types.AgentConversation]:
+    ) -> Page[types.ConversationOrAgentConversation]:
         """List the conversations of a project, newest activity first by default (`sort`, `order`).
 
         Permission: `conversations.read`.
@@ -218,10 +218,10 @@ class DashboardConversations:
     def create(
         self,
         *,
-        contact: types.KnownContact,
+        contact: types.ContactReference,
         title: str | Omit | None = OMIT,
-        message: types.Content | Omit | None = OMIT,
-        assignee: types.AssigneeRef | Omit | None = OMIT,
+        message: types.MessageInput | Omit | None = OMIT,
+        assignee: types.AssigneeInput | Omit | None = OMIT,
         visible: bool | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.AgentConversation:
@@ -230,6 +230,7 @@ class DashboardConversations:
         Permission: `conversations.reply`.
 
         Args:
+            visible: Default: `true`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.AgentConversation = self._transport.json(
@@ -252,7 +253,7 @@ class DashboardConversations:
 
     def get(
         self, conversation_id: str, *, view: Literal["agent"] | None = None
-    ) -> types.Conversation | types.AgentConversation:
+    ) -> types.ConversationOrAgentConversation:
         """Fetch a conversation, with `view=agent` as agents see it.
 
         Permission: `conversations.read`.
@@ -260,7 +261,7 @@ class DashboardConversations:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.Conversation | types.AgentConversation = self._transport.json(
+        found: types.ConversationOrAgentConversation = self._transport.json(
             Request(
                 "GET", f"/v3/conversations/{segment(conversation_id)}", query={"view": view}, project=True
             )
@@ -279,7 +280,7 @@ class DashboardConversations:
         tags: builtins.list[str] | Omit = OMIT,
         snoozed_until: str | Omit | None = OMIT,
         view: Literal["agent"] | None = None,
-    ) -> types.Conversation | types.AgentConversation:
+    ) -> types.ConversationOrAgentConversation:
         """Change the title, status, attributes or tags of a conversation, snooze or archive it, or make it visible.
 
         Permission: `conversations.manage`.
@@ -287,7 +288,7 @@ class DashboardConversations:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.Conversation | types.AgentConversation = self._transport.json(
+        found: types.ConversationOrAgentConversation = self._transport.json(
             Request(
                 "PATCH",
                 f"/v3/conversations/{segment(conversation_id)}",
@@ -350,7 +351,7 @@ class DashboardConversations:
         )
         return found
 
-    def assign(self, conversation_id: str, *, assignee: types.AssigneeRef | None) -> types.Conversation:
+    def assign(self, conversation_id: str, *, assignee: types.AssigneeInput | None) -> types.Conversation:
         """Assign a conversation to a user or team, or unassign it.
 
         Permission: `conversations.manage`.
@@ -389,6 +390,7 @@ class DashboardConversations:
         Permission: `conversations.reply`.
 
         Args:
+            internal: Default: `false`.
             conversation_id: The id of the conversation.
         """
         found: types.Conversation = self._transport.json(
@@ -504,7 +506,7 @@ class DashboardConversations:
         sequence: int | None = None,
         from_: int | None = None,
         to: int | None = None,
-    ) -> Page[types.Outcome]:
+    ) -> Page[types.DeliveryOutcome]:
         """List the outcome of each event of a conversation at each webhook endpoint, newest first.
 
         An event that was sent to an endpoint several times is listed once: the first delivery that arrived, else the last attempt.
@@ -552,7 +554,7 @@ class DashboardConversations:
         )
         return found
 
-    def put_seen(self, conversation_id: str, *, index: int) -> types.SeenAnswer:
+    def put_seen(self, conversation_id: str, *, index: int) -> types.SeenMark:
         """Record the last message that you have seen in a conversation. A smaller index marks later messages as unread.
 
         Permission: `conversations.read`.
@@ -560,7 +562,7 @@ class DashboardConversations:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.SeenAnswer = self._transport.json(
+        found: types.SeenMark = self._transport.json(
             Request(
                 "PUT",
                 f"/v3/conversations/{segment(conversation_id)}/seen",
@@ -580,6 +582,7 @@ class DashboardConversations:
         Permissions: `conversations.reply`, `conversations.read`.
 
         Args:
+            mode: Default: `smart`.
             conversation_id: The id of the conversation.
         """
         found: types.VoiceReply = self._transport.json(
@@ -641,7 +644,7 @@ class DashboardDrafts:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def get(self, conversation_id: str) -> types.Drafts:
+    def get(self, conversation_id: str) -> types.ConversationDrafts:
         """Fetch your drafts in a conversation: the reply and the note. Drafts are private.
 
         Permission: `conversations.reply`.
@@ -649,7 +652,7 @@ class DashboardDrafts:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.Drafts = self._transport.json(
+        found: types.ConversationDrafts = self._transport.json(
             Request("GET", f"/v3/conversations/{segment(conversation_id)}/drafts", project=True)
         )
         return found
@@ -773,7 +776,7 @@ class DashboardHeldMessages:
             Request("GET", f"/v3/conversations/{segment(conversation_id)}/held-messages", project=True),
         )
 
-    def delete(self, held_message_id: str) -> types.TakenBack:
+    def delete(self, held_message_id: str) -> types.WithdrawnMessage:
         """Take a held message back: it is not sent, and its text and attachments return to your draft.
 
         Permission: `conversations.reply`.
@@ -781,7 +784,7 @@ class DashboardHeldMessages:
         Args:
             held_message_id: The id of the held message, which becomes the message's id.
         """
-        found: types.TakenBack = self._transport.json(
+        found: types.WithdrawnMessage = self._transport.json(
             Request("DELETE", f"/v3/held-messages/{segment(held_message_id)}", project=True)
         )
         return found
@@ -819,14 +822,14 @@ class DashboardInbox:
         found: types.InboxCounters = self._transport.json(Request("GET", "/v3/inbox/counters", project=True))
         return found
 
-    def put_seen(self, *, until: str | Omit | None = OMIT) -> types.AllSeen:
+    def put_seen(self, *, until: str | Omit | None = OMIT) -> types.AllSeenMarks:
         """Mark every conversation of the project as read, for yourself, up to a time; default now.
 
         It takes constant time for any number of conversations. Messages written or imported later are unread. To undo it, put the `before` of its response: your position in each conversation is kept.
 
         Permission: `conversations.read`.
         """
-        found: types.AllSeen = self._transport.json(
+        found: types.AllSeenMarks = self._transport.json(
             Request("PUT", "/v3/inbox/seen", body={"until": until}, project=True)
         )
         return found
@@ -873,20 +876,21 @@ class DashboardMessages:
         text: str | Omit = OMIT,
         internal: bool | Omit = OMIT,
         if_sequence: int | Omit | None = OMIT,
-        then: types.Then | Omit | None = OMIT,
+        then: types.FollowUpInput | Omit | None = OMIT,
         hold_seconds: int | Omit | None = OMIT,
         draft_version: int | Omit | None = OMIT,
         idempotency_key: str | None = None,
-    ) -> types.AgentMessage | types.HeldMessage:
+    ) -> types.AgentMessageOrHeldMessage:
         """Send a message to the customer, or with `internal` add a note for other agents. `then` is applied in the same commit.
 
         Permission: `conversations.reply`.
 
         Args:
+            internal: Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             conversation_id: The id of the conversation.
         """
-        found: types.AgentMessage | types.HeldMessage = self._transport.json(
+        found: types.AgentMessageOrHeldMessage = self._transport.json(
             Request(
                 "POST",
                 f"/v3/conversations/{segment(conversation_id)}/messages",
@@ -912,7 +916,7 @@ class DashboardMessages:
         message_id: str,
         *,
         text: bool | Omit = OMIT,
-        ranges: builtins.list[types.Range] | Omit = OMIT,
+        ranges: builtins.list[types.TextRange] | Omit = OMIT,
         attachments: builtins.list[str] | Omit = OMIT,
         all_attachments: bool | Omit = OMIT,
         idempotency_key: str | None = None,
@@ -922,6 +926,8 @@ class DashboardMessages:
         Permissions: `conversations.manage`, `conversations.read`.
 
         Args:
+            text: Default: `false`.
+            all_attachments: Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             conversation_id: The id of the conversation.
             message_id: The id of the message.
@@ -1047,7 +1053,7 @@ class DashboardTags:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[types.TagUse]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[types.TagUsage]:
         """List the tags of a project's conversations by name, each with the number of conversations that have it.
 
         Permission: `conversations.read`.
@@ -1081,7 +1087,8 @@ class DashboardWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
-            internal: Whether it may list types that hold what agents write for agents.
+            catch_up: Default: `automatic`.
+            internal: Whether it may list types that hold what agents write for agents. Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.WebhookEndpoint = self._transport.json(
@@ -1265,7 +1272,7 @@ class DashboardWebhooks:
             ),
         )
 
-    def recover(self, endpoint_id: str, *, since: str, dry_run: bool | Omit = OMIT) -> types.Recovery:
+    def recover(self, endpoint_id: str, *, since: str, dry_run: bool | Omit = OMIT) -> types.RecoveryResult:
         """Send all events again that were dropped or skipped since a time or event, oldest first.
 
         `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the number of events that can't be sent again because they are no longer stored. If a call is cut off, the next one continues.
@@ -1273,9 +1280,10 @@ class DashboardWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            dry_run: Default: `false`.
             endpoint_id: The id of the webhook endpoint.
         """
-        found: types.Recovery = self._transport.json(
+        found: types.RecoveryResult = self._transport.json(
             Request(
                 "POST",
                 f"/v3/webhooks/{segment(endpoint_id)}/recover",
@@ -1308,7 +1316,7 @@ class DashboardWebhooks:
         from_: int | Omit | None = OMIT,
         to: int | Omit | None = OMIT,
         dry_run: bool | Omit = OMIT,
-    ) -> types.Replay:
+    ) -> types.ReplayResult:
         """Send the events of one conversation to an endpoint again, in order, even if they had arrived.
 
         `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint is not subscribed to are left out, and so are the `pending` ones that will be sent to it anyway. `notStored` is the number of events that can't be sent again because they are no longer stored. An endpoint that was created later, or listed a type later, gets the earlier events too.
@@ -1316,9 +1324,10 @@ class DashboardWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            dry_run: Default: `false`.
             endpoint_id: The id of the webhook endpoint.
         """
-        found: types.Replay = self._transport.json(
+        found: types.ReplayResult = self._transport.json(
             Request(
                 "POST",
                 f"/v3/webhooks/{segment(endpoint_id)}/replay",
@@ -1639,12 +1648,12 @@ class Auth:
 
     def start_session(
         self, *, email: str, password: str, new_password: str | Omit | None = OMIT
-    ) -> types.Session:
+    ) -> types.BrowserSession:
         """Sign in with a browser. The response sets an HttpOnly cookie, which identifies the user from then on.
 
         The browser's previous session ends. Changing calls with the cookie are accepted only from pages of this origin. A session ends when it was not used for 12 hours (`DESKWIRE_SESSION_IDLE_S`), after 30 days (`DESKWIRE_SESSION_MAX_S`) at the latest, with a new password, or when it is ended explicitly.
         """
-        found: types.Session = self._transport.json(
+        found: types.BrowserSession = self._transport.json(
             Request(
                 "POST",
                 "/v3/auth/session",
@@ -1876,11 +1885,11 @@ class Conversations:
     def create(
         self,
         *,
-        contact: types.ContactBody,
+        contact: types.ContactInput,
         title: str | Omit | None = OMIT,
         attributes: dict[str, Any] | Omit = OMIT,
         visible: bool | Omit = OMIT,
-        message: types.MessageBody | Omit | None = OMIT,
+        message: types.PostMessageRequest | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Conversation:
         """Start a conversation for a contact. The contact is created or updated.
@@ -1890,6 +1899,7 @@ class Conversations:
         Permission: `conversations.reply`.
 
         Args:
+            visible: Default: `true`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.Conversation = self._transport.json(
@@ -2039,6 +2049,7 @@ class Conversations:
         Permission: `conversations.manage`.
 
         Args:
+            closed_by: Default: `system`.
             conversation_id: The id of the conversation.
         """
         found: types.Conversation = self._transport.json(
@@ -2063,7 +2074,7 @@ class Conversations:
         )
         return found
 
-    def assign(self, conversation_id: str, *, assignee: types.AssigneeRef | None) -> types.Conversation:
+    def assign(self, conversation_id: str, *, assignee: types.AssigneeInput | None) -> types.Conversation:
         """Assign a conversation to a user or team, or unassign it.
 
         Permission: `conversations.manage`.
@@ -2109,7 +2120,9 @@ class Conversations:
             )
         )
 
-    def rate(self, conversation_id: str, *, rating: int, comment: str | Omit | None = OMIT) -> types.Rating:
+    def rate(
+        self, conversation_id: str, *, rating: int, comment: str | Omit | None = OMIT
+    ) -> types.ConversationRating:
         """Record the contact's rating of a conversation, from 0 to 10, with an optional comment.
 
         A different rating without a comment removes the comment; the same rating keeps it.
@@ -2119,7 +2132,7 @@ class Conversations:
         Args:
             conversation_id: The id of the conversation.
         """
-        found: types.Rating = self._transport.json(
+        found: types.ConversationRating = self._transport.json(
             Request(
                 "POST",
                 f"/v3/s2s/conversations/{segment(conversation_id)}/rating",
@@ -2129,7 +2142,7 @@ class Conversations:
         return found
 
     def replace_network_logs(
-        self, conversation_id: str, *, requests: builtins.list[types.NetworkRequest]
+        self, conversation_id: str, *, requests: builtins.list[types.NetworkRequestInput]
     ) -> None:
         """Attach a snapshot of the network requests of the customer's client. Only agents see it.
 
@@ -2425,6 +2438,7 @@ class Credentials:
         Permission: `projects.manage`.
 
         Args:
+            overlap_seconds: Default: `86400`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             project_id: The id of the project.
             credential_id: The id of the machine credential.
@@ -2784,12 +2798,12 @@ class Me:
         )
         return found
 
-    def get_permissions(self, *, organisation_id: str | None = None) -> types.Permissions:
+    def get_permissions(self, *, organisation_id: str | None = None) -> types.UserPermissions:
         """List the user's permissions and roles in one organisation.
 
         The organisation is `organisationId`, else that of the project in the header `project`, else the one that the user joined first. For a machine credential, the response has its own permissions and no roles.
         """
-        found: types.Permissions = self._transport.json(
+        found: types.UserPermissions = self._transport.json(
             Request(
                 "GET", "/v3/users/me/permissions", query={"organisationId": organisation_id}, project=True
             )
@@ -2798,7 +2812,7 @@ class Me:
 
     def list_sessions(
         self, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[types.SessionSummary]:
+    ) -> Page[types.BrowserSessionSummary]:
         """List the sessions of the signed-in user, newest first. `current` is the caller's."""
         return first_page(
             self._transport, Request("GET", "/v3/users/me/sessions", query={"limit": limit, "cursor": cursor})
@@ -3048,7 +3062,7 @@ class Memory:
         content: str,
         description: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
-    ) -> types.KnownMemoryEntry | types.MemoryOff:
+    ) -> types.MemoryEntryResultOrMemoryDisabled:
         """Store a memory entry of a contact. An entry with the same name is replaced.
 
         Permission: `memory.manage`.
@@ -3057,7 +3071,7 @@ class Memory:
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             session_id: The id of the session, which is the id of a contact.
         """
-        found: types.KnownMemoryEntry | types.MemoryOff = self._transport.json(
+        found: types.MemoryEntryResultOrMemoryDisabled = self._transport.json(
             Request(
                 "POST",
                 f"/v3/sessions/{segment(session_id)}/memory",
@@ -3082,7 +3096,7 @@ class Memory:
         )
         return found
 
-    def get(self, session_id: str, entry_name: str) -> types.KnownMemoryEntry | types.MemoryOff:
+    def get(self, session_id: str, entry_name: str) -> types.MemoryEntryResultOrMemoryDisabled:
         """Fetch a memory entry by its name.
 
         Permission: `memory.read`.
@@ -3091,7 +3105,7 @@ class Memory:
             session_id: The id of the session, which is the id of a contact.
             entry_name: The name of the memory entry.
         """
-        found: types.KnownMemoryEntry | types.MemoryOff = self._transport.json(
+        found: types.MemoryEntryResultOrMemoryDisabled = self._transport.json(
             Request("GET", f"/v3/sessions/{segment(session_id)}/memory/{segment(entry_name)}", project=True)
         )
         return found
@@ -3103,7 +3117,7 @@ class Memory:
         *,
         content: str | Omit = OMIT,
         description: str | Omit | None = OMIT,
-    ) -> types.KnownMemoryEntry | types.MemoryOff:
+    ) -> types.MemoryEntryResultOrMemoryDisabled:
         """Change the content or the description of a memory entry.
 
         Permission: `memory.manage`.
@@ -3112,7 +3126,7 @@ class Memory:
             session_id: The id of the session, which is the id of a contact.
             entry_name: The name of the memory entry.
         """
-        found: types.KnownMemoryEntry | types.MemoryOff = self._transport.json(
+        found: types.MemoryEntryResultOrMemoryDisabled = self._transport.json(
             Request(
                 "PATCH",
                 f"/v3/sessions/{segment(session_id)}/memory/{segment(entry_name)}",
@@ -3122,7 +3136,7 @@ class Memory:
         )
         return found
 
-    def delete(self, session_id: str, entry_name: str) -> types.MemoryEntryDeleted | types.MemoryOff:
+    def delete(self, session_id: str, entry_name: str) -> types.MemoryEntryDeletedOrMemoryDisabled:
         """Delete a memory entry.
 
         Permission: `memory.manage`.
@@ -3131,7 +3145,7 @@ class Memory:
             session_id: The id of the session, which is the id of a contact.
             entry_name: The name of the memory entry.
         """
-        found: types.MemoryEntryDeleted | types.MemoryOff = self._transport.json(
+        found: types.MemoryEntryDeletedOrMemoryDisabled = self._transport.json(
             Request(
                 "DELETE", f"/v3/sessions/{segment(session_id)}/memory/{segment(entry_name)}", project=True
             )
@@ -3176,7 +3190,7 @@ class Messages:
         *,
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
-        author: types.AuthorBody | Omit = OMIT,
+        author: types.AuthorInput | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Message:
         """Add a message to a conversation. A message of the contact reopens a closed conversation.
@@ -3204,7 +3218,7 @@ class Messages:
         message_id: str,
         *,
         text: bool | Omit = OMIT,
-        ranges: builtins.list[types.Range] | Omit = OMIT,
+        ranges: builtins.list[types.TextRange] | Omit = OMIT,
         attachments: builtins.list[str] | Omit = OMIT,
         all_attachments: bool | Omit = OMIT,
         idempotency_key: str | None = None,
@@ -3214,6 +3228,8 @@ class Messages:
         Permissions: `conversations.manage`, `conversations.read`.
 
         Args:
+            text: Default: `false`.
+            all_attachments: Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             conversation_id: The id of the conversation.
             message_id: The id of the message.
@@ -3334,7 +3350,7 @@ class Projects:
         organisation_id: str,
         *,
         name: str,
-        settings: types.SettingsBody | Omit = OMIT,
+        settings: types.ProjectSettingsInput | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Project:
         """Create a project.
@@ -3366,7 +3382,7 @@ class Projects:
         return found
 
     def update(
-        self, project_id: str, *, name: str | Omit = OMIT, settings: types.SettingsBody | Omit = OMIT
+        self, project_id: str, *, name: str | Omit = OMIT, settings: types.ProjectSettingsInput | Omit = OMIT
     ) -> types.Project:
         """Change a project's name and settings.
 
@@ -3777,9 +3793,9 @@ class Service:
         found: types.Readiness = self._transport.json(Request("GET", "/readyz", credential=False))
         return found
 
-    def about(self) -> types.About:
+    def about(self) -> types.ServiceInfo:
         """Fetch the name and version of the service, and the path of its API. A browser is redirected to the desk."""
-        found: types.About = self._transport.json(Request("GET", "/", credential=False))
+        found: types.ServiceInfo = self._transport.json(Request("GET", "/", credential=False))
         return found
 
 
@@ -3980,7 +3996,7 @@ class Surveys:
         survey_id: str,
         *,
         answers: dict[str, Any],
-        contact: types.ContactBody | Omit | None = OMIT,
+        contact: types.ContactInput | Omit | None = OMIT,
         version: int | Omit | None = OMIT,
         language: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
@@ -4007,7 +4023,7 @@ class Surveys:
         return found
 
     def create(
-        self, *, name: str, definition: types.SurveyDefinition, idempotency_key: str | None = None
+        self, *, name: str, definition: types.SurveyDefinitionInput, idempotency_key: str | None = None
     ) -> types.Survey:
         """Create a survey. Its definition is published as version 1.
 
@@ -4111,7 +4127,7 @@ class Surveys:
         )
         return found
 
-    def validate(self, survey_id: str, *, definition: Any) -> types.Validation:
+    def validate(self, survey_id: str, *, definition: Any) -> types.SurveyValidation:
         """Validate a definition, and list every problem with it. Nothing is stored, and problems also return 200.
 
         The rules and their codes are listed with examples in the reference of surveys.
@@ -4121,7 +4137,7 @@ class Surveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Validation = self._transport.json(
+        found: types.SurveyValidation = self._transport.json(
             Request(
                 "POST",
                 f"/v3/engagement/surveys/{segment(survey_id)}/validate",
@@ -4132,7 +4148,7 @@ class Surveys:
         return found
 
     def publish(
-        self, survey_id: str, *, definition: types.SurveyDefinition, idempotency_key: str | None = None
+        self, survey_id: str, *, definition: types.SurveyDefinitionInput, idempotency_key: str | None = None
     ) -> types.SurveyVersion:
         """Publish a definition as the next version. The definition that is published already makes no new version.
 
@@ -4302,7 +4318,7 @@ class Surveys:
         )
         return found
 
-    def get_insights(self, survey_id: str, *, version: int | None = None) -> types.Insights:
+    def get_insights(self, survey_id: str, *, version: int | None = None) -> types.SurveyInsights:
         """Fetch the stored insights. Nothing is computed; all but the counts of themes cover all versions.
 
         Permission: `surveys.read`.
@@ -4310,7 +4326,7 @@ class Surveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Insights = self._transport.json(
+        found: types.SurveyInsights = self._transport.json(
             Request(
                 "GET",
                 f"/v3/engagement/surveys/{segment(survey_id)}/insights",
@@ -4324,12 +4340,12 @@ class Surveys:
         self,
         survey_id: str,
         *,
-        themes: builtins.list[types.ThemeBody] | Omit = OMIT,
+        themes: builtins.list[types.SurveyThemeInput] | Omit = OMIT,
         summary: str | Omit = OMIT,
-        drivers: builtins.list[types.DriverBody] | Omit = OMIT,
-        segments: builtins.list[types.SegmentBody] | Omit = OMIT,
-        alerts: builtins.list[types.AlertBody] | Omit = OMIT,
-    ) -> types.Insights:
+        drivers: builtins.list[types.SurveyDriverInput] | Omit = OMIT,
+        segments: builtins.list[types.SurveySegmentInput] | Omit = OMIT,
+        alerts: builtins.list[types.SurveyAlertInput] | Omit = OMIT,
+    ) -> types.SurveyInsights:
         """Store insights that were computed elsewhere.
 
         Permission: `surveys.manage`.
@@ -4337,7 +4353,7 @@ class Surveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Insights = self._transport.json(
+        found: types.SurveyInsights = self._transport.json(
             Request(
                 "PUT",
                 f"/v3/engagement/surveys/{segment(survey_id)}/insights",
@@ -4353,7 +4369,7 @@ class Surveys:
         )
         return found
 
-    def refresh_insights(self, survey_id: str) -> types.Refresh:
+    def refresh_insights(self, survey_id: str) -> types.InsightsRefresh:
         """Compute the insights from the responses, in the background. Returns the state of the refresh.
 
         While a refresh is running, further calls join it.
@@ -4363,12 +4379,12 @@ class Surveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Refresh = self._transport.json(
+        found: types.InsightsRefresh = self._transport.json(
             Request("POST", f"/v3/engagement/surveys/{segment(survey_id)}/insights/refresh", project=True)
         )
         return found
 
-    def get_refresh(self, survey_id: str) -> types.Refresh:
+    def get_refresh(self, survey_id: str) -> types.InsightsRefresh:
         """Fetch the state of the running refresh, or of the last one, with the scores that it computed.
 
         Permission: `surveys.read`.
@@ -4376,7 +4392,7 @@ class Surveys:
         Args:
             survey_id: The id of the survey.
         """
-        found: types.Refresh = self._transport.json(
+        found: types.InsightsRefresh = self._transport.json(
             Request("GET", f"/v3/engagement/surveys/{segment(survey_id)}/insights/refresh", project=True)
         )
         return found
@@ -4422,7 +4438,7 @@ class Tags:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[types.TagUse]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[types.TagUsage]:
         """List the tags of the project's conversations by name, each with the number of conversations that have it.
 
         Permission: `conversations.read`.
@@ -4544,6 +4560,8 @@ class Tickets:
         Permission: `tickets.manage`.
 
         Args:
+            status: Default: `OPEN`.
+            priority: Default: `MEDIUM`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.Ticket = self._transport.json(
@@ -4615,7 +4633,9 @@ class Tickets:
             ),
         )
 
-    def update_many(self, *, selection: types.Selection, payload: types.BulkPayload) -> types.BulkOutcome:
+    def update_many(
+        self, *, selection: types.TicketSelection, payload: types.TicketChanges
+    ) -> types.BulkOutcome:
         """Make the same change to many tickets, in one transaction.
 
         `matched` is the number of tickets found, the sum of `updated` and `unchanged`; `notFound` has the ids of the others.
@@ -4736,6 +4756,7 @@ class Tickets:
         Permissions: `tickets.manage`, `conversations.read`, `tickets.read`.
 
         Args:
+            mode: Default: `smart`.
             ticket_id: The id of the ticket.
         """
         found: types.VoiceReply = self._transport.json(
@@ -4764,7 +4785,7 @@ class Translations:
         language: str | None = None,
         missing: str | None = None,
         q: str | None = None,
-    ) -> Page[types.Entry]:
+    ) -> Page[types.TranslationEntry]:
         """List the translatable entries of a project, newest first, without their content.
 
         Permission: `translations.read`.
@@ -4976,7 +4997,8 @@ class Webhooks:
         Permission: `webhooks.manage`.
 
         Args:
-            internal: Whether it may list types that hold what agents write for agents.
+            catch_up: Default: `automatic`.
+            internal: Whether it may list types that hold what agents write for agents. Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
         found: types.WebhookEndpoint = self._transport.json(
@@ -5156,7 +5178,7 @@ class Webhooks:
             ),
         )
 
-    def recover(self, endpoint_id: str, *, since: str, dry_run: bool | Omit = OMIT) -> types.Recovery:
+    def recover(self, endpoint_id: str, *, since: str, dry_run: bool | Omit = OMIT) -> types.RecoveryResult:
         """Send all events again that were dropped or skipped since a time or event, oldest first.
 
         `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the number of events that can't be sent again because they are no longer stored. If a call is cut off, the next one continues.
@@ -5164,9 +5186,10 @@ class Webhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            dry_run: Default: `false`.
             endpoint_id: The id of the webhook endpoint.
         """
-        found: types.Recovery = self._transport.json(
+        found: types.RecoveryResult = self._transport.json(
             Request(
                 "POST",
                 f"/v3/s2s/webhooks/{segment(endpoint_id)}/recover",
@@ -5198,7 +5221,7 @@ class Webhooks:
         from_: int | Omit | None = OMIT,
         to: int | Omit | None = OMIT,
         dry_run: bool | Omit = OMIT,
-    ) -> types.Replay:
+    ) -> types.ReplayResult:
         """Send the events of one conversation to an endpoint again, in order, even if they had arrived.
 
         `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint is not subscribed to are left out, and so are the `pending` ones that will be sent to it anyway. `notStored` is the number of events that can't be sent again because they are no longer stored. An endpoint that was created later, or listed a type later, gets the earlier events too.
@@ -5206,9 +5229,10 @@ class Webhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            dry_run: Default: `false`.
             endpoint_id: The id of the webhook endpoint.
         """
-        found: types.Replay = self._transport.json(
+        found: types.ReplayResult = self._transport.json(
             Request(
                 "POST",
                 f"/v3/s2s/webhooks/{segment(endpoint_id)}/replay",
@@ -5254,8 +5278,8 @@ class Workflows:
         self,
         *,
         name: str,
-        trigger: types.WorkflowTrigger,
-        flows: builtins.list[types.WorkflowFlow],
+        trigger: types.WorkflowTriggerInput,
+        flows: builtins.list[types.WorkflowFlowInput],
         idempotency_key: str | None = None,
     ) -> types.Workflow:
         """Create a workflow.
@@ -5316,8 +5340,8 @@ class Workflows:
         workflow_id: str,
         *,
         name: str | Omit = OMIT,
-        trigger: types.WorkflowTrigger | Omit = OMIT,
-        flows: builtins.list[types.WorkflowFlow] | Omit = OMIT,
+        trigger: types.WorkflowTriggerInput | Omit = OMIT,
+        flows: builtins.list[types.WorkflowFlowInput] | Omit = OMIT,
         if_match: str | None = None,
     ) -> types.Workflow:
         """Change the name, trigger or flows of a workflow. Conversations in which it runs keep their version.
@@ -5358,7 +5382,7 @@ class Workflows:
         )
         return found
 
-    def validate(self, *, body: types.WorkflowDraft | Mapping[str, Any]) -> types.Validation:
+    def validate(self, *, body: types.ValidateWorkflowRequest | Mapping[str, Any]) -> types.SurveyValidation:
         """Validate a workflow, and list every problem with it. Nothing is stored, and problems also return 200.
 
         Permission: `conversations.read`.
@@ -5366,7 +5390,7 @@ class Workflows:
         Args:
             body: The whole body.
         """
-        found: types.Validation = self._transport.json(
+        found: types.SurveyValidation = self._transport.json(
             Request("POST", "/v3/workflows/validate", body=body, project=True)
         )
         return found
@@ -5374,7 +5398,7 @@ class Workflows:
     def simulate(
         self,
         *,
-        flows: builtins.list[types.WorkflowFlow],
+        flows: builtins.list[types.WorkflowFlowInput],
         attributes: dict[str, Any] | Omit = OMIT,
         answers: builtins.list[Any] | Omit = OMIT,
     ) -> types.Simulation:
