@@ -104,7 +104,7 @@ def _unready(changed: Sequence[str]) -> Iterator[str]:
 def _objections(out: Path) -> Iterator[str]:
     packages = [
         str(path)
-        for path in sorted(out.glob("deskwire-*"))
+        for path in sorted(out.glob("deskwire[-_]*"))
         if path.name.endswith((".whl", ".tar.gz")) and "image" not in path.name
     ]
     checked = subprocess.run(

@@ -69,6 +69,7 @@ class Release:
         if (again / wheel.name).read_bytes() != wheel.read_bytes():
             raise NotReproducible(f"{sdist.name} makes another wheel than the commit that it is made of")
         _python(tree, "release.binary", wheel, out)
+        _python(tree / "sdk/python", "build", "--no-isolation", "--outdir", out)  # the wheel from its sdist
         self._describe(out)
         image_context(unpacked, out / f"deskwire-{self.version}-image-context.tar.gz")
         return out

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from email.message import Message
 from typing import Any, Final
 
 import pytest
 from standardwebhooks import Webhook
+from werkzeug.datastructures import Headers
 
 from deskwire_sdk import AsyncDeskwire, WebhookVerificationError, webhooks
 from tests.api.events.test_channels_agree import receiving
@@ -76,15 +78,25 @@ def test_a_secret_of_43_characters_is_verified() -> None:
     assert webhooks.verify(BODY, standard(secret=SECRET[:-1]), SECRET[:-1], now=NOW) == EVENT
 
 
+def of_http_server() -> Message:
+    """Return headers as `http.server` has them, which are no mapping."""
+    headers = Message()
+    for name, value in standard().items():
+        headers[name] = value
+    return headers
+
+
 @pytest.mark.parametrize(
     "headers",
     [
         {name.upper(): value for name, value in standard().items()},
+        of_http_server(),
+        Headers(standard()),
         list(standard().items()),
         [(name.encode(), value.encode()) for name, value in standard().items()],
         standard() | {"webhook-signature": "v2,abc v1,!! " + standard()["webhook-signature"]},
     ],
-    ids=["upper case", "pairs", "pairs of bytes", "several signatures"],
+    ids=["upper case", "of http.server", "of Werkzeug", "pairs", "pairs of bytes", "several signatures"],
 )
 def test_headers_are_read_in_each_form(headers: Any) -> None:
     assert webhooks.verify(BODY, headers, SECRET, now=NOW) == EVENT

@@ -8,7 +8,7 @@ import time
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from deskwire_sdk import types
 from deskwire_sdk.errors import WebhookVerificationError
@@ -19,8 +19,16 @@ TOLERANCE_S: Final = 300.0
 _PREFIX: Final = "whsec_"
 _TIME_DIGITS_MAX: Final = 15
 
-Headers = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]
-"""The headers of a request: a mapping in any case of letters, or pairs as in ASGI."""
+
+class HasItems(Protocol):
+    """Headers as frameworks have them; `http.server` and Werkzeug have no `Mapping`."""
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Return names and values."""
+
+
+Headers = HasItems | Iterable[tuple[str | bytes, str | bytes]]
+"""The headers of a request: an object with `items`, such as a dict, or pairs as in ASGI. Case does not matter."""
 
 
 def verify(
@@ -122,7 +130,8 @@ def _event(body: bytes) -> types.WebhookEvent:
 
 
 def _pairs(headers: Headers) -> Iterable[tuple[str | bytes, str | bytes]]:
-    return headers.items() if isinstance(headers, Mapping) else headers
+    items = getattr(headers, "items", None)
+    return cast(Iterable[tuple[str | bytes, str | bytes]], headers if items is None else items())
 
 
 def _plain(value: str | bytes) -> str:
