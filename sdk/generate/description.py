@@ -112,7 +112,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What the SDKs are generated from.
+    """The operations and schemas that the SDKs are generated from.
 
     Args:
         operations: those that the table names, in its order.

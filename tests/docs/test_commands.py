@@ -45,6 +45,7 @@ NOT_RUN = {
     "docs/guide/nodes.md": "needs a PostgreSQL of one's own; the tests of `copy`, of the commands and of several nodes have one",
     "docs/guide/operating.md": "installs from the network, and names ids that nobody has; the tests of `operate` make some",
     "docs/guide/retention.md": "starts another server, with settings to watch retention by",
+    "docs/guide/sdk-python.md": "installs from a package index; the tests of the SDK run its examples",
     "docs/guide/uploads.md": "settings of the server, not a command",
 }
 """Pages whose commands are not run here, with the reason."""

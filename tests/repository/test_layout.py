@@ -58,8 +58,9 @@ def test_the_wheel_and_every_tool_know_all_three_source_roots(project: dict[str,
     wheel = tool["hatch"]["build"]["targets"]["wheel"]
     assert wheel["only-include"] == [f"{layer}/deskwire" for layer in LAYERS]
     assert wheel["sources"] == tool["hatch"]["build"]["dev-mode-dirs"] == list(LAYERS)
-    assert tool["ruff"]["src"] == tool["pytest"]["ini_options"]["pythonpath"] == list(LAYERS)
-    assert tool["mypy"]["files"] == [*LAYERS, "tests", "benchmarks", "release"]
+    roots = [*LAYERS, "sdk/python/src"]
+    assert tool["ruff"]["src"] == tool["pytest"]["ini_options"]["pythonpath"] == roots
+    assert tool["mypy"]["files"] == [*LAYERS, "tests", "benchmarks", "release", "sdk"]
 
 
 def test_the_distribution_has_its_name_licence_and_script(project: dict[str, Any]) -> None:

@@ -11,8 +11,9 @@ from deskwire.config.parsers import PREFIX
 
 CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "DESKWIRE_URL": "Base URL of the service for commands about a project, such as `webhook` and `listen`.",
+        "DESKWIRE_URL": "Base URL of the service for commands about a project, such as `webhook` and `listen`, and for the SDKs.",
         "DESKWIRE_KEY": "Server key for those commands; it is never shown.",
+        "DESKWIRE_API_KEY": "Credential for the SDKs.",
         "DESKWIRE_CACERT": "File with the authorities to verify the service with; unset: the public ones.",
     }
 )

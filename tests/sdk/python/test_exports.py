@@ -55,7 +55,7 @@ def client_of(server: Receiver) -> AsyncDeskwire:
 
 
 def exporting(*lines: dict[str, Any]) -> Behaviour:
-    """Return a behaviour that responds with these lines, some of which hold what Unicode takes for an end of line."""
+    """Return a behaviour that responds with these lines, some of which hold Unicode's other line ends."""
     body = b"".join(json.dumps(each, ensure_ascii=False).encode() + b"\n" for each in lines)
     return answering("200 OK", body, b"Content-Type: application/x-ndjson\r\n")
 

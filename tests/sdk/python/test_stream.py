@@ -64,7 +64,7 @@ async def test_a_new_consumer_takes_over_from_the_confirmed_event(
                 "first",
                 "a",
                 "b",
-            )  # what the first one has not confirmed comes again
+            )  # unconfirmed events come again
         await service.say(made, "c")
         while await text(second) != "c":
             pass

@@ -64,7 +64,7 @@ class Settings:
 def settings(
     api_key: str | None, base_url: str | None, project: str | None, timeout: float, max_retries: int
 ) -> Settings:
-    """Return the settings of a client; what is None is taken from the environment.
+    """Return the settings of a client; the environment has address and credential if they are None.
 
     Raises:
         DeskwireError: no address is given, or it is not one.

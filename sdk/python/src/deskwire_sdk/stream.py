@@ -1,4 +1,4 @@
-"""Follows the events of a project as they happen. Needs the extra `deskwire-sdk[stream]`."""
+"""Follows the live events of a project. Needs the extra `deskwire-sdk[stream]`."""
 
 from deskwire_sdk._async.stream import AsyncStreamConsumer
 from deskwire_sdk._reconnects import Gap, StreamEvent

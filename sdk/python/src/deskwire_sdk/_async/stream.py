@@ -30,9 +30,9 @@ _SUCCEEDED: Final = "pusher_internal:subscription_succeeded"
 
 
 class AsyncStreamConsumer:
-    """The events of a project, a conversation or a contact, in order, as they happen.
+    """The live events of a project, a conversation or a contact, in order.
 
-    It is an iterator of events and of `Gap`s. It reconnects by itself, and continues after the last event that it
+    It is an iterator of events and of `Gap`s. It reconnects automatically, and continues after the last event that it
     confirmed: an event is confirmed when the next one is asked for, so a crash repeats the event in work, and loses
     none. Work of more than 20 seconds for one event belongs into a queue of yours, because the server closes a
     connection that does not answer its pings; the event then comes again.
