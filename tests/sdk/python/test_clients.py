@@ -204,6 +204,15 @@ async def test_a_call_without_a_credential_needs_none(
             await client.project.get()
 
 
+def test_a_credential_from_a_file_is_stripped_and_never_shown() -> None:
+    client = Deskwire("sk_1\n", base_url="http://x")
+    assert client._transport.settings.api_key == "sk_1"
+    assert "sk_1" not in repr(client._transport.settings)
+    with pytest.raises(DeskwireError) as refused:
+        Deskwire("sk_gehëim", base_url="http://x")
+    assert "sk_" not in str(refused.value)
+
+
 def test_an_address_is_needed_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DESKWIRE_URL", raising=False)
     with pytest.raises(DeskwireError, match="DESKWIRE_URL"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -14,6 +15,7 @@ from deskwire_sdk import (
     AsyncDeskwire,
     ConnectionFailed,
     Deskwire,
+    DeskwireError,
     InvalidResponse,
     ServerError,
     ServiceUnavailable,
@@ -188,6 +190,25 @@ async def test_a_response_that_does_not_come_is_a_timeout() -> None:
         with pytest.raises(Timeout) as failed:
             await client.messages.create("cnv_1", text="Hello")
     assert failed.value.sent
+
+
+async def test_a_header_that_http_does_not_allow_is_refused_once(sent: Callable[..., Any]) -> None:
+    server, result = await sent(OK, idempotency_key="a\nb")
+    assert type(result) is DeskwireError
+    assert "does not allow" in str(result)
+    assert "sk_1" not in str(result)
+    assert server.requests == []
+
+
+async def test_an_open_file_is_sent_whole_on_each_attempt(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"content of the file")
+    async with (
+        serving(one_after_the_other(hang_up, PASSING["503"], OK)) as server,
+        client_of(server) as client,
+    ):
+        with (tmp_path / "a.txt").open("rb") as file:
+            await client.uploads.create(file=file)
+    assert [b"content of the file" in each.body for each in server.requests] == [True] * 3
 
 
 async def test_the_synchronous_client_repeats_as_well() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
@@ -30,7 +30,7 @@ class Settings:
     """Settings of a client; `timeout` is in seconds."""
 
     base_url: str
-    api_key: str | None
+    api_key: str | None = field(repr=False)
     project: str | None
     timeout: float
     max_retries: int
@@ -67,12 +67,14 @@ def settings(
     """Return the settings of a client; the environment has address and credential if they are None.
 
     Raises:
-        DeskwireError: no address is given, or it is not one.
+        DeskwireError: no address is given, or it is not one, or the credential cannot be one.
     """
     url = base_url or os.environ.get(URL_VARIABLE)
     if not url:
         raise DeskwireError(f"Where is the service? Give `base_url` or set {URL_VARIABLE}.")
     if not url.startswith(("http://", "https://")):
         raise DeskwireError(f"The address must begin with http:// or https://, not as {url!r} does.")
-    key = api_key or os.environ.get(API_KEY_VARIABLE) or None
+    key = (api_key or os.environ.get(API_KEY_VARIABLE) or "").strip() or None
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise DeskwireError("The credential has a character that no credential has.")  # it is never shown
     return Settings(url.rstrip("/").removesuffix("/v3"), key, project, timeout, max_retries)

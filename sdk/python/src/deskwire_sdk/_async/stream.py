@@ -20,7 +20,7 @@ import httpx
 from deskwire_sdk._async.client import AsyncDeskwire
 from deskwire_sdk._pusher import ABNORMAL, Closed, Message, PusherConnection, Send
 from deskwire_sdk._reconnects import Gap, StreamEvent, end_of, reconnect_delay
-from deskwire_sdk.errors import APIError, ConnectionFailed, ServerError, StreamEnded, error_of
+from deskwire_sdk.errors import APIError, ConnectionFailed, RateLimited, ServerError, StreamEnded, error_of
 
 _LOG: Final = logging.getLogger("deskwire_sdk")
 _CHUNK: Final = 64 * 1024
@@ -44,7 +44,7 @@ class AsyncStreamConsumer:
         *,
         channel: str | None = None,
         consumer_id: str | None = None,
-        resume: str = "auto",
+        resume: str | None = None,
         typing_events: bool = False,
     ) -> None:
         """Make a consumer; it connects when the first event is asked for.
@@ -52,13 +52,14 @@ class AsyncStreamConsumer:
         Args:
             channel: such as `private-conversation-cnv_…`; by default the one of the key's project.
             consumer_id: the name of this process; by default a new one. A new name takes the channel over.
-            resume: the start: `auto` (after what the previous consumer confirmed), `live`, or the id of an event.
+            resume: the start: `auto` (after the last event that the previous consumer confirmed), `live` (now), or
+                the id of an event. By default `auto`.
             typing_events: whether to get typing events.
         """
         self._client = client
         self._channel = channel
         self.consumer_id = consumer_id or f"{socket.gethostname()[:64]}-{os.getpid()}-{uuid4().hex[:8]}"
-        self._resume = resume
+        self._resume = resume or "auto"
         self._typing_events = typing_events
         self._stream_key: str | None = None
         self._response: httpx.Response | None = None
@@ -85,7 +86,7 @@ class AsyncStreamConsumer:
                 if self._response is None:
                     await self._connect()
                 item = await self._next_item()
-            except (ConnectionFailed, ServerError) as error:
+            except (ConnectionFailed, RateLimited, ServerError) as error:
                 item = Closed(ABNORMAL, str(error))
             if isinstance(item, Closed):
                 await self._reconnect_later(item)
@@ -227,4 +228,5 @@ class AsyncStreamConsumer:
             await response.extensions["network_stream"].write(self._pusher.close(), timeout=1)
         except (httpcore.NetworkError, httpcore.TimeoutException):
             pass  # it is closed
-        await response.aclose()
+        finally:
+            await response.aclose()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
@@ -58,9 +59,12 @@ class AsyncTransport:
             DeskwireError: the last failure.
         """
         key = request.key()
+        if request.file is not None:  # an open file can be read once only
+            file = await anyio.to_thread.run_sync(_requests.read_file, request.file)
+            request = replace(request, file=file)
         for attempt in count():
             try:
-                return await self._attempt(request, key, stream)
+                return await self._attempt(self._built(request, key), stream)
             except DeskwireError as failure:
                 delay = retry_delay(request, failure, attempt, self.settings.max_retries)
                 if delay is None:
@@ -69,13 +73,15 @@ class AsyncTransport:
             await anyio.sleep(delay)
         raise AssertionError("count() does not end")
 
-    async def _attempt(self, request: Request, key: str | None, stream: bool) -> httpx.Response:
+    async def _attempt(self, request: httpx.Request, stream: bool) -> httpx.Response:
         try:
-            response = await self.http.send(await self._built(request, key), stream=stream)
+            response = await self.http.send(request, stream=stream)
             if response.is_success:
                 return response
             if stream:
                 await response.aread()
+        except httpx.LocalProtocolError:
+            raise DeskwireError("HTTP does not allow a character in a header of this request.") from None
         except httpx.TimeoutException as error:
             raise Timeout(_reason(error, self.settings), sent=not isinstance(error, _NOT_SENT)) from error
         except httpx.RequestError as error:
@@ -84,10 +90,10 @@ class AsyncTransport:
             ) from error
         raise error_of(response.status_code, response.headers, response.content)
 
-    async def _built(self, request: Request, key: str | None) -> httpx.Request:
+    def _built(self, request: Request, key: str | None) -> httpx.Request:
         headers = self.settings.headers(request, key)
         content: Any = None
-        files = None
+        files: Any = None
         if request.body is not None:
             headers["Content-Type"] = "application/json"
             content = _requests.encoded(request.body)
@@ -95,7 +101,7 @@ class AsyncTransport:
             headers["Content-Type"] = "application/x-ndjson"
             content = _requests.AsyncLines(request.lines)
         elif request.file is not None:
-            files = {"file": await anyio.to_thread.run_sync(_requests.read_file, request.file)}
+            files = {"file": request.file}
         return self.http.build_request(
             request.method,
             request.path if "://" in request.path else self.settings.base_url + request.path,

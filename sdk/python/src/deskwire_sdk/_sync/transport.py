@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
@@ -60,9 +61,12 @@ class Transport:
             DeskwireError: the last failure.
         """
         key = request.key()
+        if request.file is not None:  # an open file can be read once only
+            file = _requests.read_file(request.file)
+            request = replace(request, file=file)
         for attempt in count():
             try:
-                return self._attempt(request, key, stream)
+                return self._attempt(self._built(request, key), stream)
             except DeskwireError as failure:
                 delay = retry_delay(request, failure, attempt, self.settings.max_retries)
                 if delay is None:
@@ -71,13 +75,15 @@ class Transport:
             time.sleep(delay)
         raise AssertionError("count() does not end")
 
-    def _attempt(self, request: Request, key: str | None, stream: bool) -> httpx.Response:
+    def _attempt(self, request: httpx.Request, stream: bool) -> httpx.Response:
         try:
-            response = self.http.send(self._built(request, key), stream=stream)
+            response = self.http.send(request, stream=stream)
             if response.is_success:
                 return response
             if stream:
                 response.read()
+        except httpx.LocalProtocolError:
+            raise DeskwireError("HTTP does not allow a character in a header of this request.") from None
         except httpx.TimeoutException as error:
             raise Timeout(_reason(error, self.settings), sent=not isinstance(error, _NOT_SENT)) from error
         except httpx.RequestError as error:
@@ -89,7 +95,7 @@ class Transport:
     def _built(self, request: Request, key: str | None) -> httpx.Request:
         headers = self.settings.headers(request, key)
         content: Any = None
-        files = None
+        files: Any = None
         if request.body is not None:
             headers["Content-Type"] = "application/json"
             content = _requests.encoded(request.body)
@@ -97,7 +103,7 @@ class Transport:
             headers["Content-Type"] = "application/x-ndjson"
             content = _requests.Lines(request.lines)
         elif request.file is not None:
-            files = {"file": _requests.read_file(request.file)}
+            files = {"file": request.file}
         return self.http.build_request(
             request.method,
             request.path if "://" in request.path else self.settings.base_url + request.path,
