@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from email.parser import Parser
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
@@ -25,5 +26,12 @@ def shared(root: Path) -> dict[str, Any]:
         said = Parser().parsestr(built.read_text("utf-8"))
         urls = dict(each.split(", ", 1) for each in said.get_all("Project-URL", []))
         return {"version": said["Version"], "urls": urls}
-    project = tomllib.loads((root.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
-    return {"version": project["version"], "urls": project["urls"]}
+    tree = root.parents[1]
+    project = tomllib.loads((tree / "pyproject.toml").read_text("utf-8"))["project"]
+    return {"version": project.get("version") or _built_version(tree), "urls": project["urls"]}
+
+
+def _built_version(tree: Path) -> str:
+    """Return the version that the server's hook gives to builds of this tree, with the commit between releases."""
+    version: str = run_path(str(tree / "release/hooks.py"))["build_version"](tree)
+    return version
