@@ -6,9 +6,9 @@ import tomllib
 from typing import Any
 
 import pytest
-from sdk.generate.description import NAMES, NamesDiffer, described, description
+from sdk.generate.description import NAMES, NamesDiffer, description
 
-from deskwire.http.description.openapi.document import document
+from tests.support.api import openapi_check
 
 
 @pytest.fixture
@@ -16,23 +16,24 @@ def table() -> dict[str, Any]:
     return tomllib.loads(NAMES.read_text("utf-8"))
 
 
-def test_the_table_names_each_operation_of_the_service() -> None:
-    assert {each.id for each in described().operations} >= {"createConversation", "listEvents", "uploadFile"}
+def test_the_table_names_each_operation_of_the_service(table: dict[str, Any]) -> None:
+    found = description(openapi_check.described(), table)
+    assert {each.id for each in found.operations} >= {"createConversation", "listEvents", "uploadFile"}
 
 
 def test_an_operation_without_a_name_is_reported(table: dict[str, Any]) -> None:
     del table["operations"]["createConversation"]
     with pytest.raises(NamesDiffer, match="no name for createConversation"):
-        description(document(), table)
+        description(openapi_check.described(), table)
 
 
 def test_a_name_without_an_operation_is_reported(table: dict[str, Any]) -> None:
     table["operations"]["createCake"] = "cakes.create"
     with pytest.raises(NamesDiffer, match="no operation createCake"):
-        description(document(), table)
+        description(openapi_check.described(), table)
 
 
 def test_one_name_for_two_operations_is_reported(table: dict[str, Any]) -> None:
     table["operations"]["getConversation"] = "conversations.create"
     with pytest.raises(NamesDiffer, match=r"two operations have the name conversations\.create"):
-        description(document(), table)
+        description(openapi_check.described(), table)
