@@ -86,8 +86,11 @@ def runs(page: Path) -> list[Run]:
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Return whether `printed` matches the shown output, in which `…` stands for anything; white space is ignored."""
-    first, *others = ("".join(part.split()) for part in shown.split("…"))
+    """Return whether `printed` matches the shown output, in which `…` stands for anything; white space is ignored.
+
+    After the shown items of a list, `, …]` stands for any number of further items, also none.
+    """
+    first, *others = ("".join(part.split()) for part in shown.replace(", …]", "…]").split("…"))
     text = "".join(printed.split())
     if not others:
         return text == first
@@ -112,6 +115,9 @@ def agrees(shown: str, printed: str) -> bool:
         ("ab…ba", "aba", False),
         ("a…b…c", "a b", False),
         ("[]", "[]", True),
+        ("[1, …]", "[1]", True),
+        ("[1, …]", "[1,2]", True),
+        ("[1, …]", "[2,1]", False),
         ("[]", "[] []", False),
     ],
 )
@@ -149,20 +155,42 @@ async def pasted(page: Path, folder: Path) -> str:
     return done.stdout.decode().replace(str(port), PORT)
 
 
+def disagreements(page: Path, output: str) -> list[str]:
+    """Return each block of a page whose printed output is not the shown one, with both."""
+    found = []
+    for run, printed in zip(runs(page), output.split(END), strict=False):
+        if (run.output is not None) is not bool(printed.strip()):
+            found.append(f"{name(page)}\n{run.commands}\n{printed}")
+        elif run.output is not None and not agrees(run.output, printed):
+            found.append(f"{name(page)}\n{run.output}\n{printed}")
+    return found
+
+
 @needs_tools
 @pytest.mark.parametrize("page", PAGES, ids=name)
 async def test_the_commands_of_the_page_work_as_they_are(page: Path, tmp_path: Path) -> None:
     async with running(tmp_path / "service") as service:
         output = await pasted(page, checkout(tmp_path / "checkout", service))
-    for run, printed in zip(runs(page), output.split(END), strict=False):
-        assert (run.output is not None) is bool(printed.strip()), f"{run.commands}\n{printed}"
-        assert run.output is None or agrees(run.output, printed), f"{run.output}\n{printed}"
+    assert disagreements(page, output) == []
     if page.name == "quickstart.md":
         assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
         assert re.search(r"^verified message\.created 2 evt_\w+$", output, re.MULTILINE)
     if page.name == "commands.md":
         assert re.search(r"^verified conversation\.created 1 evt_\w+$", output, re.MULTILINE)
         assert re.search(r"^message\.created +cnv_\w+ +2  204  \d+ ms$", output, re.MULTILINE)
+
+
+@needs_tools
+@pytest.mark.timeout(1200)
+async def test_all_pages_work_on_one_server_twice_and_leave_no_endpoint(tmp_path: Path) -> None:
+    """Paste all pages in order, then again from the last to the first, in one folder beside one server."""
+    async with running(tmp_path / "service") as service:
+        folder = checkout(tmp_path / "checkout", service)
+        for page in [*PAGES, *reversed(PAGES)]:
+            output = await pasted(page, folder)
+            assert disagreements(page, output) == []
+            endpoints = await service.http.get("/s2s/webhooks")
+            assert endpoints.json()["items"] == [], f"{name(page)} leaves an endpoint behind"
 
 
 def test_the_readme_and_the_quickstart_have_commands_to_run() -> None:

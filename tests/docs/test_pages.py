@@ -105,6 +105,50 @@ def commands(group: click.Group) -> Iterator[click.Command]:
             yield from commands(command)
 
 
+def run_lines(page: Path) -> list[str]:
+    """Return the commands of a page that are run, each on one line."""
+    text = "".join(block.text for block in blocks(page) if block.words == ("sh", "run"))
+    return re.sub(r"(\\|\|)\n\s*", r"| ", text.replace("\\\n", " ")).splitlines()
+
+
+def silent_failures(line: str, captured: set[str]) -> bool:
+    """True if the line hides a refused request: its output is stored or parsed, and curl reports no error."""
+    helper = re.match(r"(\w+)\(\)", line)
+    stored = re.search(r"\$\(curl -s |curl -s [^|]*(?:>|-o )|\| *(?:python3 -c|field|id\b|tee )", line)
+    return "curl -s " in line and bool(stored or (helper and helper[1] in captured))
+
+
+@pytest.mark.parametrize("page", guides(), ids=name)
+def test_guides_report_a_refused_request_whose_response_is_not_shown(page: Path) -> None:
+    lines = run_lines(page)
+    captured = {helper for line in lines for helper in re.findall(r"\$\((\w+) ", line)}
+    assert [line for line in lines if silent_failures(line, captured)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "silent"),
+    [
+        ('ID=$(curl -s $BASE/v3/x | python3 -c "")', True),
+        ("curl -s $BASE/v3/x -H 'a' > made.json", True),
+        ("curl -s $BASE/v3/x | field id", True),
+        ('agent() { curl -s "$BASE$1"; }', True),
+        ("curl -s $BASE/v3/x | python3 -m json.tool", False),
+        ('ID=$(curl -fsS $BASE/v3/x | python3 -c "")', False),
+    ],
+)
+def test_silent_failure_is_recognised(line: str, silent: bool) -> None:
+    assert silent_failures(line, {"agent"}) is silent
+
+
+@pytest.mark.parametrize("page", guides(), ids=name)
+def test_guides_delete_each_endpoint_that_they_create(page: Path) -> None:
+    """The fast form of the run of all guides on one server; a project has at most five endpoints."""
+    lines = run_lines(page)
+    created = [line for line in lines if re.search(r"s2s/webhooks .*\"url\"|deskwire webhook create", line)]
+    deleted = [line for line in lines if re.search(r"DELETE .*s2s/webhooks/|deskwire webhook delete", line)]
+    assert len(created) == len(deleted), created
+
+
 def test_every_option_that_the_guides_name_exists() -> None:
     options = {each.option for each in SETTINGS.values()}
     options |= {option for command in commands(cli) for each in command.params for option in each.opts}
