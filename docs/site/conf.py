@@ -35,7 +35,7 @@ myst_enable_extensions: list[str] = []
 suppress_warnings = ["misc.highlighting_failure"]
 
 NAVIGATION = {
-    "Begin": ("quickstart", "concepts"),
+    "Begin": ("quickstart", "tutorial", "concepts"),
     "Follow events": (
         "guide/webhooks",
         "guide/extensions",

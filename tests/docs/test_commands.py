@@ -34,6 +34,7 @@ _RUN: Final = re.compile(r"^```sh run\n(.*?)^```$(?:\n\n```text out\n(.*?)^```$)
 NOT_RUN = {
     "README.md": "its targets are what the suite, the demo's tests and the developer run",
     "docs/quickstart.md": "starts the server that is there already; the stream's client is run by the interop tests",
+    "docs/tutorial.md": "chats in two browsers; tests/web/test_tutorial.py does that",
     "docs/guide/agents-stream.md": "follows events until it is cut off; the tests of the stream do that",
     "docs/guide/audit.md": "posts to a receiver on the internet; the tests of the audit trail push to one here",
     "docs/guide/backup.md": "needs a recipient of one's own, a systemd, a bucket, and a copy that an upgrade has left",
