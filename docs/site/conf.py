@@ -37,6 +37,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 NAVIGATION = {
     "Begin": ("quickstart", "tutorial", "concepts"),
     "Follow events": (
+        "guide/channels",
         "guide/webhooks",
         "guide/extensions",
         "guide/stream",
