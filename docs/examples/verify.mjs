@@ -30,7 +30,7 @@ export function verify(secret, header, body, now = Date.now() / 1000) {
 }
 
 // Keeps an event in a file of its own; false if it is there. A table with a unique column does the same.
-async function store(eventId, body) {
+export async function store(eventId, body) {
   await mkdir(INBOX, { recursive: true });
   const part = `${INBOX}/.${eventId}-${randomUUID()}`;
   await writeFile(part, body);

@@ -44,6 +44,14 @@ NAVIGATION = {
         "guide/lists-and-exports",
         "guide/examples",
     ),
+    "Frameworks": (
+        "guide/django",
+        "guide/fastapi",
+        "guide/rails",
+        "guide/laravel",
+        "guide/nextjs",
+        "guide/go",
+    ),
     "Use the API": (
         "guide/api",
         "guide/requests",

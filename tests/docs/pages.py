@@ -28,7 +28,9 @@ def documents() -> list[Path]:
 
 def guides() -> list[Path]:
     """Return the hand-written pages that describe the product."""
-    begin = [ROOT / "docs" / f"{name}.md" for name in ("index", "quickstart", "tutorial", "concepts", "security")]
+    begin = [
+        ROOT / "docs" / f"{name}.md" for name in ("index", "quickstart", "tutorial", "concepts", "security")
+    ]
     return [ROOT / "README.md", *begin, *sorted((ROOT / "docs/guide").glob("*.md"))]
 
 
