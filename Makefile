@@ -148,7 +148,8 @@ sdk: $(DEV_STAMP)
 
 # docs/ as a site in build/site, whose pages need nothing from elsewhere.
 site: .venv/.site-stamp
-	$(BIN)/sphinx-build -q -W --keep-going -n -b html -c docs/site docs build/site
+	$(BIN)/python docs/site/sources.py build/site-source
+	$(BIN)/sphinx-build -q -W --keep-going -n -b html -c docs/site build/site-source build/site
 
 # Whether an advisory names one of the pins; asks the network about each of them, in an environment of its own.
 # What may pass for a while is in tests/audit/exceptions.toml; ARGS=--where-reached goes on where nobody can be asked.

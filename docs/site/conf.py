@@ -1,18 +1,22 @@
 """How Sphinx makes a site of `docs/` (ADR 23): `make site`.
 
 The pages stay what they are elsewhere, plain Markdown with relative links. Here they get their navigation, and links
-that leave `docs/` are led to the page that stands for their target.
+that leave `docs/` are led to the page that stands for their target. `sources.py` adds the pages of the API reference.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+import api_pages
 
 DOCS = Path(__file__).parent.parent
 
@@ -23,7 +27,8 @@ extensions = ["myst_parser"]
 exclude_patterns = ["site"]
 html_theme = "furo"
 html_title = f"Deskwire {version}"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["reference.css"]
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"footer_icons": [], "top_of_page_buttons": []}
@@ -34,86 +39,75 @@ myst_enable_extensions: list[str] = []
 # The configuration of Prometheus and nginx has words that no lexer knows.
 suppress_warnings = ["misc.highlighting_failure"]
 
-NAVIGATION = {
-    "Begin": ("quickstart", "tutorial", "concepts"),
-    "Follow events": (
-        "guide/channels",
-        "guide/webhooks",
-        "guide/extensions",
-        "guide/stream",
-        "guide/lists-and-exports",
-        "guide/examples",
-    ),
-    "Frameworks": (
-        "guide/django",
-        "guide/fastapi",
-        "guide/rails",
-        "guide/laravel",
-        "guide/nextjs",
-        "guide/go",
-    ),
-    "Use the API": (
-        "guide/api",
-        "guide/requests",
-        "guide/clients",
-        "guide/credentials",
-        "guide/people",
-        "guide/uploads",
-    ),
-    "Serve customers": (
-        "guide/desk",
-        "guide/desk-admin",
-        "guide/desk-insights",
-        "guide/desk-developers",
-        "guide/inbox",
-        "guide/agents-stream",
-        "guide/contacts",
-        "guide/search",
-        "guide/tickets",
-        "guide/workflows",
-        "guide/surveys",
-        "guide/reports",
-        "guide/translations",
-    ),
-    "Operate": (
-        "guide/provisioning",
-        "guide/importing",
-        "guide/deploy",
-        "guide/operating",
-        "guide/commands",
-        "guide/nodes",
-        "guide/backup",
-        "guide/retention",
-        "guide/redaction",
-        "guide/audit",
-        "guide/monitoring",
-        "security",
-        "asvs",
-        "reporting",
-        "performance",
-        "guarantees",
-        "testing",
-        "mutation",
-    ),
-    "Reference": (
-        "contract",
-        "decisions",
-        "stream-protocol",
-        "architecture",
-        "glossary",
-        "reference/api",
-        "reference/events",
-        "reference/errors",
-        "reference/settings",
-    ),
+NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
+    "Start": {"quickstart": (), "tutorial": (), "concepts": ()},
+    "Use": {
+        "guide/api": ("guide/requests", "guide/uploads"),
+        "guide/channels": ("guide/extensions", "guide/agents-stream"),
+        "guide/webhooks": (),
+        "guide/stream": (),
+        "guide/lists-and-exports": (),
+        "guide/clients": ("guide/sdk-python", "guide/sdk-typescript"),
+        "guide/examples": (
+            "guide/django",
+            "guide/fastapi",
+            "guide/rails",
+            "guide/laravel",
+            "guide/nextjs",
+            "guide/go",
+            "guide/n8n",
+            "guide/slack",
+        ),
+        "guide/desk": ("guide/desk-admin", "guide/desk-insights", "guide/desk-developers"),
+        "guide/inbox": ("guide/contacts", "guide/search", "guide/translations"),
+        "guide/tickets": (),
+        "guide/workflows": (),
+        "guide/surveys": ("guide/reports",),
+        "guide/importing": (),
+    },
+    "Operate": {
+        "guide/deploy": ("guide/provisioning", "guide/helm", "support"),
+        "guide/operating": ("guide/commands",),
+        "guide/nodes": (),
+        "guide/backup": (),
+        "guide/monitoring": ("guide/grafana",),
+        "guide/people": ("guide/credentials", "guide/audit"),
+        "guide/retention": ("guide/redaction",),
+        "security": ("reporting",),
+    },
+    "Look up": {
+        "reference/api": (),  # and a page for each resource
+        "reference/events": (),
+        "reference/errors": (),
+        "reference/settings": (),
+        "reference/cli": (),
+        "reference/metrics": (),
+        "reference/surveys": (),
+        "contract": ("decisions", "stream-protocol"),
+        "changelog": ("compatibility",),
+    },
+    "More": {
+        "builders": (
+            "guarantees",
+            "performance",
+            "architecture",
+            "adr/README",
+            "testing",
+            "mutation",
+            "asvs",
+            "dependencies",
+            "releasing",
+            "glossary",
+        )
+    },
 }
-"""The order of pages, if pages of these names exist; other pages follow."""
+"""The order of pages with the pages below each, if pages of these names exist; others follow the last caption."""
 
 PLACES = {"changelog": "CHANGELOG.md", "reporting": "SECURITY.md"}
 """Pages that are only the place of a file beside `docs/`."""
 
-RENDERED = ("reference/api", "reference/cli")
-"""Pages whose file is a short notice; the site shows the program's own output (`deskwire reference`) instead."""
+RENDERED = "reference/cli"
+"""A page whose file is a short notice; the site shows the program's own output (`deskwire reference`) instead."""
 
 ELSEWHERE = {"README.md": "quickstart", **{file: page for page, file in PLACES.items()}}
 """Files beside `docs/`, and the page that stands for each; other links out of it become plain text."""
@@ -147,40 +141,52 @@ _LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?![a-z]+:)([^)\s]+)\)")
 
 def navigation() -> str:
     """The site's tree of pages, hidden in the text and shown beside it."""
-    return "".join(_tree(caption, pages) for caption, pages in sections())
+    return "".join(_tree(caption, list(pages)) for caption, pages in tree().items())
+
+
+def tree() -> dict[str, dict[str, list[str]]]:
+    """Return the pages under each caption, with those below each; pages that are not named follow the last one."""
+    everything = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md")} - {"index"}
+    found = {
+        caption: {
+            page: [each for each in below if each in everything]
+            for page, below in pages.items()
+            if page in everything
+        }
+        for caption, pages in NAVIGATION.items()
+    }
+    named = {each for pages in found.values() for page, below in pages.items() for each in (page, *below)}
+    found["Look up"]["reference/api"] = list(api_pages.pages())
+    rest = sorted(each for each in everything - named if not re.match(r"adr/\d", each))
+    found["More"] |= {each: [] for each in rest}
+    return found
 
 
 def sections() -> Iterator[tuple[str, list[str]]]:
-    """Every page under its caption: those that are named in their order, then the others of their folder."""
-    everything = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md")} - {"index"}
-    named = {page for pages in NAVIGATION.values() for page in pages}
-    rest = sorted(everything - named)
-    for caption, pages in NAVIGATION.items():
-        shown = [page for page in pages if page in everything]
-        if caption == "Reference":
-            shown += [page for page in rest if page.startswith("reference/")]
-        yield caption, shown
-    yield "Further", [page for page in rest if not page.startswith(("reference/", "adr/"))]
-    yield "Decisions", ["adr/README"]
+    """Every page under its caption, each after the page that it is below."""
+    for caption, pages in tree().items():
+        yield caption, [each for page, below in pages.items() for each in (page, *below)]
 
 
-def _tree(caption: str, pages: list[str], options: str = ":hidden:") -> str:
-    lines = "\n".join(pages)
-    return f"\n```{{toctree}}\n:caption: {caption}\n{options}\n\n{lines}\n```\n" if pages else ""
+def _tree(caption: str | None, pages: list[str]) -> str:
+    named = [f":caption: {caption}"] if caption else []
+    lines = "\n".join((*named, ":hidden:", "", *(f"/{page}" for page in pages)))
+    return f"\n```{{toctree}}\n{lines}\n```\n" if pages else ""
 
 
 def _read(_app: Any, docname: str, source: list[str]) -> None:
     folder, text = (DOCS / docname).parent, source[0]
     if docname in PLACES:
         folder, text = DOCS.parent, (DOCS.parent / PLACES[docname]).read_text()
-    if docname in RENDERED:
+    if docname == RENDERED:
         text = import_module(f"deskwire.commands.{docname.replace('/', '.')}").markdown()
     text = _LINK.sub(lambda link: _led(folder, docname, link), text)
     if docname == "index":
         text += navigation()
-    if docname == "adr/README":
-        records = sorted(path.stem for path in (DOCS / "adr").glob("0*.md"))
-        text += _tree("Records", records)
+    elif docname == "adr/README":
+        text += _tree(None, [f"adr/{path.stem}" for path in sorted((DOCS / "adr").glob("0*.md"))])
+    else:
+        text += "".join(_tree(None, pages.get(docname, [])) for pages in tree().values())
     source[0] = text
 
 
@@ -193,7 +199,9 @@ def _led(folder: Path, docname: str, link: re.Match[str]) -> str:
     elif not path.is_relative_to(DOCS):
         return words
     shown = os.path.relpath(path, (DOCS / docname).parent) if target else ""
-    if anchor and f'<a id="{anchor}">' in path.read_text():  # MyST knows no anchors but those of headings
+    if (
+        anchor and path.exists() and f'<a id="{anchor}">' in path.read_text()
+    ):  # MyST knows no anchors but those of headings
         return f'<a href="{re.sub(r"[.]md$", ".html", shown)}#{anchor}">{words}</a>'
     return f"[{words}]({shown}{mark}{anchor})"
 

@@ -13,12 +13,14 @@ from typing import Any, Final
 
 import pytest
 
+from deskwire.http.description.openapi.document import document
 from tests.docs.test_pages import anchors
 from tests.support.root import ROOT
 
 pytestmark = pytest.mark.long
 
 DOCS: Final = ROOT / "docs"
+METHODS: Final = ("get", "post", "put", "patch", "delete")
 LOADS: Final = {
     "link": "href",
     "script": "src",
@@ -41,11 +43,51 @@ def configuration() -> dict[str, Any]:
     return runpy.run_path(str(DOCS / "site/conf.py"))
 
 
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The prepared sources of the site."""
+    folder = tmp_path_factory.mktemp("site") / "source"
+    runpy.run_path(str(DOCS / "site/sources.py"))["prepare"](folder)
+    return folder
+
+
 def test_every_page_has_its_place_in_the_navigation_once(configuration: dict[str, Any]) -> None:
     shown = [page for _, pages in configuration["sections"]() for page in pages]
     pages = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md")}
     records = {page for page in pages if re.match(r"adr/\d", page)}
-    assert sorted(shown) == sorted(pages - records - {"index"})
+    resources = {page for page in shown if page.startswith("reference/api/")}
+    assert sorted(set(shown) - resources) == sorted(pages - records - {"index"})
+    assert len(shown) == len(set(shown))
+    assert len(resources) > 30
+
+
+def test_navigation_for_users_is_short_and_builders_have_one_link(configuration: dict[str, Any]) -> None:
+    tree = configuration["tree"]()
+    assert len(tree["Use"]) + len(tree["Operate"]) <= 24
+    assert next(iter(tree["More"])) == "builders"
+    assert {"architecture", "adr/README", "testing", "asvs", "performance"} <= set(tree["More"]["builders"])
+
+
+def test_every_call_has_a_request_and_its_response_on_the_page_of_its_resource(sources: Path) -> None:
+    pages = {path: path.read_text() for path in (sources / "reference/api").glob("*.md")}
+    text = "".join(pages.values())
+    paths = document()["paths"]
+    calls = [
+        (method, path) for path, operations in paths.items() for method in METHODS if method in operations
+    ]
+    for method, path in calls:
+        assert f">{method.upper()}</span> <code>{path}</code>" in text
+    assert text.count("\n```sh\ncurl ") == len(calls)
+    assert text.count("\n```json\n") > 0.8 * len(calls)
+    overview = (sources / "reference/api.md").read_text()
+    assert '<a id="get-v3-s2s-conversations-conversationid"></a>' in overview  # an address of the former page
+    assert "[those of every call](../../guide/api.md#errors)" in text
+
+
+def test_each_request_of_the_reference_is_valid_shell(sources: Path) -> None:
+    text = "".join(path.read_text() for path in (sources / "reference/api").glob("*.md"))
+    commands = "\n".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    assert subprocess.run(["bash", "-n"], input=commands, text=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -66,7 +108,7 @@ def test_link_leads_to_its_target_or_its_substitute(
 ) -> None:
     source = [text]
     configuration["_read"](None, page, source)
-    assert source == [shown]
+    assert source[0].partition("\n```{toctree}")[0] == shown
 
 
 @pytest.mark.parametrize(
@@ -81,7 +123,7 @@ def test_a_page_that_is_a_files_place_has_the_files_text(
     assert "](security.md)" in source[0]
 
 
-@pytest.mark.parametrize("page", ["api", "cli"])
+@pytest.mark.parametrize("page", ["cli"])
 def test_long_page_is_generated_by_the_program(configuration: dict[str, Any], page: str) -> None:
     source = [(DOCS / f"reference/{page}.md").read_text()]
     configuration["_read"](None, f"reference/{page}", source)
@@ -125,7 +167,9 @@ def fetched(path: Path) -> list[str]:
 
 
 @needs_sphinx
-def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(
+    sources: Path, tmp_path: Path
+) -> None:
     """Slow, because it builds the whole site; warnings are broken links and pages that are in no navigation."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html"]
     done = subprocess.run(
@@ -135,7 +179,7 @@ def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(t
             str(tmp_path / "trees"),
             "-c",
             str(DOCS / "site"),
-            str(DOCS),
+            str(sources),
             str(tmp_path / "site"),
         ],
         capture_output=True,
@@ -149,6 +193,8 @@ def test_the_site_is_made_without_a_warning_and_fetches_nothing_from_elsewhere(t
     assert len(files) > 40
     assert [(path.name, fetched(path)) for path in files if fetched(path)] == []
     assert (tmp_path / "site/_images/picture.svg").exists()
+    index = (tmp_path / "site/searchindex.js").read_text()
+    assert '"reference/api/webhooks"' in index
     assert 'url=webhooks.html#retries"' in (tmp_path / "site/guide/deliveries.html").read_text()
 
 
