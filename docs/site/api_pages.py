@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from deskwire.http.description.openapi.document import document
@@ -18,7 +17,6 @@ Schema = Mapping[str, Any]
 
 FOLDER = "reference/api"
 METHODS = ("get", "post", "put", "patch", "delete")
-_ERRORS = Path(__file__).parent.parent / "reference/errors.md"
 _CREDENTIALS = {
     "serverKey": ("server key", "$KEY"),
     "accessToken": ("access token", "$TOKEN"),
@@ -127,11 +125,9 @@ def _text(call: Schema) -> Iterator[str]:
         yield "<details><summary>Fields of the response</summary>\n"
         yield from _table("Field", _properties(answer[1]["schema"], required=True))
         yield "</details>\n"
-    codes = [
-        f"`{code}`" if code not in _linked() else f"[`{code}`](../errors.md#{code})" for code in _codes(call)
-    ]
+    codes = [f"`{code}`" for code in _codes(call)]
     if codes:
-        yield f"Errors: {', '.join(codes)}, and [those of every call](../../guide/api.md#errors).\n"
+        yield f"[Errors](../errors.md): {', '.join(codes)}, and [those of every call](../../guide/api.md#errors).\n"
 
 
 def _examples(path: str, method: str, call: Schema) -> Iterator[str]:
@@ -284,12 +280,6 @@ def _shares() -> dict[str, float]:
         for code in _all_codes(call):
             counts[code] = counts.get(code, 0) + 1
     return {code: count / len(found) for code, count in counts.items()}
-
-
-@cache
-def _linked() -> frozenset[str]:
-    """Return the codes with an anchor on the page of errors."""
-    return frozenset(re.findall(r'<a id="([a-z_]+)">', _ERRORS.read_text()))
 
 
 def _title(call: Schema) -> str:

@@ -29,6 +29,7 @@ html_theme = "furo"
 html_title = f"Deskwire {version}"
 html_static_path = ["static"]
 html_css_files = ["reference.css"]
+html_search_scorer = "scorer.js"
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"footer_icons": [], "top_of_page_buttons": []}
@@ -102,6 +103,21 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 """The order of pages with the pages below each, if pages of these names exist; others follow the last caption."""
+
+INDEX = {
+    "guide/api": ("idempotency key", "pagination", "rate limit", "event feed"),
+    "guide/backup": ("restore", "disaster recovery"),
+    "guide/credentials": ("rotate secret", "server key", "session", "machine credential"),
+    "guide/deploy": ("docker", "container", "kubernetes", "systemd", "tls"),
+    "guide/lists-and-exports": ("export", "mirror", "data warehouse"),
+    "guide/monitoring": ("prometheus", "metrics", "alerts"),
+    "guide/people": ("roles", "permissions", "members"),
+    "guide/retention": ("gdpr", "erasure", "delete contact"),
+    "guide/stream": ("websocket", "pusher", "resume", "takeover"),
+    "guide/webhooks": ("verify signature", "webhook signature", "verify webhook", "retries", "redeliver"),
+    "tutorial": ("chat", "chat widget"),
+}
+"""Words of readers that lead the search to a page, before all other results."""
 
 PLACES = {"changelog": "CHANGELOG.md", "reporting": "SECURITY.md"}
 """Pages that are only the place of a file beside `docs/`."""
@@ -181,6 +197,8 @@ def _read(_app: Any, docname: str, source: list[str]) -> None:
     if docname == RENDERED:
         text = import_module(f"deskwire.commands.{docname.replace('/', '.')}").markdown()
     text = _LINK.sub(lambda link: _led(folder, docname, link), text)
+    entries = "".join(f"\n```{{index}} {entry}\n```\n" for entry in INDEX.get(docname, ()))
+    text = text.replace("\n", f"\n{entries}\n", 1)
     if docname == "index":
         text += navigation()
     elif docname == "adr/README":
