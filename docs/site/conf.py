@@ -29,7 +29,7 @@ html_theme = "furo"
 html_title = f"Deskwire {version}"
 html_static_path = ["static"]
 html_css_files = ["reference.css"]
-html_search_scorer = "scorer.js"
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"footer_icons": [], "top_of_page_buttons": []}
@@ -197,7 +197,7 @@ def _read(_app: Any, docname: str, source: list[str]) -> None:
     if docname == RENDERED:
         text = import_module(f"deskwire.commands.{docname.replace('/', '.')}").markdown()
     text = _LINK.sub(lambda link: _led(folder, docname, link), text)
-    entries = "".join(f"\n```{{index}} {entry}\n```\n" for entry in INDEX.get(docname, ()))
+    entries = "".join(f"\n```{{index}} ! {entry}\n```\n" for entry in INDEX.get(docname, ()))
     text = text.replace("\n", f"\n{entries}\n", 1)
     if docname == "index":
         text += navigation()
