@@ -46,6 +46,7 @@ NAVIGATION = {
     "Use the API": (
         "guide/api",
         "guide/requests",
+        "guide/sdk-typescript",
         "guide/clients",
         "guide/credentials",
         "guide/people",
