@@ -120,7 +120,7 @@ binary: $(DEV_STAMP)
 	$(BIN)/python -m release.binary build/wheel/*.whl dist
 
 # What a version hands out, in dist/release, of the last commit; built twice and compared. docs/releasing.md
-release: .venv/.release-stamp
+release: .venv/.release-stamp $(if $(shell command -v npm),tests/clients/tools/node_modules/.stamp)
 	$(BIN)/python -m release $(ARGS)
 
 # Half the load for long, with everybody coming and going; says whether anything grows. Results: benchmarks/results/soak.*
@@ -145,6 +145,7 @@ docs: $(DEV_STAMP)
 # The types and resources of the SDKs, from the description that the service gives and sdk/operations.toml.
 sdk: $(DEV_STAMP)
 	$(BIN)/python -m sdk.generate.python
+	$(BIN)/python -m sdk.generate.typescript
 
 # docs/ as a site in build/site, whose pages need nothing from elsewhere.
 site: .venv/.site-stamp
@@ -202,7 +203,7 @@ web: web-lint .venv/.web-stamp
 	WEB=required $(PYTEST_AGAIN) --dist loadfile tests/web $(ARGS)
 
 # The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used; then the
-# examples in six languages. Needs a JDK, Ruby and PHP, too, and the websocket libraries that .ci/run installs. What else is
+# examples in six languages, and the SDK for TypeScript, also in Chromium. Needs a JDK, Ruby and PHP, too, and the websocket libraries that .ci/run installs. What else is
 # installed is in tests/clients/tools and requirements/clients.txt; nothing is fetched besides.
 CLIENT_TOOLS := tests/clients/tools
 
@@ -211,7 +212,7 @@ $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS
 	@touch $@
 
 clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
-	CLIENTS=required $(PYTEST_AGAIN) tests/clients tests/examples $(ARGS)
+	CLIENTS=required $(PYTEST_AGAIN) tests/clients tests/examples tests/sdk/typescript $(ARGS)
 
 # The image, built and run without an engine, and the files to deploy with, each read by the program that it is for. Needs
 # Linux, root and promtool (Debian's package prometheus), and leaves out what kubectl alone could say where there is none.

@@ -128,6 +128,8 @@ def _tell(release: Release, folder: Path, once: bool) -> None:
     )
     for path in sorted(folder.iterdir()):
         print(f"  {path.stat().st_size / 1e6:7.2f} MB  {path.name}")
+    if release.lacks is not None:
+        print(f"The npm package deskwire-sdk was not made: {release.lacks}.")
     print("Built once, compared with nothing." if once else "Built twice, from two folders: the same bytes.")
     print(NEXT.format(sums=SUMS).rstrip())
 

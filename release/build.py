@@ -5,17 +5,21 @@ from __future__ import annotations
 import gzip
 import io
 import platform
+import shutil
 import subprocess
 import sys
 import tarfile
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from release.binary import shared
 from release.image import image_context
 from release.parts import executable, libraries, scripts
 from release.sbom import contents
+
+NODE_TOOLS: Final = Path("tests/clients/tools/node_modules/.bin")
 
 
 class NotReproducible(Exception):
@@ -40,6 +44,15 @@ class Release:
     version: str
     made: datetime
     source: str
+
+    @property
+    def lacks(self) -> str | None:
+        """The reason why this machine cannot make the npm package; None if it can."""
+        if shutil.which("npm") is None:
+            return "npm is missing"
+        if not (self.repository / NODE_TOOLS / "tsc").exists():
+            return f"{NODE_TOOLS}/tsc is missing"
+        return None
 
     def build(self, work: Path) -> Path:
         """Build it in an empty folder, and return the subfolder with the results.
@@ -70,6 +83,8 @@ class Release:
             raise NotReproducible(f"{sdist.name} makes another wheel than the commit that it is made of")
         _python(tree, "release.binary", wheel, out)
         _python(tree / "sdk/python", "build", "--no-isolation", "--outdir", out)  # the wheel from its sdist
+        if self.lacks is None:
+            _python(tree, "sdk.typescript_package", self.version, out, self.repository / NODE_TOOLS)
         self._describe(out)
         image_context(unpacked, out / f"deskwire-{self.version}-image-context.tar.gz")
         return out

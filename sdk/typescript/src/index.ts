@@ -1,0 +1,13 @@
+export { Deskwire } from "./client.js";
+export * from "./errors.js";
+export { Export, ExportCutError, type ExportDeletion } from "./exports.js";
+export { MemoryMirrorStore, Mirror, type MirrorOptions, type MirrorStore, type MirroredContact, type RunOptions } from "./mirror.js";
+export { Page, PagePromise } from "./pagination.js";
+export type * from "./resources.js";
+export type { ServerSentEvent } from "./sse.js";
+export * from "./stream.js";
+export type { DeskwireOptions, FileInput, LinesInput, MaybePromise, RequestOptions } from "./transport.js";
+export type * from "./types.js";
+export { VERSION } from "./version.js";
+export * as webhooks from "./webhooks.js";
+export { WebhookVerificationError } from "./webhooks.js";
