@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 AGAIN := -m tests.again -n $(WORKERS) --dist worksteal
 PYTEST_AGAIN := $(BIN)/python $(AGAIN)
 
-.PHONY: run demo lint unit test newest verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs sdk site explorer vendor web-types web-lint clients containers image audit lock clean
+.PHONY: run demo lint unit test newest newest-dependencies verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs sdk site explorer vendor web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -59,6 +59,11 @@ newest:
 	@for each in run build dev; do .venv-newest/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) -r requirements/$$each.txt || exit 1; done
 	@.venv-newest/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	.venv-newest/bin/python $(AGAIN) -m "not long and not web" $(ARGS)
+
+# What `pip install` takes without the locks: a few tests with the newest dependencies that pyproject.toml allows, in an
+# environment of their own, if one of them is not the locked one. ARGS=--where-reached passes where no index can be reached.
+newest-dependencies: $(DEV_STAMP)
+	@$(BIN)/python -m tests.newest_dependencies $(ARGS)
 
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
@@ -235,7 +240,7 @@ lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
-	rm -rf .venv .venv-audit .venv-bench .venv-newest .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-audit .venv-bench .venv-newest .venv-newest-dependencies .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 # What the program itself needs; the tools of developers come on top when they are asked for.
 $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml
