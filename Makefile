@@ -70,10 +70,12 @@ ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents imp
 	$(addprefix tests/api/,accounts audit contacts conventions desk operating privacy reports search snippets tickets \
 	translations uploads webhooks workflows)
 
-# What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
+# What `test` leaves out: crashes, losses of power, simulated lives, what others publish, and other examples of the
+# property tests in each run. The S3 is for both: `test`
 # skips what needs it where its environment was never made. The examples in other languages are for `clients`.
 verify: $(DEV_STAMP) $(S3_STAMP)
 	$(PYTEST_AGAIN) -m "long or s3" --ignore=tests/examples $(ARGS)
+	RANDOM_EXAMPLES=1 $(PYTEST) -m "hypothesis and not long and not web" $(ARGS)
 	$(PYTEST_AGAIN) -m "not long and not web and not sqlite" --store postgres $(ON_POSTGRES) $(ARGS)
 
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
@@ -82,7 +84,7 @@ cover: $(DEV_STAMP)
 
 # The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
 fuzz: $(DEV_STAMP)
-	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/protocol/test_http_bytes.py \
+	RANDOM_EXAMPLES=1 FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/protocol/test_http_bytes.py \
 	  tests/api/conventions/test_fuzzed_requests.py tests/protocol/stream/test_fuzzed_streams.py \
 	  tests/engine/webhooks/policy/test_signature_checks.py $(ARGS)
 

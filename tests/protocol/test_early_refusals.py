@@ -21,7 +21,7 @@ from tests.support.sockets.h11_oracle import Answer, answers
 
 LANES: Final = {"lane": "", "hypercorn": "TE: trailers\r\n"}
 NEXT: Final = "GET /healthz HTTP/1.1\r\nHost: x\r\n{}\r\n"
-SLACK_S: Final = 5.0
+SLACK_S: Final = 20.0
 """For a busy machine."""
 
 
