@@ -60,14 +60,12 @@ def calls(path: Path) -> Iterator[ast.Call]:
 
 def test_real_waits_have_a_generous_deadline() -> None:
     short = [
-        f"{path.relative_to(ROOT)}:{call.lineno}"
+        f"{path.relative_to(ROOT)}: {found[0]}"
         for folder in REAL_TIME
         for path in (ROOT / "tests" / folder).rglob("*.py")
-        if "autojump_clock" not in path.read_text()
-        for call in calls(path)
-        if ast.unparse(call.func) == "trio.fail_after"
-        and re.fullmatch(r"[0-9.]+", ast.unparse(call.args[0]))
-        and float(ast.unparse(call.args[0])) < HANG_TIMEOUT_S
+        if "autojump_clock" not in (text := path.read_text())
+        for found in re.finditer(r"trio\.fail_after\(([0-9.]+)\)", text)
+        if float(found[1]) < HANG_TIMEOUT_S
     ]
     assert not short, "use HANG_TIMEOUT_S of tests.support.deadlines, or fail_after_idle"
 
@@ -84,3 +82,23 @@ def test_properties_build_their_inputs_instead_of_filtering() -> None:
         if ast.unparse(call.func).rpartition(".")[2] in ("assume", "filter", "reject") and len(call.args) == 1
     ]
     assert not found
+
+
+def test_tests_ask_for_the_virtual_clock_of_their_fixtures() -> None:
+    """pytest-trio takes the clock from the parameters of the test alone: a fixture's clock would be the real one."""
+    real = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if "autojump_clock" not in (text := path.read_text()):
+            continue
+        functions = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.AsyncFunctionDef)]
+        asked = {each.name: {arg.arg for arg in each.args.args} for each in functions}
+        fixtures = {
+            each.name for each in functions if "pytest.fixture" in map(ast.unparse, each.decorator_list)
+        }
+        virtual = {name for name in fixtures if "autojump_clock" in asked[name]}
+        real += [
+            f"{path.relative_to(ROOT)}:{name}"
+            for name, arguments in asked.items()
+            if name.startswith("test_") and arguments & virtual and "autojump_clock" not in arguments
+        ]
+    assert not real
