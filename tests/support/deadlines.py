@@ -1,8 +1,8 @@
-"""The deadline of tests that wait for what really runs: processes, sockets and threads.
+"""The deadline of tests that wait for real processes, sockets and threads.
 
 A deadline in seconds of the wall clock measures how busy the machine is: with a load of 35, a start took 16 s for 1.9 s of
-processor time. So a wait ends only when it must be a hang. What has a limit by contract is tested with a virtual clock, or
-against the limit of the server itself.
+processor time. So a wait ends only when it must be a hang. A limit by contract is tested with a virtual clock, or against the
+limit of the server itself.
 """
 
 from __future__ import annotations
