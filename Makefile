@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 AGAIN := -m tests.again -n $(WORKERS) --dist worksteal
 PYTEST_AGAIN := $(BIN)/python $(AGAIN)
 
-.PHONY: run demo lint unit test newest verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs sdk site explorer vendor web-types web-lint clients containers image audit lock clean
+.PHONY: run demo lint unit test newest newest-dependencies verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release format docs sdk site explorer vendor web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -60,15 +60,22 @@ newest:
 	@.venv-newest/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	.venv-newest/bin/python $(AGAIN) -m "not long and not web" $(ARGS)
 
+# What `pip install` takes without the locks: a few tests with the newest dependencies that pyproject.toml allows, in an
+# environment of their own, if one of them is not the locked one. ARGS=--where-reached passes where no index can be reached.
+newest-dependencies: $(DEV_STAMP)
+	@$(BIN)/python -m tests.newest_dependencies $(ARGS)
+
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
 	$(addprefix tests/api/,accounts audit contacts conventions desk operating privacy reports search snippets tickets \
 	translations uploads webhooks workflows)
 
-# What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
+# What `test` leaves out: crashes, losses of power, simulated lives, what others publish, and other examples of the
+# property tests in each run. The S3 is for both: `test`
 # skips what needs it where its environment was never made. The examples in other languages are for `clients`.
 verify: $(DEV_STAMP) $(S3_STAMP)
 	$(PYTEST_AGAIN) -m "long or s3" --ignore=tests/examples $(ARGS)
+	RANDOM_EXAMPLES=1 $(PYTEST) -m "hypothesis and not long and not web" $(ARGS)
 	$(PYTEST_AGAIN) -m "not long and not web and not sqlite" --store postgres $(ON_POSTGRES) $(ARGS)
 
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
@@ -77,7 +84,7 @@ cover: $(DEV_STAMP)
 
 # The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
 fuzz: $(DEV_STAMP)
-	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/protocol/test_http_bytes.py \
+	RANDOM_EXAMPLES=1 FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/protocol/test_http_bytes.py \
 	  tests/api/conventions/test_fuzzed_requests.py tests/protocol/stream/test_fuzzed_streams.py \
 	  tests/engine/webhooks/policy/test_signature_checks.py $(ARGS)
 
@@ -237,7 +244,7 @@ lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
-	rm -rf .venv .venv-audit .venv-bench .venv-newest .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-audit .venv-bench .venv-newest .venv-newest-dependencies .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 # What the program itself needs; the tools of developers come on top when they are asked for.
 $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml

@@ -16,7 +16,7 @@ from typing import Final
 
 from release.binary import shared
 from release.image import image_context
-from release.parts import executable, libraries, scripts
+from release.parts import executable, libraries, vendored
 from release.sbom import contents
 
 NODE_TOOLS: Final = Path("tests/clients/tools/node_modules/.bin")
@@ -93,7 +93,7 @@ class Release:
         binary = (out / "deskwire").rename(out / f"deskwire-{self.version}-{sys.platform}-{_machine()}")
         told = subprocess.run([binary, "--notices"], capture_output=True, check=True).stdout
         (out / "THIRD-PARTY-NOTICES.txt").write_bytes(told)
-        parts = [*libraries(self.repository), *scripts(self.repository), *executable(shared(binary))]
+        parts = [*libraries(self.repository), *vendored(self.repository), *executable(shared(binary))]
         text = contents(parts, self.version, self.commit, self.made, self.source)
         (out / f"deskwire-{self.version}.cdx.json").write_text(text, "utf-8")
 

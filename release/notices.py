@@ -11,7 +11,8 @@ RULE: Final = "=" * 100
 HEAD: Final = """\
 Deskwire is under the Apache License 2.0, which is in the file LICENSE. What is listed here is made by others, and goes
 with Deskwire under the licence that is given: the libraries that it is installed with, those for PostgreSQL and for
-uploads in a bucket, what its pages have in them, and what the single executable has in it besides.
+uploads in a bucket, what its pages and its analysis of sentiment have in them, and what the single executable has in it
+besides.
 """
 
 

@@ -1,7 +1,7 @@
 """The third-party parts of a release, each with its licence: the source of the notices and the SBOM.
 
-The libraries are those of the locks, looked up among the installed ones. The parts of the desk and of the explorer are
-in the repository; the executable also contains Python itself, and C libraries from the machine that builds it.
+The libraries are those of the locks, looked up among the installed ones. The parts of the desk and of the explorer, and
+VADER's rules and lexicon, are in the repository; the executable also contains Python itself, and C libraries from the machine that builds it.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ def texts(name: str, found: Distribution) -> tuple[str, ...]:
     return (kept.read_text("utf-8").strip(),)
 
 
-def scripts(root: Path = ROOT) -> list[Part]:
-    """Return the parts of the desk and of the explorer, which are in the repository."""
+def vendored(root: Path = ROOT) -> list[Part]:
+    """Return the parts that are in the repository: those of the desk and of the explorer, and VADER."""
     pages = root / "http/deskwire/http/pages"
     tools = json.loads((root / "tests/web/tools/package-lock.json").read_text())["packages"]
     explorer = re.findall(r"^SWAGGER_UI := ([a-z-]+)@(\S+)$", (root / "Makefile").read_text(), re.MULTILINE)[
@@ -160,10 +160,12 @@ def scripts(root: Path = ROOT) -> list[Part]:
     def text(*paths: str) -> tuple[str, ...]:
         return tuple((pages / path).read_text("utf-8").strip() for path in paths)
 
+    sentiment = root / "engine/deskwire/engine/surveys/insights/text_analysis/vader_lexicon/LICENSE"
     assets = ("LICENSE.swagger-ui", "NOTICE.swagger-ui", "swagger-ui-bundle.js.LICENSE.txt")
     made = [
         Part(explorer[0], explorer[1], "npm", "Apache-2.0", text(*(f"assets/{each}" for each in assets))),
         Part("inter", None, "generic", "OFL-1.1", text("desk/vendor/inter.LICENSE")),
+        Part("vadersentiment", "3.3.2", "pypi", "MIT", (sentiment.read_text("utf-8").strip(),)),
     ]
     for name, spdx in {
         "preact": "MIT",

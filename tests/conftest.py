@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,15 +19,24 @@ from tests.support.database_connections import all_closed, note_connections
 from tests.support.log_leaks import leaks, logs_of, plant_of
 from tests.support.postgres import close_shared_server, fresh_database
 from tests.support.selection import is_unit, nothing_started, watch_starts
-from tests.support.shortcuts import copy_fresh_databases, trust_nobody
+from tests.support.shortcuts import copy_fresh_databases, trust_nobody, wait_for_answers
 from tests.support.stores import KINDS, Kind, choose, choosing, chosen, forget_directories
 
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")  # how long an example takes says how busy the machine is
+# The time of an example depends on the load of the machine. A test that fails in `make test` fails in the next one too:
+# only `make verify` and `make fuzz` try other examples in each run.
+settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize=os.environ.get("RANDOM_EXAMPLES") != "1",
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("tests")
 
 note_connections()
 copy_fresh_databases()
 trust_nobody()
+wait_for_answers()
 watch_starts()
 
 

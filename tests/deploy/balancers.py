@@ -16,6 +16,7 @@ from typing import Final
 import trio
 
 from tests.deploy.tools import program
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 from tests.support.sockets.certificates import Files
 from tests.support.sockets.server_process import LOOK_S, free_port
@@ -120,7 +121,7 @@ async def balancing(name: str, folder: Path, ports: Sequence[int]) -> AsyncItera
         start_new_session=True,
     )
     try:
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not await _listens(port):  # noqa: ASYNC110
                 await trio.sleep(LOOK_S)  # poll: there is no notification
         yield port

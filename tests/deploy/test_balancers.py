@@ -14,8 +14,9 @@ import trio
 
 from deskwire.http.description.error_codes import CODES
 from tests.deploy.balancers import BALANCERS, DEPLOY, balancing
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.raw_peer import RawPeer, upgrade
-from tests.support.sockets.server_process import READY_S, Server, free_port
+from tests.support.sockets.server_process import Server, free_port
 
 _BETWEEN_S: Final = 1.5
 _FAST: Final = {"DESKWIRE_STREAM_PING_S": "1", "DESKWIRE_RATE_LIMIT_PER_MINUTE": "0"}
@@ -32,7 +33,7 @@ def _needs(name: str) -> None:
 async def _reachable(url: str) -> None:
     """Return once the balancer passes calls on."""
     async with httpx.AsyncClient(trust_env=False) as http:
-        with trio.fail_after(READY_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not (await http.get(f"{url}/readyz")).is_success:  # noqa: ASYNC110
                 await trio.sleep(0.1)  # poll: there is no notification
 
@@ -71,7 +72,9 @@ async def test_balancer_without_a_node_answers_in_the_services_form(name: str, t
     _needs(name)
     async with (
         balancing(name, tmp_path / name, [free_port(), free_port()]) as port,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=HANG_TIMEOUT_S
+        ) as http,
     ):
         await trio.sleep(3)  # until the checks have found no ready node
         answer = await http.post("/v3/s2s/conversations", json={"contact": {"userId": "u1"}})

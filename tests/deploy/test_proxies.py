@@ -19,8 +19,9 @@ from trio_websocket import open_websocket_url
 from deskwire.config.parsers import networks
 from tests.deploy.tools import needs, program
 from tests.support.api.service import running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
-from tests.support.sockets.server_process import LOOK_S, READY_S, free_port
+from tests.support.sockets.server_process import LOOK_S, free_port
 
 DEPLOY: Final = ROOT / "docs/deploy"
 TOKEN: Final = "a token of more than thirty-two characters"
@@ -34,7 +35,7 @@ async def started(command: Sequence[str], url: str, environ: Mapping[str, str]) 
     )
     try:
         async with httpx.AsyncClient(trust_env=False) as http:
-            with trio.fail_after(READY_S):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 while True:
                     with suppress(httpx.TransportError):
                         if (await http.get(url)).is_success:
@@ -64,7 +65,7 @@ async def test_uploads_and_the_stream_go_through_caddy_and_the_client_is_known(
             transport = httpx.AsyncHTTPTransport(local_address="127.0.0.2")
             key = {"Authorization": f"Bearer {service.demo['serverKey']}"}
             async with httpx.AsyncClient(
-                transport=transport, base_url=url, headers=key, timeout=20
+                transport=transport, base_url=url, headers=key, timeout=HANG_TIMEOUT_S
             ) as client:
                 big = {"file": ("big.bin", bytes(25 * 2**20))}
                 assert (await client.post("/v3/uploads", files=big)).status_code == 200
@@ -79,7 +80,7 @@ async def test_uploads_and_the_stream_go_through_caddy_and_the_client_is_known(
                 assert failed["address"] == "127.0.0.2"
                 assert (await client.get("/metrics")).status_code == 403
             stream = f"{url.replace('http', 'ws')}/app/{service.demo['streamKey']}?protocol=7"
-            with trio.fail_after(10):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 async with open_websocket_url(stream) as websocket:
                     assert "pusher:connection_established" in await websocket.get_message()
 
@@ -107,7 +108,7 @@ async def test_prometheus_reads_the_metrics_by_its_file_and_knows_all_alerts(tmp
             started([*command, f"--web.listen-address=127.0.0.1:{port}"], f"{url}/-/ready", {}),
             httpx.AsyncClient(base_url=url, trust_env=False) as http,
         ):
-            with trio.fail_after(READY_S):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 while True:
                     answer = await http.get("/api/v1/query", params={"query": "deskwire_ready"})
                     if found := answer.json()["data"]["result"]:

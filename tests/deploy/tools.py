@@ -17,11 +17,12 @@ PROGRAMS: Final = {
     "docker": "the system, whose daemon need not run",
     "kubectl": "the system",
     "promtool": "Debian's package prometheus",
+    "amtool": "Debian's package prometheus-alertmanager",
 }
 """The source of each program."""
 LIBRARIES: Final = {"compose_spec": "the group `containers`", "kubernetes_validate": "the group `containers`"}
 """The source of each library."""
-OPTIONAL: Final = {"docker", "kubectl"}
+OPTIONAL: Final = {"amtool", "docker", "kubectl"}
 """Programs that `make containers` can do without, because other tests check the same files."""
 
 

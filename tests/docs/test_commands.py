@@ -18,6 +18,7 @@ from tests.docs.pages import blocks, guides, name
 from tests.support.api.machines import make
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import refreshed, respond, survey
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 from tests.support.sockets.server_process import environment
 
@@ -143,7 +144,7 @@ async def pasted(page: Path, folder: Path) -> str:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     environ = {**environment(), "NO_PROXY": "*", "no_proxy": "*", "XDG_STATE_HOME": str(folder / "state")}
-    with trio.fail_after(60):
+    with trio.fail_after(HANG_TIMEOUT_S):
         done = await trio.run_process(
             ["bash", "-c", commands(page, port)],
             cwd=folder,

@@ -8,14 +8,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import trio
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import LOOK_S, environment
-
-WITHIN_S: Final = 60.0
-"""The end of waiting for an example: Pysher's pause before it connects again is 10 s."""
 
 
 @dataclass(eq=False)
@@ -43,7 +40,7 @@ class Example:
 
     async def until(self, count: int, *words: str) -> list[str]:
         """Wait until that many lines have all of these words; return them."""
-        with trio.move_on_after(WITHIN_S):
+        with trio.move_on_after(HANG_TIMEOUT_S):
             while len(found := self.with_words(*words)) < count:
                 await self._news.wait()
             return found
@@ -81,7 +78,7 @@ async def running(command: list[str], directory: Path, environ: Mapping[str, str
 
 async def listening(port: int) -> None:
     """Wait until something listens at this port."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             try:
                 await (await trio.open_tcp_stream("127.0.0.1", port)).aclose()

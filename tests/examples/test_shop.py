@@ -15,7 +15,8 @@ import pytest
 import trio
 
 from tests.examples.languages import EXAMPLES
-from tests.examples.running import WITHIN_S, listening, running
+from tests.examples.running import listening, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import LOOK_S, Server, free_port
 
 pytestmark = pytest.mark.long
@@ -75,7 +76,7 @@ async def page(visitor: httpx.AsyncClient) -> str:
 
 async def shows(visitor: httpx.AsyncClient, *texts: str) -> str:
     """Wait until the page shows these texts; return it."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             shown = await page(visitor)
             if all(text in shown for text in texts):
@@ -85,7 +86,7 @@ async def shows(visitor: httpx.AsyncClient, *texts: str) -> str:
 
 async def answers(api: httpx.AsyncClient, path: str, status: int) -> dict[str, Any]:
     """Wait until the service answers with this status; return what it says."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             answer = await api.get(path)
             if answer.status_code == status:
@@ -158,7 +159,7 @@ async def test_the_page_shows_everything_over_a_crash_and_missed_events(
         assert shown.index("Lost on its way.") < shown.index("Behind the gap.")
         redacted = await api.delete(f"/s2s/conversations/{desk.conversation}/messages/{last}")
         assert redacted.status_code == 200, redacted.text
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while "Behind the gap." in await page(visitor):  # noqa: ASYNC110  # poll: there is no notification
                 await trio.sleep(LOOK_S)
         assert shop.rows("SELECT count(*) FROM mirror.messages") == [(4,)]
@@ -182,7 +183,7 @@ async def test_an_erasure_is_passed_on_though_the_service_and_the_shop_were_down
     async with shop.open():
         await answers(api, "/s2s/contacts/u1", 404)
         await answers(api, f"/s2s/conversations/{desk.conversation}", 404)
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while shop.rows("SELECT id FROM mirror.conversations UNION ALL SELECT path FROM tasks"):  # noqa: ASYNC110
                 await trio.sleep(LOOK_S)  # poll: there is no notification
     assert shop.rows("SELECT count(*) FROM mirror.messages") == [(0,)]

@@ -10,8 +10,9 @@ import pytest
 import trio
 
 from tests.examples.languages import Language
-from tests.examples.running import WITHIN_S, Example, running
+from tests.examples.running import Example, running
 from tests.interop.proxy import proxying
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import LOOK_S, Server
 
 pytestmark = pytest.mark.long
@@ -83,7 +84,7 @@ async def test_a_subscriber_notices_that_its_connection_breaks_while_it_works_on
         async with running(
             [*at_hand.command("subscribe"), str(tmp_path / "place")], tmp_path, environ
         ) as example:
-            with trio.fail_after(WITHIN_S):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 held = await proxy.held()  # it asks for its subscription, which the first message made it do
             for link in list(proxy.links):
                 if link is not held:
@@ -94,7 +95,7 @@ async def test_a_subscriber_notices_that_its_connection_breaks_while_it_works_on
 
 async def kept(place: Path, event: str) -> None:
     """Wait until an example has written this place down."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             if await trio.Path(place).exists() and await trio.Path(place).read_text() == event:
                 return
@@ -103,7 +104,7 @@ async def kept(place: Path, event: str) -> None:
 
 async def confirmed(api: httpx.AsyncClient, event: str) -> None:
     """Wait until the service knows that this event has arrived."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             consumers = (await api.get("/s2s/stream/consumers")).json()["items"]
             if [each["confirmedEventId"] for each in consumers] == [event]:

@@ -18,6 +18,7 @@ import trio
 from deskwire.engine.webhooks.signature import sign
 from tests.examples.languages import Language
 from tests.examples.running import Example, listening, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 from tests.support.sockets.server_process import free_port
 
@@ -113,7 +114,7 @@ async def sent_twice(api: httpx.AsyncClient, stage: Stage) -> None:
     """Have the service send a delivered event again: it is known."""
     path = f"/s2s/webhooks/{stage.endpoint['id']}/deliveries"
     delivered = (await api.get(path)).json()["items"]
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while {each["status"] for each in delivered} != {"delivered"}:
             await trio.sleep(0.05)  # poll: the log has to be read to find a response
             delivered = (await api.get(path)).json()["items"]

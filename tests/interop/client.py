@@ -16,10 +16,10 @@ from typing import Any, Final, TypeVar
 import pytest
 import trio
 
+from tests.support.deadlines import HANG_TIMEOUT_S
+
 T = TypeVar("T")
 HERE: Final = Path(__file__).parent
-WITHIN_S: Final = 30.0
-"""Timeout of a wait for a client, whose own pauses are 1 s, or 15 s when it finds the port closed."""
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class Client:
         """Return the client's reports of this kind."""
         return [each for each in self.seen if each["saw"] == saw]
 
-    async def until(self, found: Callable[[], T], within_s: float = WITHIN_S) -> T:
+    async def until(self, found: Callable[[], T], within_s: float = HANG_TIMEOUT_S) -> T:
         """Wait until `found` returns a true value; return that value."""
         with trio.move_on_after(within_s):
             while not (value := found()):

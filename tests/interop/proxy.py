@@ -9,9 +9,9 @@ from typing import Final
 
 import trio
 
+from tests.support.deadlines import HANG_TIMEOUT_S
+
 _READ: Final = 65_536
-_DIAL_S: Final = 20.0
-"""How long a restart may take."""
 
 
 @dataclass(eq=False)
@@ -104,7 +104,7 @@ class Proxy:
                 await trio.aclose_forcefully(server)
 
     async def _dial(self) -> trio.SocketStream:
-        with trio.fail_after(_DIAL_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 try:
                     return await trio.open_tcp_stream("127.0.0.1", self.upstream)

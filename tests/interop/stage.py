@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import trio
 
-from tests.interop.client import WITHIN_S, Client, Launch
+from tests.interop.client import Client, Launch
 from tests.interop.proxy import Proxy, proxying
 from tests.support.api.openapi_check import UNCHECKED
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 LONG: Final = os.environ.get("INTEROP_LONG") == "1"
 QUIET_S: Final = 60.0 if LONG else 4.0
@@ -120,7 +121,7 @@ class Stage:
 
     async def confirmed(self) -> str:
         """Wait until the only consumer has confirmed everything; return the id of the last event."""
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while (held := (await self.consumers())[0])["lag"]:  # noqa: ASYNC110  # there is no notification
                 await trio.sleep(0.05)  # poll interval
         return str(held["confirmedEventId"])

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.interop.client import HERE, WITHIN_S
+from tests.interop.client import HERE
 from tests.interop.stage import Stage
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 pytestmark = pytest.mark.long
 
@@ -25,7 +26,7 @@ async def prints(stage: Stage, command: list[str]) -> list[str]:
     environ.update(NO_PROXY="*", no_proxy="*")
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=environ)
     try:
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             printed = await more(process)
             while not printed.endswith(b"\n"):
                 printed += await more(process)

@@ -23,6 +23,7 @@ from tests.chaos.node import Balancer, Node
 from tests.interop.client import Client, Launch
 from tests.interop.stage import TYPES, event_id
 from tests.interop.test_stripe import verdicts
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("node", "pysher")]
@@ -111,7 +112,9 @@ async def several(directory: Path, url: str, count: int) -> AsyncIterator[Nodes]
             demo = nodes[0].demo()
             headers = {"Authorization": f"Bearer {demo['serverKey']}", "Connection": "close"}
             http = await stack.enter_async_context(
-                httpx.AsyncClient(base_url=balancer.url, headers=headers, trust_env=False, timeout=10)
+                httpx.AsyncClient(
+                    base_url=balancer.url, headers=headers, trust_env=False, timeout=HANG_TIMEOUT_S
+                )
             )
             yield Nodes(nodes, balancer, demo, http)
         finally:
@@ -139,7 +142,7 @@ def check_order(came: Sequence[str], feed: Sequence[str]) -> int:
 
 async def delivered(receiver: Receiver, count: int) -> None:
     """Wait until the receiver has received this many different events."""
-    with trio.fail_after(60):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while len({json.loads(each.body)["id"] for each in receiver.requests}) < count:
             await receiver.wait(len(receiver.requests) + 1)
 

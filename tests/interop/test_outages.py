@@ -17,6 +17,7 @@ import trio
 from tests.chaos.network import steady_port
 from tests.deploy.balancers import BALANCERS, balancing
 from tests.interop.client import Client, Launch
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres import PostgresServer
 from tests.support.sockets.server_process import Server
 
@@ -111,7 +112,7 @@ async def installed(folder: Path) -> AsyncIterator[Installation]:
         headers = {"Authorization": f"Bearer {demo['serverKey']}"}
         http = await stack.enter_async_context(
             httpx.AsyncClient(
-                base_url=f"http://127.0.0.1:{port}", headers=headers, trust_env=False, timeout=10
+                base_url=f"http://127.0.0.1:{port}", headers=headers, trust_env=False, timeout=HANG_TIMEOUT_S
             )
         )
         yield Installation(postgres, port, demo, http)

@@ -15,8 +15,9 @@ import trio
 from tests.interop.client import Client, Launch
 from tests.interop.proxy import Proxy, proxying
 from tests.interop.stage import LONG, Stage, event_id, port_of
-from tests.process.test_serve import START_S, Server
+from tests.process.test_serve import Server
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 pytestmark = pytest.mark.long
 
@@ -96,10 +97,10 @@ async def process(
     """Run the server in a separate process, which is killed after the block."""
     server = Server(directory, "--port", str(port), handed=handed)
     try:
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await trio.to_thread.run_sync(server.wait_ready, abandon_on_cancel=True)
         url, key = server.demo["baseUrl"], {"Authorization": f"Bearer {server.demo['serverKey']}"}
-        async with httpx.AsyncClient(base_url=f"{url}/v3", headers=key, timeout=20) as http:
+        async with httpx.AsyncClient(base_url=f"{url}/v3", headers=key, timeout=HANG_TIMEOUT_S) as http:
             yield server, Service(url, server.demo, http, http, directory, server.process.terminate)
     finally:
         server.process.kill()

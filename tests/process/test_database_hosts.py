@@ -15,10 +15,11 @@ import pytest
 import trio
 
 from tests.support.database_pair import DATABASE, Death, Pair, database_pair
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.node_processes import ENVIRON, Nodes, running_nodes
 from tests.support.postgres import USER
 from tests.support.postgres_nodes import rows
-from tests.support.sockets.server_process import LOOK_S, READY_S, EndedError, Server
+from tests.support.sockets.server_process import LOOK_S, EndedError, Server
 
 DEATHS = get_args(Death)
 BACK_S = 6.0
@@ -74,7 +75,7 @@ async def written_to(pair: Pair, directory: Path) -> AsyncIterator[tuple[Nodes, 
     async with running_nodes(directory, "a", environ, pair.url) as nodes, trio.open_nursery() as nursery:
         writer = Writer(nodes)
         nursery.start_soon(writer.run)
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await writer.first_after(trio.current_time())
         yield nodes, writer
         nursery.cancel_scope.cancel()
@@ -105,7 +106,7 @@ async def test_writers_are_back_soon_after_a_promotion(tmp_path: Path, death: De
             before = [each for _, each in writer.acknowledged]
             await trio.to_thread.run_sync(pair.promote)
             promoted = trio.current_time()
-            with trio.fail_after(60):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 back_s = await writer.first_after(promoted)
             fresh = fresh_node(nodes, tmp_path)
             began = trio.current_time()
@@ -147,7 +148,7 @@ async def test_start_on_a_hanging_database_ends_with_the_signal(tmp_path: Path) 
         node.directory.mkdir()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_ends_before_it_is_ready, node)
-            with trio.fail_after(READY_S):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 await _takes_sigterm(node)
             await trio.sleep(2)  # then it waits for the database
             began = trio.current_time()
@@ -184,7 +185,7 @@ async def test_nodes_leave_an_old_primary_and_never_go_back_to_it(tmp_path: Path
             await trio.to_thread.run_sync(pair.promote)
             await nodes.servers[0].wait_for_log("database.identity_refused")
             left_at = trio.current_time()
-            with trio.fail_after(30):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 await writer.first_after(left_at)
             assert await _metric(nodes, "older_timeline") == 1
             assert (await _ready(nodes)).status_code == 200, "the right one is there"
@@ -201,7 +202,7 @@ async def test_nodes_leave_an_old_primary_and_never_go_back_to_it(tmp_path: Path
                 await fresh.stop()
 
             await trio.to_thread.run_sync(pair.new.kill)
-            with trio.fail_after(30):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 while (await _ready(nodes)).json().get("code") != "wrong_database":  # noqa: ASYNC110
                     await trio.sleep(0.1)  # poll: another process detects it
             answer = await _ready(nodes)
@@ -210,17 +211,17 @@ async def test_nodes_leave_an_old_primary_and_never_go_back_to_it(tmp_path: Path
             assert rows(old, count) == frozen, "nothing was written to a primary that was replaced"
             await trio.to_thread.run_sync(pair.new.start)
             back_at = trio.current_time()
-            with trio.fail_after(30):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 await writer.first_after(back_at)
 
 
 async def _ready(nodes: Nodes) -> httpx.Response:
-    async with httpx.AsyncClient(trust_env=False, timeout=10) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=HANG_TIMEOUT_S) as http:
         return await http.get(f"{nodes.servers[0].url}/readyz")
 
 
 async def _metric(nodes: Nodes, reason: str) -> float:
-    async with httpx.AsyncClient(trust_env=False, timeout=10) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=HANG_TIMEOUT_S) as http:
         text = (await http.get(f"{nodes.servers[0].url}/metrics")).text
     line = next(each for each in text.splitlines() if f'identity_refused{{reason="{reason}"}}' in each)
     return float(line.rpartition(" ")[2])

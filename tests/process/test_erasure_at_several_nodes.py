@@ -13,6 +13,7 @@ import pytest
 import trio
 
 from deskwire.engine.cluster.membership import LEASE_DURATION_S
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.frames import Listening, listen
 from tests.support.node_processes import SETTLE_S, Nodes, running_nodes
 from tests.support.postgres_nodes import rows
@@ -46,7 +47,7 @@ class Witness:
         more.set()
 
     async def until_seen(self, where: str, word: str) -> None:
-        with trio.fail_after(30):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not self.has(where, word):
                 await self._more.wait()
 
@@ -290,7 +291,7 @@ async def test_node_stopped_during_an_erasure_shows_and_sends_no_erased_data(
         await erased_while_it_stands_still(stage, _WORDS[:4], ("u1", "u2"), long=False)
         await erased_while_it_stands_still(stage, _WORDS[4:], ("u3", "u4"), long=True)
         word = "possum"
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not await is_taken(stage, word):  # noqa: ASYNC110
                 await trio.sleep(0.1)  # the client's own pause
         for place in ("agents' stream", "stream", "webhook"):

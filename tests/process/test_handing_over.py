@@ -17,15 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.test_serve import ENVIRON, START_S, Server, servers
+from tests.process.test_serve import ENVIRON, Server, servers
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.socket_activation import HasDescriptor
 
 pytestmark = pytest.mark.long
 
 __all__ = ["servers"]
-
-PATIENCE_S = 60.0
-"""The end of a client's waiting."""
 
 
 @pytest.fixture
@@ -41,7 +39,7 @@ def port_of(listener: socket.socket) -> int:
 
 def answered(port: int, host: str = "127.0.0.1") -> int:
     """The status of one call on a connection of its own. Raises OSError or HTTPException where there is none."""
-    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(host, port, timeout=HANG_TIMEOUT_S)
     try:
         connection.request("GET", "/healthz")
         return connection.getresponse().status
@@ -139,7 +137,7 @@ def test_sockets_that_can_not_be_served_are_all_named_with_the_reason(
         servers.append(
             server := Server(tmp_path / "data", handed=handed, LISTEN_FDNAMES="web:log:dns:one:local")
         )
-        _, said = server.process.communicate(timeout=START_S)
+        _, said = server.process.communicate(timeout=HANG_TIMEOUT_S)
     assert server.process.returncode == 1
     assert "Traceback" not in said
     assert "descriptor 3" not in said
@@ -178,7 +176,7 @@ def test_manager_is_notified_of_readiness_and_of_the_stop(
     tmp_path: Path, servers: list[Server], abstract: bool
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.settimeout(START_S)
+        told.settimeout(HANG_TIMEOUT_S)
         address = f"@deskwire-{os.getpid()}" if abstract else str(tmp_path / "told")
         told.bind(address.replace("@", "\0", 1) if abstract else address)
         servers.append(server := Server(tmp_path / "data", "--port", "0", NOTIFY_SOCKET=address))
@@ -187,7 +185,7 @@ def test_manager_is_notified_of_readiness_and_of_the_stop(
         assert answered(port) == 200
         server.process.send_signal(signal.SIGTERM)
         assert told.recv(100) == b"STOPPING=1"
-        server.process.communicate(timeout=START_S)
+        server.process.communicate(timeout=HANG_TIMEOUT_S)
     assert server.process.returncode == 0
 
 
@@ -215,5 +213,5 @@ def test_systemds_own_tool_starts_it_with_the_first_client(tmp_path: Path) -> No
             assert answered(port) == 200
         finally:
             process.terminate()
-            process.communicate(timeout=START_S)
+            process.communicate(timeout=HANG_TIMEOUT_S)
     assert process.returncode == 0

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.support.deadlines import HANG_TIMEOUT_S
+
 _THREADS = """
 import ctypes, sys, threading
 from deskwire.program.process import share_one_heap
@@ -39,7 +41,9 @@ def test_threads_take_memory_from_one_heap() -> None:
     heaps = {}
     for wanted in ("one", "many"):
         command = [sys.executable, "-c", _THREADS, wanted]
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stderr
+        told = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=HANG_TIMEOUT_S
+        ).stderr
         heaps[wanted] = told.count("Arena ")
     assert heaps["one"] == 1
     assert heaps["many"] > 1, "else this tests nothing"

@@ -13,6 +13,7 @@ import trio
 
 from deskwire.storage.sqlite.check import check
 from tests.crash.held import HeldLedger, became, drafted, hold_one, settled
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.node_processes import running_nodes
 from tests.support.sockets.server_process import Server
 
@@ -77,7 +78,9 @@ async def test_a_kill_leaves_each_message_held_sent_or_a_draft(tmp_path: Path) -
     demo = server.demo()
     headers = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}
     url = f"{server.url}/v3"
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30, trust_env=False) as http:
+    async with httpx.AsyncClient(
+        base_url=url, headers=headers, timeout=HANG_TIMEOUT_S, trust_env=False
+    ) as http:
         conversations = await opened(http)
         for round_ in range(_ROUNDS):
             await until_killed(server, http, conversations, round_, ledger)

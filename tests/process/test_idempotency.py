@@ -8,6 +8,7 @@ from typing import Final
 import httpx
 import trio
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import Server
 
 LANES: Final = 8
@@ -30,7 +31,7 @@ class Sender:
     def client(self) -> httpx.AsyncClient:
         """A client for one lane."""
         url = f"{self.server.url}/v3"
-        return httpx.AsyncClient(base_url=url, headers=self._http, timeout=60, trust_env=False)
+        return httpx.AsyncClient(base_url=url, headers=self._http, timeout=HANG_TIMEOUT_S, trust_env=False)
 
     async def begin(self) -> None:
         """Make the conversation."""

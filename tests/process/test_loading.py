@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import Server
 
 OF_TERMINALS = {"pygments.token", "rich.console"}
@@ -28,7 +29,7 @@ async def test_generators_of_the_reference_are_loaded_on_the_first_request(tmp_p
         at_first = loaded(tmp_path)
         assert {"hypercorn", "pydantic", "quart", "structlog", "trio"} <= at_first
         assert at_first & (OF_THE_REFERENCE | OF_TERMINALS) == set()
-        async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
+        async with httpx.AsyncClient(base_url=server.url, timeout=HANG_TIMEOUT_S) as http:
             assert (await http.get("/v3/openapi.json")).status_code == 200
         assert loaded(tmp_path) & OF_THE_REFERENCE == {"deskwire.http.description.openapi.document"}
     finally:

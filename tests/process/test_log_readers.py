@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import LOOK_S, environment, free_port
 
 pytestmark = pytest.mark.long
@@ -26,7 +27,6 @@ MANY = 20_000  # requests; the queue has room for the lines of about 7,000
 AT_ONCE = 50
 ASK = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 ID = re.compile(rb"(?i)\nx-request-id: (req_\w+)")
-WAIT_S = 60.0
 
 
 class Piped:
@@ -50,7 +50,7 @@ class Piped:
         while True:
             assert self.process.poll() is None
             try:
-                return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S)
+                return socket.create_connection(("127.0.0.1", self.port), timeout=HANG_TIMEOUT_S)
             except ConnectionRefusedError:
                 time.sleep(LOOK_S)  # poll: there is no notification
 
@@ -71,7 +71,7 @@ class Piped:
     def lost(self) -> int:
         """How many lines its metrics say are lost."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"http://127.0.0.1:{self.port}/metrics", timeout=WAIT_S) as answer:
+        with opener.open(f"http://127.0.0.1:{self.port}/metrics", timeout=HANG_TIMEOUT_S) as answer:
             found = re.search(r"^deskwire_log_dropped_total (\S+)$", answer.read().decode(), re.MULTILINE)
         assert found
         return int(float(found[1]))
@@ -88,7 +88,7 @@ class Piped:
     def end(self) -> int:
         """Stop it; its exit status."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(WAIT_S)
+        return self.process.wait(HANG_TIMEOUT_S)
 
 
 @contextmanager

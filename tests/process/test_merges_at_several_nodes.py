@@ -13,6 +13,7 @@ import httpx
 import pytest
 import trio
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.node_processes import SETTLE_S, Nodes, running_nodes
 from tests.support.postgres_nodes import rows
 
@@ -46,7 +47,7 @@ class Stage:
 
     async def done(self, node: int, method: str, path: str, **body: Any) -> dict[str, Any]:
         """The answer to a call that is to succeed, even if the node says that it should be made again."""
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 answer = await self.clients[node].request(method, path, json=body)
                 if answer.status_code != 503:
@@ -58,7 +59,7 @@ class Stage:
     async def say(self, node: int, conversation: str, text: str) -> dict[str, Any]:
         """Have the contact write, once."""
         path, once = f"/s2s/conversations/{conversation}/messages", {"Idempotency-Key": text}
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 answer = await self.clients[node].post(path, json={"text": text}, headers=once)
                 if answer.status_code not in (409, 503):
@@ -89,7 +90,7 @@ class Stage:
 
     async def over(self, node: int) -> None:
         """Return once the first visitor's merge is over."""
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 told = await self.told(node, "contact.merged")
                 if any(each["merged"]["id"] == self.visitor for each in told):

@@ -13,6 +13,7 @@ import trio
 
 from tests.api.events.test_channels_agree import receiving
 from tests.process.test_replays_at_several_nodes import couriers, until, until_all
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.node_processes import running_nodes
 from tests.support.sockets.receivers import answering
 
@@ -20,8 +21,6 @@ pytestmark = pytest.mark.long
 
 _SETTINGS: Final = {"DESKWIRE_WEBHOOK_RETRY_AFTER_S": "0.1,0.1,0.1"}
 _PROBE_S: Final = 10.0
-_OVER_S: Final = 60.0
-"""Bound for a dead node's lease, the other's look, and the next probe, on a loaded machine."""
 
 
 async def test_one_node_probes_a_quiet_endpoint_and_the_other_after_its_death(tmp_path: Path) -> None:
@@ -40,7 +39,7 @@ async def test_one_node_probes_a_quiet_endpoint_and_the_other_after_its_death(tm
             assert (await second.post("/s2s/conversations", json=contact)).status_code == 200
         await until_all(first, endpoint, "dropped")
         before = len(receiver.requests)
-        with trio.fail_after(_OVER_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await receiver.wait(before + 2)
         probes = [each.at for each in receiver.requests[before:]]
         assert probes[1] - probes[0] > _PROBE_S * 0.8, "one node probes, not both"
@@ -52,9 +51,9 @@ async def test_one_node_probes_a_quiet_endpoint_and_the_other_after_its_death(tm
             bodies = [orjson.loads(each.body) for each in receiver.requests[before:]]
             return {each["data"]["message"]["text"] for each in bodies}
 
-        await until(receiver, lambda: arrived() == {*texts}, _OVER_S)
+        await until(receiver, lambda: arrived() == {*texts}, HANG_TIMEOUT_S)
         alive = (first, second)[1 - courier]
-        with trio.fail_after(_OVER_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not (shown := (await alive.get(f"/s2s/webhooks/{endpoint}")).json())["healthy"]:  # noqa: ASYNC110
                 await trio.sleep(0.1)  # poll: there is no notification
         assert (shown["dropped"], shown["missed"]) == (0, None)
@@ -83,7 +82,7 @@ async def test_the_other_node_pushes_the_audit_trail_on_after_a_kill(tmp_path: P
             found = [record for each in receiver.requests for record in orjson.loads(each.body)["records"]]
             return Counter(each["object"]["name"] for each in found if each["action"] == "credential.created")
 
-        await until(receiver, lambda: arrived().keys() == names, _OVER_S)
+        await until(receiver, lambda: arrived().keys() == names, HANG_TIMEOUT_S)
         assert all(count == 1 for name, count in arrived().items() if name.startswith("after"))
         assert max(arrived().values()) <= 2
 

@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from tests.api.events.test_channels_agree import receiving
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.node_processes import Nodes, running_nodes
 from tests.support.postgres_nodes import rows
 from tests.support.sockets.receivers import Receiver, Request, answering
@@ -48,7 +49,7 @@ async def until(receiver: Receiver, condition: Callable[[], object], within_s: f
 
 async def until_all(http: httpx.AsyncClient, endpoint: str, status: str) -> list[dict[str, Any]]:
     """The deliveries to an endpoint, once all have this status."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             answer = await http.get(f"/s2s/webhooks/{endpoint}/deliveries")
             found: list[dict[str, Any]] = answer.json()["items"]
@@ -67,7 +68,7 @@ def sent(receiver: Receiver, delivery: str) -> list[Request]:
 
 async def until_ended(http: httpx.AsyncClient, endpoint: str) -> list[dict[str, Any]]:
     """The deliveries to an endpoint, once none is pending and the newest is of the newest message."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             found: list[dict[str, Any]] = (await http.get(f"/s2s/webhooks/{endpoint}/deliveries")).json()[
                 "items"
@@ -93,7 +94,7 @@ async def test_replays_requested_at_any_node_are_sent_by_the_endpoints_courier(
                 json={"url": f"{receiver.url}&number={number}", "events": ["message.created"]},
             )
             assert made.status_code == 200, made.text
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while sorted(Counter((where := couriers(nodes)).values()).values()) != [2, 3]:  # noqa: ASYNC110
                 await trio.sleep(0.05)  # poll: there is no notification; the shares stay
         conversation = (await first.post("/s2s/conversations", json={"contact": {"userId": "u"}})).json()[

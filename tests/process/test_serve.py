@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +16,10 @@ from typing import Any
 import pytest
 
 from deskwire.storage.sqlite.database import DirectoryLock
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.certificates import Files
 from tests.support.sockets.socket_activation import HasDescriptor, handing_over
 
-START_S = 20.0
 ENVIRON = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
 
 
@@ -71,13 +70,15 @@ class Server:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self.demo['serverKey']}", "Content-Type": "application/json"},
         )
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            request, timeout=HANG_TIMEOUT_S
+        ) as answer:
             return json.loads(answer.read())
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Send a signal; exit status, rest of the output, log."""
         self.process.send_signal(number)
-        out, log = self.process.communicate(timeout=START_S)
+        out, log = self.process.communicate(timeout=HANG_TIMEOUT_S)
         return self.process.returncode, out, log
 
 
@@ -120,16 +121,14 @@ def test_a_client_that_never_reads_does_not_hold_the_stop(tmp_path: Path, server
         request = f"GET /v3/s2s/events?limit=200 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
         mute.sendall(request.encode() * 20)
         assert mute.recv(1)  # it is being answered
-        began = time.monotonic()
-        assert server.end()[0] == 0
-        assert time.monotonic() - began < 8  # its bound is 2 s; this is no timing but the end of waiting
+        assert server.end()[0] == 0  # without its bound the stop would never end
 
 
 def presented(server: Server, files: Files) -> bytes:
     """The certificate that the next connection gets."""
     host, _, port = server.demo["baseUrl"].removeprefix("https://").rpartition(":")
     with (
-        socket.create_connection((host, int(port)), timeout=START_S) as raw,
+        socket.create_connection((host, int(port)), timeout=HANG_TIMEOUT_S) as raw,
         files.trust.wrap_socket(raw, server_hostname=host) as secured,
     ):
         return secured.getpeercert(binary_form=True) or b""
@@ -162,7 +161,7 @@ def test_a_second_process_on_the_directory_is_refused(tmp_path: Path, servers: l
     servers.append(first := Server(tmp_path, "--port", "0"))
     first.wait_ready()
     servers.append(second := Server(tmp_path, "--port", "0"))
-    _, log = second.process.communicate(timeout=START_S)
+    _, log = second.process.communicate(timeout=HANG_TIMEOUT_S)
     assert second.process.returncode == 1
     assert f"in use by a Deskwire server (pid {first.process.pid})" in log
     assert "Traceback" not in log
@@ -184,7 +183,7 @@ def test_occupied_port_is_named(tmp_path: Path, servers: list[Server]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         servers.append(server := Server(tmp_path, "--port", str(port)))
-        _, log = server.process.communicate(timeout=START_S)
+        _, log = server.process.communicate(timeout=HANG_TIMEOUT_S)
     assert server.process.returncode == 1
     assert f"can't listen on 127.0.0.1:{port}" in log
     assert "Traceback" not in log
@@ -192,7 +191,7 @@ def test_occupied_port_is_named(tmp_path: Path, servers: list[Server]) -> None:
 
 def test_impossible_directory_is_named(tmp_path: Path, servers: list[Server]) -> None:
     servers.append(server := Server(tmp_path / ("x" * 300), "--port", "0"))
-    _, log = server.process.communicate(timeout=START_S)
+    _, log = server.process.communicate(timeout=HANG_TIMEOUT_S)
     assert server.process.returncode == 1
     assert "Deskwire can't start: The data directory" in log
     assert "File name too long" in log
@@ -270,6 +269,6 @@ def test_the_embedded_database_is_refused_by_an_older_program(tmp_path: Path, se
         )
     connection.close()
     servers.append(older := Server(tmp_path, "--port", "0"))
-    _, log = older.process.communicate(timeout=START_S)
+    _, log = older.process.communicate(timeout=HANG_TIMEOUT_S)
     assert older.process.returncode == 1
     assert "newer Deskwire" in log

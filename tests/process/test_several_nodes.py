@@ -15,6 +15,7 @@ import pytest
 import trio
 
 from deskwire.engine.cluster.membership import LEASE_DURATION_S
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.node_processes import SETTLE_S, Nodes, running_nodes
 from tests.support.sockets.receivers import read_request
 
@@ -61,7 +62,7 @@ async def test_revoked_key_is_invalid_at_every_node_after_the_response(tmp_path:
                 assert took < LEASE_DURATION_S + 2, "the rest of its lease, and no more"
                 assert await used(one) == 401
             assert await used(stopped) in (401, 503), "503 as long as it does not know what it has missed"
-            with trio.fail_after(20):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 while (answer := await used(stopped)) != 401:
                     assert answer == 503
                     await trio.sleep(0.05)  # poll: there is no notification
@@ -218,7 +219,7 @@ async def test_deliveries_continue_when_nodes_stop_and_die_and_superseded_courie
         await nodes.servers[2].kill()
         await trio.sleep(LEASE_DURATION_S + 3)  # it is given up
         over.set()
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while len({each.delivery for each in endpoints.arrived}) < sent * _ENDPOINTS:  # noqa: ASYNC110
                 await trio.sleep(0.1)  # poll: there is no notification
         print(

@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from deskwire.engine.cluster.membership import LEASE_DURATION_S
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.frames import Listening, listen
 from tests.support.node_processes import SETTLE_S, Nodes, running_nodes
 from tests.support.postgres_nodes import rows
@@ -114,7 +115,7 @@ async def test_successor_on_the_channel_of_a_stopped_node_is_its_only_consumer(t
             loser, holder = holder, consumer
             await loser.until_it_is_over()
             assert loser.code in (4009, 4100)
-            with trio.fail_after(20):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 while len(nodes.leased()) < 3:  # noqa: ASYNC110
                     await trio.sleep(0.05)  # poll: there is no notification
         back = consumers.join(consumers.all[-2].consumer, 2)

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.logs.writer import PIECE, ROOM, LineWriter, Lost, packed
+from tests.support.deadlines import HANG_TIMEOUT_S
 
-SOON_S = 30.0
 AT = 1_700_000_000_000
 
 
@@ -42,7 +42,7 @@ def pipe() -> Iterator[Pipe]:
     made = LineWriter(writer, lambda: AT, told)
     yield Pipe(made, reader)
     os.close(reader)
-    made.close(SOON_S)
+    made.close(HANG_TIMEOUT_S)
     os.close(writer)
 
 
@@ -89,7 +89,7 @@ def test_lines_of_several_threads_stay_whole_and_each_threads_in_order(pipe: Pip
     for thread in threads:
         thread.join()
     pipe.writer.write("end\n")
-    reading.join(SOON_S)
+    reading.join(HANG_TIMEOUT_S)
     made = [line.split() for line in pipe.got.decode().splitlines()[:-1]]
     for name in range(4):
         assert [line[1] for line in made if line[0] == str(name)] == [str(number) for number in range(100)]
@@ -108,8 +108,8 @@ def test_the_end_waits_for_a_reader_that_reads(pipe: Pipe) -> None:
     taken = fill(pipe.writer)
     reading = threading.Thread(target=pipe.read_until, args=(b"lost ",))
     reading.start()
-    pipe.writer.close(SOON_S)
-    reading.join(SOON_S)
+    pipe.writer.close(HANG_TIMEOUT_S)
+    reading.join(HANG_TIMEOUT_S)
     assert len(pipe.got.splitlines()) == taken + 1
 
 

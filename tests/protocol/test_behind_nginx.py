@@ -19,6 +19,7 @@ from trio_websocket import open_websocket_url
 
 from deskwire.config.parsers import networks
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 from tests.support.sockets.certificates import Files
 from tests.support.sockets.server_process import free_port
@@ -62,7 +63,7 @@ async def nginx(files: Files, service: Service) -> AsyncIterator[str]:
         ["nginx", "-p", str(files.folder), "-e", "stderr", "-c", str(path)], stderr=subprocess.DEVNULL
     )
     try:
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await listening(port)
         yield f"https://127.0.0.1:{port}"
     finally:
@@ -77,7 +78,9 @@ async def test_calls_uploads_and_the_stream_pass_nginx_with_the_client_address(t
     async with running(tmp_path / "data", trusted_proxies=trusted) as service, nginx(files, service) as url:
         transport = httpx.AsyncHTTPTransport(verify=files.trust, local_address=CLIENT)
         key = {"Authorization": f"Bearer {service.demo['serverKey']}"}
-        async with httpx.AsyncClient(transport=transport, base_url=url, headers=key, timeout=20) as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url=url, headers=key, timeout=HANG_TIMEOUT_S
+        ) as client:
             big = {"file": ("big.bin", bytes(8 * 2**20))}
             assert (await client.post("/v3/uploads", files=big)).status_code == 200
             with capture_logs() as said:
@@ -90,7 +93,7 @@ async def test_calls_uploads_and_the_stream_pass_nginx_with_the_client_address(t
             assert [each["address"] for each in said if each["event"] == "sign_in.failed"] == [CLIENT]
             assert (await client.get("/metrics")).status_code == 403
         stream = f"{url.replace('https', 'wss')}/app/{service.demo['streamKey']}?protocol=7"
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with open_websocket_url(stream, ssl_context=files.trust) as websocket:
                 assert "pusher:connection_established" in await websocket.get_message()
 

@@ -19,6 +19,7 @@ import trio
 from tests.interop.proxy import proxying
 from tests.protocol.test_behind_nginx import BUFFERS, HEAD, listening
 from tests.support.api.service import running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.server_process import free_port
 
@@ -120,7 +121,7 @@ async def before(kind: Kind, folder: Path, upstream: int) -> AsyncIterator[int]:
         start_new_session=True,
     )
     try:
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await listening(port)
         yield port
     finally:
@@ -142,7 +143,9 @@ async def test_each_of_sixty_websockets_among_calls_is_served(tmp_path: Path, na
     ):
         key = {"Authorization": f"Bearer {service.demo['serverKey']}"}
         served, on_used = 0, 0
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=key, timeout=20) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", headers=key, timeout=HANG_TIMEOUT_S
+        ) as client:
             for number in range(STREAMS):
                 for _ in range(3):
                     assert (await client.get(CALLS[number % len(CALLS)])).status_code == 200

@@ -10,6 +10,7 @@ import trio
 
 from deskwire.storage.sqlite.transaction import SqliteReader, SqliteTransaction
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.failures import failures_logged
 
 
@@ -37,7 +38,7 @@ async def test_failing_erasure_does_not_block_other_contacts(
         erase(self, contact)
 
     monkeypatch.setattr(SqliteTransaction, "erase_contact", breaking)
-    with trio.fail_after(10), failures_logged() as failures:
+    with trio.fail_after(HANG_TIMEOUT_S), failures_logged() as failures:
         for user in ("u1", "u2"):
             await service.create(user)
         async with trio.open_nursery() as asking:
@@ -61,7 +62,7 @@ async def test_failing_background_round_is_logged_and_stops_nothing(
 
     owner = SqliteReader if hasattr(SqliteReader, part) else SqliteTransaction
     monkeypatch.setattr(owner, part, breaking)
-    with trio.fail_after(10), failures_logged() as failures:
+    with trio.fail_after(HANG_TIMEOUT_S), failures_logged() as failures:
         async with running(tmp_path) as service:
             await broken.event.wait()
             assert (await service.http.get("/s2s/events")).status_code == 200

@@ -16,6 +16,7 @@ from deskwire.http.api.idempotency import answered
 from deskwire.http.api.routing import Route
 from tests.protocol.test_fast_path import BY_QUART
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.failures import BREAKS, Failures, failures_logged
 
 BROKEN: Final = "/s2s/project"
@@ -64,7 +65,7 @@ async def test_any_handler_exception_is_one_500_and_one_log_entry(
 ) -> None:
     """Decisions 1: a bug answers 500 with a `requestId` and no internals; the log has the traceback."""
     plant(monkeypatch, broken)
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with client(service, **WAYS[way]) as caller, client(service) as other:
             assert (await other.get("/s2s/events")).status_code == 200
             for _ in range(2):
@@ -94,7 +95,7 @@ async def test_response_that_fails_midway_closes_only_its_connection(
         return Streamed(pieces(), "text/plain", {})
 
     plant(monkeypatch, streamed)
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with client(service, headers=[BY_QUART]) as caller:
             async with caller.stream("GET", BROKEN) as answer:
                 with pytest.raises(httpx.RemoteProtocolError):
@@ -127,7 +128,7 @@ async def test_handler_that_fails_after_a_disconnect_stops_no_other_request(
 ) -> None:
     handler = Breaking()
     plant(monkeypatch, handler)
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with client(service, headers=[BY_QUART]) as caller, trio.open_nursery() as asking:
             asking.start_soon(caller.get, BROKEN)
             await handler.begun.wait()
@@ -145,7 +146,7 @@ async def test_handler_that_fails_in_the_shutdown_does_not_disturb_it(
 ) -> None:
     handler = Breaking()
     plant(monkeypatch, handler)
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with running(tmp_path, shutdown_s=0.2) as service, trio.open_nursery() as asking:
             asking.start_soon(ask_in_vain, service, WAYS[way])
             await handler.begun.wait()

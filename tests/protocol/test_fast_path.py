@@ -18,6 +18,7 @@ from deskwire.http.api.routing import Media
 from deskwire.http.app import ROUTES
 from tests.api.conventions.test_guards import Walk, walking
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S, fail_after_idle
 from tests.support.sockets.server_process import free_port
 
 BY_QUART: Final = ("TE", "trailers")
@@ -62,7 +63,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def peer(service: Service, within_s: float = 20) -> AsyncIterator[Peer]:
+async def peer(service: Service, within_s: float = HANG_TIMEOUT_S) -> AsyncIterator[Peer]:
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     async with await trio.open_tcp_stream(host, int(port)) as stream:
         with trio.fail_after(within_s):
@@ -218,7 +219,7 @@ async def test_client_that_ends_within_its_head_is_answered_at_once(service: Ser
     async with peer(service) as connection:
         await connection.stream.send_all(request(service, "/v3/s2s/project", method="GET")[:20])
         await connection.stream.send_eof()
-        with trio.fail_after(5):
+        with fail_after_idle(5):
             head, _ = await connection.answer()
             assert (head.status_code, by_lane(head)) == (400, True)
             assert await connection.closed()
@@ -230,7 +231,7 @@ async def test_shutdown_closes_a_connection_that_returned_to_the_fast_path(tmp_p
             await connection.stream.send_all(request(service, "/v3/s2s/project", b"", *lines, method="GET"))
             assert by_lane((await connection.answer())[0]) is not bool(lines)
         service.stop()
-        with trio.fail_after(5):
+        with fail_after_idle(5):
             assert await connection.closed()
 
 
@@ -303,7 +304,7 @@ async def test_idle_connection_is_closed_after_its_timeout(tmp_path: Path) -> No
         for _ in range(2):
             await connection.stream.send_all(request(service, "/healthz", method="GET"))
             assert by_lane((await connection.answer())[0])
-        with trio.fail_after(5):
+        with fail_after_idle(5):
             assert await connection.closed()
 
 
@@ -316,7 +317,7 @@ async def test_shutdown_closes_idle_connections_and_finishes_a_request(tmp_path:
         await busy.stream.send_all(data[:-5])
         await trio.testing.wait_all_tasks_blocked(0.05)
         service.stop()
-        with trio.fail_after(5):
+        with fail_after_idle(5):
             assert await idle.closed()
             await busy.stream.send_all(data[-5:])
             head, _ = await busy.answer()
@@ -390,7 +391,7 @@ async def test_pages_are_the_same_on_both_paths_and_keep_the_fast_path(
         return head, body
 
     # The page is rendered on the first request, which may take longer than an idle connection is kept.
-    async with peer(service, within_s=120) as connection:
+    async with peer(service, within_s=HANG_TIMEOUT_S) as connection:
         first, shown = await asked(connection)
         async with peer(service) as other:
             head, body = await asked(other, ": ".join(BY_QUART))

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 import pytest
 import trio
@@ -17,6 +16,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.properties import budget, here, hold
 from tests.support.sockets.h11_oracle import Answer, answers, check_problem, explain, judge
 from tests.support.sockets.request_bytes import (
@@ -33,9 +33,6 @@ from tests.support.sockets.request_bytes import (
     started,
 )
 
-ANSWER_S: Final = 20.0
-"""Far longer than any answer takes: beyond it a connection hangs."""
-
 
 class Port:
     """The port of a service, and the responses from it."""
@@ -48,7 +45,7 @@ class Port:
     async def exchange(self, pieces: list[bytes], methods: list[str], enough: int | None) -> list[Answer]:
         """Send these pieces on one connection; return the responses up to its end, or this number of them."""
         host, _, port = self.service.url.removeprefix("http://").rpartition(":")
-        with trio.fail_after(ANSWER_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with await trio.open_tcp_stream(host, int(port)) as stream, trio.open_nursery() as nursery:
                 nursery.start_soon(self._send, stream, pieces)
                 data = b""

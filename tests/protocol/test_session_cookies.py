@@ -14,6 +14,7 @@ from tests.support.api.browsers import NAME, browser, enter, staff
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.log_leaks import plant
 from tests.support.sockets.certificates import Files
 
@@ -81,7 +82,7 @@ async def test_websocket_ignores_cookies(service: Service) -> None:
     channel = f"private-project-{service.demo['projectId']}"
     url = f"{service.url.replace('http', 'ws')}/app/{service.demo['streamKey']}?protocol=7"
     cookie = [(b"Cookie", f"{NAME}={secret}".encode())]
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with open_websocket_url(url, extra_headers=cookie) as socket:
             assert "pusher:connection_established" in await socket.get_message()
             await socket.send_message(

@@ -14,6 +14,7 @@ import trio
 
 from tests.api.operating.test_metrics import Figures
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import LOOK_S
 
 KINDS: Final = 4
@@ -90,7 +91,7 @@ async def test_thousand_slow_clients_cost_little_and_block_no_other(patient: Ser
     with crowd(port_of(service), service.demo["serverKey"]) as slow:
         slow.join(count)
         after = before
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while after("process_open_fds") - before("process_open_fds") < held:
                 assert slow.drip() == count // 2
                 await service.create()
@@ -116,7 +117,7 @@ def port_of(service: Service) -> int:
 
 
 async def test_endless_head_is_cut_off(hasty: Service) -> None:
-    with crowd(port_of(hasty), hasty.demo["serverKey"]) as slow, trio.fail_after(20):
+    with crowd(port_of(hasty), hasty.demo["serverKey"]) as slow, trio.fail_after(HANG_TIMEOUT_S):
         slow.join(8)
         while slow.drip():  # noqa: ASYNC110  # sockets that are closed ring no bell
             await trio.sleep(LOOK_S)  # real time: the sockets are the kernel's
@@ -133,7 +134,7 @@ async def test_reused_connection_has_a_timeout_for_each_head(hasty: Service) -> 
             while not answer.endswith(b"}\n"):
                 answer += await stream.receive_some()
         await trio.sleep(0.4)  # real time: idle for longer than a head may take
-        with trio.fail_after(10), pytest.raises(trio.BrokenResourceError):
+        with trio.fail_after(HANG_TIMEOUT_S), pytest.raises(trio.BrokenResourceError):
             await _drip(stream)
 
 
@@ -148,6 +149,6 @@ async def test_client_that_leaves_within_a_head_leaves_no_state(hasty: Service) 
     async with await trio.open_tcp_stream("127.0.0.1", port_of(hasty)) as stream:
         await stream.send_all(b"GET /healthz HTTP/1.1\r\nHo")
         await stream.send_eof()
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while await stream.receive_some():
                 pass  # Hypercorn's refusal, and then the end

@@ -16,6 +16,7 @@ from deskwire.cli import cli
 from deskwire.config.config import Config, ConfigError
 from deskwire.program import serve as program
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.certificates import DAY, Files
 from tests.support.sockets.server_process import environment
 
@@ -34,7 +35,7 @@ async def service(tmp_path: Path, files: Files) -> AsyncIterator[Service]:
 
 async def deskwire(*arguments: str, **variables: str) -> tuple[int, str]:
     """Run a command in a thread; return its exit status and output."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         done = await trio.to_thread.run_sync(lambda: CliRunner().invoke(cli, arguments, env=variables))
     return done.exit_code, done.output
 
@@ -62,7 +63,7 @@ async def test_http_2_clients_get_http_1_1_for_websockets(service: Service, file
 
 async def test_the_stream_is_wss(service: Service, files: Files) -> None:
     url = f"{service.url.replace('https', 'wss')}/app/{service.demo['streamKey']}?protocol=7"
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with open_websocket_url(url, ssl_context=files.trust) as socket:
             assert "pusher:connection_established" in await socket.get_message()
 
@@ -94,7 +95,7 @@ async def test_commands_verify_tls_with_the_given_authority(service: Service, fi
 async def test_the_demo_runs_against_it(service: Service, files: Files) -> None:
     key = service.demo["serverKey"]
     options = ("--url", service.url, "--key", key, "--cacert", str(files.ca), "--limit", "2")
-    with trio.fail_after(60):
+    with trio.fail_after(HANG_TIMEOUT_S):
         command = [sys.executable, "-m", "deskwire", "demo", *options]
         done = await trio.run_process(command, env=environment(), capture_stderr=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from release.parts import (
     libraries,
     licence,
     pins,
-    scripts,
+    vendored,
 )
 
 from tests.support.root import ROOT
@@ -83,8 +83,8 @@ def test_all_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_the_scripts_of_the_pages_have_versions_and_licences() -> None:
-    assert {part.name for part in scripts() if part.version} == {
+def test_vendored_parts_have_versions_and_licences() -> None:
+    assert {part.name for part in vendored() if part.version} == {
         "swagger-ui-dist",
         "preact",
         "htm",
@@ -92,14 +92,21 @@ def test_the_scripts_of_the_pages_have_versions_and_licences() -> None:
         "@preact/signals-core",
         "@noble/ciphers",
         "uplot",
+        "vadersentiment",
     }
-    assert all(all(part.texts) for part in scripts())
+    assert all(all(part.texts) for part in vendored())
 
 
-def test_every_licence_file_of_the_pages_is_of_a_part() -> None:
-    told = {text for part in scripts() for text in part.texts}
-    pages = ROOT / "http/deskwire/http/pages"
-    files = [path for path in pages.rglob("*") if re.search("licen[cs]e|notice", path.name, re.IGNORECASE)]
+def test_every_licence_file_of_the_wheel_is_of_a_part() -> None:
+    told = {text for part in vendored() for text in part.texts}
+    layers = [ROOT / layer / "deskwire" for layer in ("engine", "http", "storage")]
+    named = re.compile("licen[cs]e|notice", re.IGNORECASE)
+    files = [
+        path
+        for layer in layers
+        for path in layer.rglob("*")
+        if named.search(path.name) and path.suffix not in (".py", ".pyc", ".js")
+    ]
     assert files
     assert {path.read_text().strip() for path in files} == told
 

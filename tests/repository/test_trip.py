@@ -21,6 +21,7 @@ from tests.api.stream.test_revocation import Streams, project_channel
 from tests.repository.ceilings import above, loose, read
 from tests.repository.trip import CEILINGS, figures, lines, recorded
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 TRIPS = 16
 """Messages that are recorded. The shortest counts: a trip is longer when Trio, which picks the order of tasks at random,
@@ -50,7 +51,7 @@ async def trip(quick_disk: None, tmp_path: Path) -> list[CodeType]:
         assert isinstance(frame_written, FunctionType)
         trips = []
         for number in range(1 + TRIPS):
-            with trio.fail_after(30):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 with recorded(frame_written) as called:
                     await client.send_all(request)
                     assert (await stream.peer.message())["event"] == "message.created"

@@ -24,6 +24,7 @@ from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.support.builders import NOON, PROJECT, HandClock, Running, create, endpoint, post, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.seeing import seen
 
 PLACES = (
@@ -49,7 +50,7 @@ def left_in(directory: Path, places: tuple[str, ...]) -> list[tuple[str, str]]:
 
 async def scrubbed(engine: Running) -> None:
     """Return once the writer has scrubbed the file, which it does between commits after an erasure."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while seen(engine.store, _scrub_due):  # noqa: ASYNC110  # the writer scrubs in the background, without a notification
             await trio.sleep(0.01)  # poll: there is no notification
 

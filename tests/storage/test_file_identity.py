@@ -27,6 +27,7 @@ from deskwire.storage.sqlite.directory import (
 )
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 from tests.support.builders import NOON
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 SIDES = ("-wal", "-shm")
 
@@ -58,7 +59,7 @@ class Opened:
 
     async def saved(self) -> str:
         """Wait for the copy of the content; return the detail of the refusal then."""
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 refusal = self.store.identity.refusal
                 if refusal is not None and RESCUED in refusal.detail:
@@ -365,7 +366,7 @@ async def test_deleted_side_file_loses_nothing_by_a_kill_after_the_refusal(tmp_p
         here.path.with_name(f"{FILE_NAME}{side}").unlink()
         await here.refused()
         copy = tmp_path / "as a kill leaves it"
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 shutil.copyfile(here.path, copy)
                 if stored(copy) == here.acknowledged:

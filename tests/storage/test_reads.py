@@ -21,6 +21,7 @@ from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 from deskwire.storage.sqlite.transaction import SqliteReader
 from tests.support.builders import PROJECT, create, post, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.seeing import seen
 
 
@@ -157,7 +158,7 @@ async def test_slow_read_of_a_request_is_aborted_and_its_connection_stays_usable
 ) -> None:
     async with store_with(tmp_path, readers=1, read_timeout_s=0.05) as store:
         for _ in range(3):
-            with on_behalf_of("a"), pytest.raises(Unavailable) as refused, trio.fail_after(30):
+            with on_behalf_of("a"), pytest.raises(Unavailable) as refused, trio.fail_after(HANG_TIMEOUT_S):
                 await store.read(endless)
             assert (refused.value.reason, refused.value.retry_after_s) == ("read_timeout", 1)
             with on_behalf_of("a"):
@@ -194,7 +195,7 @@ async def test_reads_of_one_project_leave_a_connection_for_others(tmp_path: Path
             nursery.start_soon(hold)
         await trio.testing.wait_all_tasks_blocked(0.01)
         for who in ("modest", "another", "modest"):
-            with on_behalf_of(who), trio.fail_after(30):
+            with on_behalf_of(who), trio.fail_after(HANG_TIMEOUT_S):
                 await store.read(lambda reader: reader.last_event_position())
         held.set()
 

@@ -62,7 +62,7 @@ def test_a_page_of_no_tree_is_left_alone() -> None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_scrubbing_keeps_tables_and_indexes_and_leaves_no_deleted_text(seed: int) -> None:
     """Compare with SQLite: the rows it reads are equal, its integrity check passes, and deleted text is gone."""

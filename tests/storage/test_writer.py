@@ -23,6 +23,7 @@ from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.transaction import SqliteReader, SqliteTransaction
 from deskwire.storage.sqlite.writer import Writer
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, found_projects
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 class Disk(sqlite3.Connection):
@@ -85,7 +86,7 @@ class Bench:
 @asynccontextmanager
 async def bench(directory: Path, batch: int = 64) -> AsyncIterator[Bench]:
     opened = Bench(directory / FILE_NAME, batch)
-    with trio.fail_after(20):  # a job that is never answered fails its test
+    with trio.fail_after(HANG_TIMEOUT_S):  # a job that is never answered fails its test
         async with at_work(opened):
             yield opened
     opened.reader.conn.close()
@@ -325,11 +326,14 @@ async def test_closing_commits_queued_jobs_and_refuses_later_ones(tmp_path: Path
 
 
 async def test_a_broken_writer_ends_the_program_and_not_only_itself(tmp_path: Path) -> None:
-    with pytest.RaisesGroup(sqlite3.OperationalError, flatten_subgroups=True), trio.fail_after(30):
+    with (
+        pytest.RaisesGroup(sqlite3.OperationalError, flatten_subgroups=True),
+        trio.fail_after(HANG_TIMEOUT_S),
+    ):
         async with bench(tmp_path) as desk:
             desk.disk.fails_at = frozenset({"COMMIT", "ROLLBACK"})
             await desk.writer.write(adds("a"))
-    with pytest.raises(Unavailable), trio.fail_after(5):
+    with pytest.raises(Unavailable), trio.fail_after(HANG_TIMEOUT_S):
         await desk.writer.write(adds("b"))
     assert desk.stored() == ["Acme"]
     desk.reader.conn.close()

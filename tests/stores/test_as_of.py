@@ -38,7 +38,7 @@ def accepted(tx: Any, event_id: str) -> bool | None:
 
 @pytest.mark.thorough
 @given(STEPS)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 def test_feed_lists_events_after_a_read_or_refuses_the_position(
     steps: list[tuple[str, int]],
 ) -> None:

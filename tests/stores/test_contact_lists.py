@@ -42,7 +42,7 @@ def paged(tx: Any, wanted: ContactFilter, sort: ContactSort, limit: int) -> list
 
 names = st.none() | st.lists(st.sampled_from(["Ada", "Adam", "Bea", "Ber"]), max_size=2).map(" ".join)
 searches = st.lists(st.sampled_from(["a", "ad", "ada", "adam", "b", "u1", "x"]), max_size=3).map(" ".join)
-settled = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+settled = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @settled

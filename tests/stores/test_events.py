@@ -115,7 +115,7 @@ STEPS = st.lists(
 
 @pytest.mark.thorough
 @given(STEPS)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_the_log_is_a_list_that_only_grows_at_its_end(steps: list[tuple[str, int]]) -> None:
     """Against a plain list, with holes, erased and pruned events, and a clock that may run backwards."""
     model: list[tuple[StoredEvent, int]] = []
@@ -260,7 +260,7 @@ def test_pruning_a_deletion_wants_its_bytes_overwritten_as_it_names_a_contact(tm
 
 
 @given(st.lists(st.tuples(st.sampled_from(TYPES), st.integers(1, 2)), max_size=12), st.integers(0, 12))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_events_for_agents_are_in_no_other_query(made: list[tuple[str, int]], after: int) -> None:
     with passing() as directory, table(directory) as tx:
         tx.conn.execute(

@@ -52,7 +52,7 @@ def append(tx: Any, project: Project, kind: str, count: int, *, directed: bool =
 
 @pytest.mark.thorough
 @given(STEPS, st.integers(0, 400), st.integers(1, 120))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_a_project_has_its_events_in_order_from_either_end(
     steps: list[tuple[str, Project, str, int]], bound: int, limit: int
 ) -> None:

@@ -369,7 +369,7 @@ async def live(steps: list[Any], directory: Path) -> None:
 
 @pytest.mark.thorough
 @given(STEPS)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 def test_store_equals_the_model_over_evictions_and_restarts(steps: list[Any]) -> None:
     with TemporaryDirectory() as directory:
         try:

@@ -79,7 +79,7 @@ def fits(ticket: Ticket, wanted: TicketFilter) -> bool:
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     made=st.lists(tickets, max_size=14), wanted=filters, sort=st.sampled_from(SORTS), limit=st.integers(1, 4)
 )
@@ -198,7 +198,7 @@ words = st.text(max_size=60)
 
 
 @pytest.mark.sqlite
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=words)
 def test_any_text_at_all_can_be_searched_for(tx: Any, text: str) -> None:
     match = match_of(PROJECT.rowid, text.encode(errors="replace").decode())
@@ -206,7 +206,7 @@ def test_any_text_at_all_can_be_searched_for(tx: Any, text: str) -> None:
         tx.conn.execute("SELECT rowid FROM ticket_search WHERE ticket_search MATCH ?", (match,)).fetchall()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(codec="ascii"), min_size=1, max_size=30))
 def test_a_ticket_is_found_by_its_own_title(tx: Any, text: str) -> None:
     tx.conn.execute("SAVEPOINT empty")

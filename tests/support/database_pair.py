@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, Literal
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres import USER, PostgresServer
 
 Death = Literal["killed", "gone", "hung"]
 DATABASE: Final = "pair"
 _READ: Final = 65_536
-_FOLLOWS_S: Final = 60.0
 _LOOK_S: Final = 0.02
 
 
@@ -120,7 +120,7 @@ class Pair:
     def catch_up(self) -> None:
         """Return once the standby has all commits."""
         position = self.old.run("SELECT pg_current_wal_lsn()")[0][0]
-        end = time.monotonic() + _FOLLOWS_S
+        end = time.monotonic() + HANG_TIMEOUT_S
         while not self.new.run(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")[0][0]:
             assert time.monotonic() < end
             time.sleep(_LOOK_S)  # poll: there is no notification

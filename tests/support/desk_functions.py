@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 
 
@@ -20,6 +21,6 @@ def desk_results(module: str, function: str, calls: Sequence[Sequence[str]]) -> 
     )
     command = ["node", "--input-type=module", "-e", script]
     done = subprocess.run(
-        command, input=json.dumps(calls), capture_output=True, text=True, check=True, timeout=60
+        command, input=json.dumps(calls), capture_output=True, text=True, check=True, timeout=HANG_TIMEOUT_S
     )
     return list(json.loads(done.stdout))

@@ -12,6 +12,7 @@ import orjson
 import trio
 from trio_websocket import ConnectionClosed
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.replay.frames import Established, Event, Failure, Refused, Subscribed, decode, subscribe
 from tests.support.replay.websocket import websocket
 
@@ -57,7 +58,7 @@ class Listening:
         """Return once the last of these events has arrived."""
         await self.until(lambda: self.ids[-1:] == [*told[-1:]])
 
-    async def until_it_has_more(self, count: int, within_s: float = 30.0) -> None:
+    async def until_it_has_more(self, count: int, within_s: float = HANG_TIMEOUT_S) -> None:
         """Return once it has more than `count` events."""
         await self.until(lambda: len(self.ids) > count, within_s)
 
@@ -65,7 +66,7 @@ class Listening:
         """Return once its connection has ended, or received an error."""
         await self.until(lambda: self.over_s < inf)
 
-    async def until(self, condition: Callable[[], bool], within_s: float = 30.0) -> None:
+    async def until(self, condition: Callable[[], bool], within_s: float = HANG_TIMEOUT_S) -> None:
         """Return once the condition is true."""
         with trio.move_on_after(within_s):
             while not condition():

@@ -14,6 +14,7 @@ import httpx
 import trio
 
 from tests.plants.serving import serving
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres import fresh_database
 from tests.support.postgres_nodes import rows
 from tests.support.sockets.server_process import Server
@@ -50,7 +51,7 @@ class Nodes:
         """Return a client of one node."""
         headers = {"Authorization": f"Bearer {credential}"}
         url = f"{self.servers[node].url}/v3"
-        return httpx.AsyncClient(base_url=url, headers=headers, timeout=30, trust_env=False)
+        return httpx.AsyncClient(base_url=url, headers=headers, timeout=HANG_TIMEOUT_S, trust_env=False)
 
     def leased(self) -> list[str]:
         """Return the names of the nodes whose lease has not been ended."""

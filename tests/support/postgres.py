@@ -25,6 +25,7 @@ from typing import Any, Final
 import psycopg
 
 from deskwire.storage.postgres.migrations.apply import migrate
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 USER: Final = "deskwire"
 NOT_DURABLE: Final = {"fsync": "off", "full_page_writes": "off", "autovacuum_naptime": "5s"}
@@ -38,7 +39,6 @@ _OF_ALL: Final = {
     "log_min_messages": "warning",
     "log_min_error_statement": "panic",  # the sender of a failed statement sees the error
 }
-_START_S: Final = 60.0
 _LOOK_S: Final = 0.01
 # The server ends with the process that holds the other end of this shell's input, even if that is killed.
 _GUARD: Final = '"$@" & p=$!; exec 3<&0; (cat <&3 >&0; kill -QUIT $p) 0>/dev/null & g=$!; wait $p; kill $g'
@@ -180,7 +180,7 @@ class PostgresServer:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def _wait_until_ready(self) -> None:
-        end = time.monotonic() + _START_S
+        end = time.monotonic() + HANG_TIMEOUT_S
         while not self._is_ready():
             assert self._guard is not None
             ended = self._guard.poll() is not None or time.monotonic() > end
@@ -203,7 +203,7 @@ class PostgresServer:
 
     def _wait_for_sessions(self) -> None:
         """Wait for all sessions: a new server can't start while an old process has the shared memory."""
-        end = time.monotonic() + _START_S
+        end = time.monotonic() + HANG_TIMEOUT_S
         while self._processes():
             assert time.monotonic() < end
             time.sleep(_LOOK_S)  # poll: there is no notification

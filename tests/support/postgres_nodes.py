@@ -17,10 +17,9 @@ from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.store import PostgresStore, open_postgres
 from tests.support.builders import PROJECT, HandClock, create, found_projects, post
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 _READ: Final = 65_536
-_WITHIN_S: Final = 20.0
-"""The timeout of waits that normally take moments, for a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def without_ownership(url: str) -> Iterator[str]:
 
 async def until_found(url: str, sql: str) -> None:
     """Return once the query finds a row in the database."""
-    with trio.fail_after(_WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while not await trio.to_thread.run_sync(rows, url, sql):  # noqa: ASYNC110  # it is another process
             await trio.sleep(0.01)  # poll: there is no notification
 

@@ -13,11 +13,11 @@ from typing import Final
 
 import httpx
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 
 MOTO: Final = ROOT / ".venv-s3" / ("Scripts" if os.name == "nt" else "bin") / "moto_server"
 MISSING: Final = "needs the S3 of `make .venv-s3/.stamp`"
-_START_S: Final = 60.0
 
 
 def has_s3() -> bool:
@@ -52,7 +52,7 @@ _SIGNED: Final = (
 
 
 def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + _START_S
+    end = time.monotonic() + HANG_TIMEOUT_S
     while True:
         try:
             httpx.get(f"{address}/moto-api/data.json").raise_for_status()

@@ -14,9 +14,11 @@ from functools import cache
 from typing import Any
 
 import certifi
+import httpx
 from sqlite_utils import Database, Migrations
 
 from deskwire.storage.sqlite.migrations.apply import migrations
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 def trust_nobody() -> None:
@@ -33,6 +35,14 @@ def trust_nobody() -> None:
 
     ssl.SSLContext.load_default_certs = lambda *_: None  # type: ignore[method-assign]
     ssl.SSLContext.load_verify_locations = load_others  # type: ignore[assignment,method-assign]
+
+
+def wait_for_answers() -> None:
+    """Give clients without a timeout of their own longer than httpx's 5 s, which a busy machine may need.
+
+    The service itself always names its timeouts.
+    """
+    httpx._config.DEFAULT_TIMEOUT_CONFIG.__init__(HANG_TIMEOUT_S)  # type: ignore[misc]
 
 
 def copy_fresh_databases() -> None:

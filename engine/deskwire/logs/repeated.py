@@ -15,22 +15,45 @@ INTERVAL_S: Final = 60.0  # between two lines of one event
 
 REPEATED: Final = frozenset(
     {
+        "agents.rights_not_read",
+        "audit.lines_not_recorded",
+        "audit.push_delayed",
         "audit.pushes_not_read",
+        "audit.refusals_not_recorded",
         "barrier.not_read",
+        "couriers.not_cleared",
         "couriers.not_read",
+        "couriers.not_released",
+        "delivery.closing_delayed",
+        "delivery.news_not_read",
+        "delivery.not_read",
+        "delivery.not_recorded",
+        "erasure.delayed",
+        "machine_credential.use_not_noted",
+        "merge.delayed",
         "node.beat_failed",
         "node.others_not_judged",
+        "retention.delayed",
         "search.delayed",
+        "server_key.use_not_noted",
+        "session.use_not_noted",
+        "sign_in.failure_not_recorded",
         "storage.batch_failed",
         "storage.commit_failed",
         "storage.connection_lost",
         "storage.look_again",
         "storage.not_watched",
         "storage.scrub_delayed",
+        "stream.positions_not_saved",
+        "stream.revocations_not_read",
         "webhooks.lapses_not_read",
+        "writing.not_read",
     }
 )
-"""Events of attempts that are retried within seconds: in an outage of 12 s, one node logged 490 of them."""
+"""Events of attempts that are retried within seconds: in an outage of 12 s, one node logged 490 of them.
+
+On a full disk the log is often on the same disk.
+"""
 
 
 class RepeatedEvents:

@@ -50,7 +50,7 @@ from deskwire.logs.access import log_request
 from deskwire.program import build, reference, wiring
 from deskwire.program.errors import StartError
 from deskwire.program.opening import OpenedStore, RunningStore
-from deskwire.program.port import Port, take
+from deskwire.program.port import Port, advice, take
 from deskwire.program.rotation import Rotation
 from deskwire.program.signing import Signing, signing_of
 
@@ -258,7 +258,7 @@ def _taken(config: Config) -> Port:
     except OSError as error:
         where = f"{config.host}:{config.port}"
         raise StartError(
-            f"The service can't listen on {where}: {error.strerror or error}. Try another --port."
+            f"The service can't listen on {where}: {error.strerror or error}. {advice(error)}"
         ) from error
 
 

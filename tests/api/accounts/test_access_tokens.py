@@ -20,6 +20,7 @@ from tests.support.api.agent_stream import page
 from tests.support.api.browsers import PAGE, browser, enter, staff
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, client, code, hire, organisation_of, person, sign_in
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.admin_socket import operate
 from tests.support.stores import beside
 
@@ -186,7 +187,7 @@ async def test_expired_tokens_leave_the_list_and_the_database(tmp_path: Path) ->
 @asynccontextmanager
 async def beside_later(directory: Path) -> AsyncIterator[int]:
     """The number of stored tokens once retention has gone over them."""
-    with trio.fail_after(15):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             with beside(directory) as connection:
                 (left,) = connection.execute("SELECT count(*) FROM access_tokens").fetchone()

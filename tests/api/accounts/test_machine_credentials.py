@@ -17,6 +17,7 @@ from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.support.api.machines import credentials_of, make, showing
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 READ_A_CONTACT = (
     "contacts.manage",
@@ -304,7 +305,7 @@ async def test_removed_project_revokes_its_credentials(service: Service) -> None
 async def test_credential_expires_automatically(service: Service) -> None:
     made = await make(service, ("tickets.read",), expiresAt=in_seconds(0.6))
     async with showing(service, made["secret"]) as backend:
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while (answer := await backend.get("/tickets")).status_code == 200:
                 pass
         assert code(answer) == (401, "expired_machine_credential")

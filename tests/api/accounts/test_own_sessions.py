@@ -16,6 +16,7 @@ from tests.support.api.audit_trail import trail
 from tests.support.api.browsers import NAME, PAGE, browser, enter, staff
 from tests.support.api.service import Service, running
 from tests.support.api.staff import client, code, organisation_of, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.admin_socket import operate
 from tests.support.stores import beside, chosen
 
@@ -237,7 +238,7 @@ async def test_expired_sessions_are_removed_automatically(tmp_path: Path) -> Non
         connection.execute("UPDATE sessions SET last_seen_at = last_seen_at - ?", (12 * HOUR_MS,))
     async with running(tmp_path) as service, browser(service, {"Cookie": f"{NAME}={secret}"}) as page:
         assert code(await page.get("/users/me")) == (401, "session_ended")
-        with beside(tmp_path) as connection, trio.fail_after(10):
+        with beside(tmp_path) as connection, trio.fail_after(HANG_TIMEOUT_S):
             while connection.execute("SELECT count(*) FROM sessions").fetchone() != (0,):  # noqa: ASYNC110
                 await trio.sleep(0.01)  # poll: there is no notification
 

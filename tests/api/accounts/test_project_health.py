@@ -12,6 +12,7 @@ from deskwire.engine.webhooks.endpoint import Endpoint, unhealthy_code
 from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 from tests.support.api.service import Service
 from tests.support.api.staff import person
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 async def health_of(service: Service) -> dict[str, Any]:
@@ -64,7 +65,7 @@ async def test_an_endpoint_that_fails_or_has_lost_something_is_no_good_health(se
     assert made.status_code == 200, made.text
     assert (await health_of(service))["healthy"]
     await service.create("u1", message={"text": "Hello?"})
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while (found := await health_of(service))["endpoints"][0]["failingSince"] is None:  # noqa: ASYNC110
             await trio.sleep(0.05)  # poll: there is no notification when the outcome is stored
     assert (found["healthy"], found["endpoints"][0]["healthy"]) == (False, False)
@@ -91,7 +92,7 @@ async def test_health_and_lists_of_endpoints_agree(service: Service, status: str
         await service.http.patch(path, json={"status": "disabled"})
     else:
         await service.create("u1", message={"text": "Hello?"})
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while (one := (await service.http.get(path)).json())["healthy"]:  # noqa: ASYNC110
             await trio.sleep(0.05)  # poll: there is no notification when the outcome is stored
     (listed,) = (await service.http.get("/s2s/webhooks")).json()["items"]

@@ -16,6 +16,7 @@ from tests.api.events.test_two_nodes import nodes
 from tests.support.api.machines import make
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 __all__ = ["nodes"]
 
@@ -59,7 +60,7 @@ async def test_a_push_has_each_record_of_both_nodes(nodes: tuple[Service, Servic
             ]
             return Counter(each["object"]["name"] for each in found if each["action"] == "credential.created")
 
-        with trio.fail_after(30):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while arrived().keys() != {*names}:
                 await receiver.wait(len(receiver.requests) + 1)
         assert arrived() == dict.fromkeys(names, 1), "one node pushes at a time"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 import pytest
@@ -20,12 +20,11 @@ from tests.support.api.audit_trail import Record, trail, whole
 from tests.support.api.machines import make
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import client, code, organisation_of, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.log_leaks import plant
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.receivers import Receiver, Request
 from tests.support.stores import beside, chosen, stored
-
-WITHIN_S: Final = 30.0
 
 
 async def path_of(service: Service) -> str:
@@ -46,7 +45,7 @@ def records(requests: Iterable[Request]) -> list[Record]:
 
 async def arrived(receiver: Receiver, done: Callable[[list[Record]], bool]) -> list[Record]:
     """Return the records that have arrived once the condition holds for them."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         for count in itertools.count(1):
             await receiver.wait(count)
             found = records(receiver.requests)
@@ -169,7 +168,7 @@ async def until_idle(service: Service) -> None:
 
 async def until(service: Service, done: Callable[[dict[str, Any]], bool]) -> None:
     path = await path_of(service)
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             if done((await service.dashboard.get(path)).json()):
                 return

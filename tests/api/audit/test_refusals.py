@@ -19,16 +19,16 @@ from tests.support.api.browsers import PAGE, browser, enter, staff
 from tests.support.api.machines import make
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import PASSWORD, client, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.log_leaks import plant
 
 LOCAL: Final = networks("127.0.0.0/8")
 FROM: Final = {"X-Forwarded-For": "203.0.113.7"}
-WITHIN_S: Final = 15.0
 
 
 async def counted(look: Callable[[], Any], calls: int) -> list[Record]:
     """Return the records of refused calls once they count that many."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             found: list[Record] = await look()
             if sum(each["count"] for each in found) >= calls:

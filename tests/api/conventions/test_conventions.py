@@ -15,6 +15,7 @@ import trio
 
 from deskwire.program import build
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import beside
 
 PATHS = {
@@ -179,7 +180,7 @@ async def test_upgrade_of_another_path_is_refused_with_a_reason(service: Service
     upgrade = "GET /v3/s2s/events HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     host, _, port = service.url.removeprefix("http://").rpartition(":")
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with await trio.open_tcp_stream(host, int(port)) as stream:
             await stream.send_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             first = b""
@@ -267,7 +268,7 @@ async def test_a_connection_is_answered_or_closed_after_the_process_stood_still(
 ) -> None:
     """Stop the process just after a response, like a slow disk or a stopped machine; below the limit no client notices."""
     monkeypatch.setattr("deskwire.http.server.adapters.hypercorn._LAST_WRITE_TIMEOUT_S", bound_s)
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         assert (await service.http.get("/s2s/project")).status_code == 200
         time.sleep(0.2)  # noqa: ASYNC251  # the whole process stands still
         try:

@@ -22,6 +22,7 @@ from deskwire.http.resources.workflows import ChangeWorkflowRequest, ValidateWor
 from tests.support.api.route_guards import Guard, guards
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.log_leaks import plant
 
 WITH_CREDENTIAL: Final = [
@@ -139,7 +140,7 @@ async def walking(directory: Path, **settings: Any) -> AsyncIterator[Walk]:
             "organisation_id": await organisation_of(service),
             "project_id": service.demo["projectId"],
         }
-        async with httpx.AsyncClient(base_url=service.url, timeout=20) as http:
+        async with httpx.AsyncClient(base_url=service.url, timeout=HANG_TIMEOUT_S) as http:
             yield Walk(service, http, names)
 
 

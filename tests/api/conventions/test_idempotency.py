@@ -18,6 +18,7 @@ from tests.support.api.machines import credentials_of, make
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import DEFINITION, survey
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import AnyStore, beside, chosen, stored
 
 KEY: Final = {"Idempotency-Key": "order-1001"}
@@ -298,7 +299,7 @@ class Held:
 
 async def queued(store: AnyStore, count: int) -> None:
     """Return once this number of jobs waits for the writer."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while len(store.backlog) < count:  # noqa: ASYNC110  # a queue between threads rings no bell
             await trio.sleep(0.005)  # real time: the other side is a thread
 

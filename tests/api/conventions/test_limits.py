@@ -22,6 +22,7 @@ from tests.api.operating.test_metrics import scrape
 from tests.support.api.browsers import browser, enter
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import AnyStore
 
 FIELDS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -197,7 +198,7 @@ async def test_calls_that_wait_in_the_feed_take_no_place_of_those_that_work(tmp_
 
 async def settled(service: Service, waits: int) -> Any:
     """Return the figures once this number of calls waits."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             figures = await scrape(service)
             if figures("feed_waits") == waits:
@@ -220,7 +221,7 @@ async def test_changes_are_refused_while_too_many_wait_for_the_disk_and_reads_ar
     stores: list[AnyStore], tmp_path: Path
 ) -> None:
     async with running(tmp_path, writer_queue=16) as service, trio.open_nursery() as nursery:
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not (await scrape(service))("retention_done_timestamp_seconds"):
                 pass  # it writes at the start, too
         held = Held(stores[0], nursery)

@@ -24,6 +24,7 @@ from deskwire.http.app import ROUTES
 from tests.api.operating.test_metrics import scrape
 from tests.support.api.request_paths import ask
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.h11_oracle import answers
 
 pytestmark = pytest.mark.long  # each route with each bad text or spelling
@@ -102,7 +103,7 @@ async def asked(service: Service, calls: Sequence[tuple[str, str]], credential: 
     for some in (calls[at : at + 50] for at in range(0, len(calls), 50)):
         lines = [f"{method} {target} HTTP/1.1\r\n{head}\r\n" for method, target in some]
         lines[-1] = lines[-1].replace("TE: trailers", "Connection: close")
-        with trio.fail_after(30):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with await trio.open_tcp_stream(host, int(port)) as stream:
                 await stream.send_all("".join(lines).encode("latin-1"))
                 data = b"".join([bytes(part) async for part in stream])

@@ -10,6 +10,7 @@ import trio
 
 from deskwire.http.server.adapters.quart_app import BackpressureBody
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 JSON = b"Content-Type: application/json\r\n"
 LOGIN = json.dumps({"email": "a@example.com", "password": "certainly not the password"}).encode()
@@ -24,7 +25,7 @@ async def sent(service: Service, *parts: bytes) -> tuple[int, bytes]:
     """Return the status and the rest of the response to a request in parts, up to the connection's end."""
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     answer = b""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with await trio.open_tcp_stream(host, int(port)) as stream:
             for part in parts:
                 await stream.send_all(part)

@@ -8,6 +8,7 @@ import trio
 
 from tests.api.events.test_channels_agree import consuming
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 LOOK_S = 0.02
 
@@ -23,7 +24,7 @@ async def confirmed(
     service: Service, conversation: dict[str, Any], sequence: int, *, connected: bool = True
 ) -> dict[str, Any]:
     """Wait until the one consumer has confirmed that much, and is connected or not."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             (found,) = await consumers(service, conversation)
             if (found["confirmedSequence"], found["connected"]) == (sequence, connected):

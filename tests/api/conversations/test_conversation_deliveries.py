@@ -12,6 +12,7 @@ import trio
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code, organisation_of, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver, answering
 
 FAILING = answering("500 Internal Server Error", b"out of order s3cret")
@@ -45,7 +46,7 @@ async def outcomes(service: Service, conversation: dict[str, Any], **params: Any
 
 async def settled(service: Service, conversation: dict[str, Any], count: int) -> list[dict[str, Any]]:
     """Return the deliveries once there are `count` and none is pending."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             found = await outcomes(service, conversation, limit="200")
             if len(found) >= count and all(each["status"] != "pending" for each in found):
@@ -59,7 +60,7 @@ async def redelivered(service: Service, conversation: dict[str, Any], endpoint: 
     log = f"/s2s/webhooks/{endpoint['id']}/deliveries"
     newest = (await service.http.get(log, params=params)).json()["items"][0]["id"]
     again = (await service.http.post(f"/s2s/deliveries/{newest}/redeliver")).json()["id"]
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             if (await service.http.get(f"/s2s/deliveries/{again}")).json()["status"] != "pending":
                 return

@@ -14,6 +14,7 @@ import trio
 import trio_websocket
 
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver
 from tests.support.stores import stored
 
@@ -42,7 +43,7 @@ class Consumer:
 
     async def receive(self) -> dict[str, Any]:
         """The next frame."""
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             frame: dict[str, Any] = json.loads(await self.socket.get_message())
         return frame
 

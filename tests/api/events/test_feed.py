@@ -7,6 +7,7 @@ import trio
 
 from deskwire.engine.events.log import NO_EVENT_ID
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 async def test_the_feed_pages_through_all_events_in_commit_order(service: Service) -> None:
@@ -42,7 +43,7 @@ async def test_the_feed_waits_for_the_next_event(service: Service) -> None:
             await service.http.get("/s2s/events", params={"after": first["id"], "wait": "15", **params})
         )
 
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(poll)
             await trio.testing.wait_all_tasks_blocked(0.05)

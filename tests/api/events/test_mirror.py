@@ -15,6 +15,7 @@ import pytest
 import trio
 
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/mirror.py"
 
@@ -161,7 +162,7 @@ async def _pruned(service: Service) -> None:
     known = {"after": (await service.events())[-1]["id"]}
     for _ in range(3):
         await service.http.put("/s2s/contacts/another", json={"name": str(random.random())})
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         answer = await service.http.get("/s2s/events", params=known)
         while answer.status_code != 410:
             await trio.sleep(0.02)  # poll: there is no notification of retention

@@ -14,6 +14,7 @@ import trio
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import respond, survey
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 ANSWERS = {"score": 9}
 KINDS = ("conversations", "messages", "tickets", "survey-responses")
@@ -279,7 +280,7 @@ async def test_an_export_from_before_the_stored_events_misses_nothing_that_is_th
 async def _pruned(service: Service, event_id: str) -> None:
     """Return once the log has pruned the events that followed an event."""
     known = {"after": event_id}
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         answer = await service.http.get("/s2s/events", params=known)
         while answer.status_code != 410:
             await trio.sleep(0.02)  # poll: there is no notification of retention

@@ -26,6 +26,7 @@ from deskwire.storage.sqlite.database import migrate
 from deskwire.storage.sqlite.directory import RESCUED, DataDirectoryError
 from tests.api.uploads.test_uploads import send
 from tests.support.api.service import running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 pytestmark = pytest.mark.sqlite  # a database of several nodes names its installation itself
 OTHER = "another secret of quite enough characters"
@@ -44,7 +45,7 @@ async def refusal(data: Path, kind: type[Exception] = StartError, **settings: An
     """The words in which a start is refused."""
     config = Config(data_dir=data, port=0, demo=False, **settings)
     with pytest.RaisesGroup(kind, allow_unwrapped=True, flatten_subgroups=True) as refused:
-        with trio.fail_after(30):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await serve(config)
     (error,) = refused.value.exceptions if isinstance(refused.value, BaseExceptionGroup) else (refused.value,)
     while isinstance(error, BaseExceptionGroup):
@@ -250,7 +251,7 @@ async def test_readiness_reports_signing_secrets_that_cannot_be_opened_and_stays
     config = Config(data_dir=tmp_path, port=0, demo=False, allow_private_webhooks=True)
     async with trio.open_nursery() as nursery, httpx.AsyncClient(trust_env=False) as http:
         serving = await nursery.start(partial(serve, config, new_secret=True))
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 answer = await http.get(f"{serving.url}/readyz")
                 assert answer.status_code == 200

@@ -23,6 +23,7 @@ from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.api.conversations.test_typing import type_in
 from tests.api.events.test_channels_agree import Consumer, consuming, receiving, register
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Request, answering
 from tests.support.sockets.server_process import LOOK_S, free_port
 from tests.support.stores import chosen
@@ -69,7 +70,7 @@ async def scrape(service: Service, **headers: str) -> Figures:
 
 async def until(service: Service, said: Callable[[Figures], bool]) -> Figures:
     """Return the first scrape for which the condition holds; there is no notification of a new figure."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             figures = await scrape(service)
             if said(figures):

@@ -21,6 +21,7 @@ from deskwire.storage.sqlite.check import check
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.replay.signature import signature_fault
 from tests.support.stores import beside, chosen
 
@@ -142,7 +143,7 @@ async def test_a_former_secret_leaves_the_file_when_nothing_needs_it(tmp_path: P
     async with running(tmp_path):
         assert len(installation_secrets(tmp_path, None).known) == 2, "answers are kept for a day"
     async with running(tmp_path, idempotency_s=1, retention_interval_s=1):
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while len(installation_secrets(tmp_path, None).known) == 2:  # noqa: ASYNC110  # a file rings no bell
                 await trio.sleep(0.05)  # poll: there is no notification
     async with running(tmp_path) as service:

@@ -15,6 +15,7 @@ from tests.api.operating.test_metrics import scrape
 from tests.api.search.test_search import conversations
 from tests.api.uploads.test_uploads import PNG, send
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.s3 import MISSING, has_s3, s3_server
 from tests.support.sockets.server_process import LOOK_S
 
@@ -33,7 +34,7 @@ def rows(url: str, sql: str) -> list[Any]:
 
 async def gone(url: str, sql: str) -> None:
     """Wait until a statement returns nothing."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while rows(url, sql):  # noqa: ASYNC110  # poll: there is no notification
             await trio.sleep(LOOK_S)  # poll: there is no notification
 
@@ -91,6 +92,6 @@ async def test_uploads_in_a_bucket(
                 assert (await anybody.get(sent["url"])).content == PNG
                 assert b"here/1/" in (await anybody.get(f"{address}/uploads")).content
                 assert (await service.dashboard.delete(f"/uploads/{sent['id']}")).is_success
-                with trio.fail_after(30):
+                with trio.fail_after(HANG_TIMEOUT_S):
                     while b"here/1/" in (await anybody.get(f"{address}/uploads")).content:  # noqa: ASYNC110  # as above
                         await trio.sleep(LOOK_S)  # poll: there is no notification

@@ -21,6 +21,7 @@ from tests.api.operating.test_metrics import scrape
 from tests.api.stream.test_authorization import foreign_key
 from tests.support.api.import_lines import NDJSON
 from tests.support.api.service import Service, running, tapping
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.seeing import seen
 from tests.support.stores import AnyStore, chosen
 
@@ -36,7 +37,9 @@ async def two(directory: Path, **settings: object) -> AsyncIterator[tuple[Servic
     """Yield a service whose demo project is the greedy one, and a client of another project."""
     async with running(directory, **settings) as service:
         headers = {"Authorization": f"Bearer {await foreign_key(service)}"}
-        async with httpx.AsyncClient(base_url=f"{service.url}/v3", headers=headers, timeout=30) as other:
+        async with httpx.AsyncClient(
+            base_url=f"{service.url}/v3", headers=headers, timeout=HANG_TIMEOUT_S
+        ) as other:
             yield service, other
 
 
@@ -54,7 +57,7 @@ async def half_sent(service: Service, path: str, length: int, sent: int, *lines:
 
 async def until(service: Service, name: str, least: int) -> None:
     """Return once a figure is as high."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while (await scrape(service))(name) < least:
             pass
 
@@ -143,7 +146,7 @@ async def test_a_project_whose_reads_take_long_leaves_connections_for_another(
             nursery.start_soon(service.dashboard.get, "/teams")
         await until(service, "http_requests_under_way", 10)
         for _ in range(5):
-            with trio.fail_after(20):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 assert (await other.get("/s2s/webhooks")).status_code == 200
         held.set()
 
@@ -188,7 +191,7 @@ async def test_a_project_whose_names_are_not_resolved_leaves_lookups_for_another
 
         for number in range(10):
             nursery.start_soon(register, service.http, f"{number}.dead.test")
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while len(asked) < 4:  # noqa: ASYNC110  # a thread rings no bell
                 await trio.sleep(0.01)  # poll: there is no notification
             assert (await register(other, "alive.test")).status_code == 200
@@ -220,7 +223,7 @@ async def test_the_statements_of_a_read_share_its_time(
             reader.conn.execute(some).fetchall()
 
     async with running(tmp_path, read_timeout_s=0.3, read_connections=1) as service:
-        with monkeypatch.context() as patch, trio.fail_after(20):
+        with monkeypatch.context() as patch, trio.fail_after(HANG_TIMEOUT_S):
             patch.setattr(reader_kind(), "teams", ask_on)
             assert told(await service.dashboard.get("/teams")) == (503, "read_timeout", "1")
         assert (await service.dashboard.get("/teams")).status_code == 200

@@ -15,6 +15,7 @@ from deskwire.engine.privacy import contact_export
 from tests.support.api.openapi_check import UNCHECKED
 from tests.support.api.service import Service
 from tests.support.api.surveys import respond, survey
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 async def exported(service: Service, user: str = "u1") -> dict[str, Any]:
@@ -139,7 +140,7 @@ async def test_an_erasure_cuts_the_document_off(service: Service, monkeypatch: p
     conversation = await service.create()
     for _ in range(60):
         await service.say(conversation, "x" * 20_000)  # more than the sockets take without a reader
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         path = "/s2s/contacts/u1/export"
         async with service.http.stream("GET", path, extensions=UNCHECKED) as answer:
             parts = answer.aiter_raw()

@@ -26,6 +26,7 @@ from tests.support.api.planted_texts import (
     vanished,
 )
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import LOOK_S
 
 OF_THE_TICKET = ("oldticket", "ticket", "ticketdescription", "tickettype", "oldtag", "tag")
@@ -160,7 +161,7 @@ async def test_forgotten_memory_of_a_contact_leaves_no_byte(service: Service) ->
 async def deleted(service: Service, conversation: dict[str, Any]) -> None:
     """Return once the conversation is no longer found."""
     path = f"/s2s/conversations/{conversation['id']}"
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while (await service.http.get(path)).status_code == 200:  # noqa: ASYNC110  # as a client would look
             await trio.sleep(LOOK_S)  # poll: there is no notification
 

@@ -11,6 +11,7 @@ import trio
 from tests.support.api.planted_texts import left, mark, overwritten, vanished
 from tests.support.api.service import Service
 from tests.support.api.surveys import respond, survey
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 Attempt = Callable[[int], Awaitable[httpx.Response]]
 
@@ -71,7 +72,7 @@ class Race:
 
     async def against(self, erase: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
         """Return the response of `erase`, called when all attempts run; wait until each has got a 404."""
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with trio.open_nursery() as nursery:
                 for name, attempt in self._attempts.items():
                     nursery.start_soon(self._run, name, attempt)

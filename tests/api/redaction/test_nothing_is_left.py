@@ -18,6 +18,7 @@ from tests.api.redaction.test_redact import path_of
 from tests.support.api.agent_stream import page
 from tests.support.api.planted_texts import left, mark, overwritten, vanished
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver, Request
 from tests.support.sockets.server_process import LOOK_S
 
@@ -43,7 +44,7 @@ async def quoting(service: Service) -> AsyncIterator[tuple[Receiver, str]]:
 
 async def delivered(service: Service, log: str) -> list[dict[str, Any]]:
     """Return the deliveries once none is pending."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             found: list[dict[str, Any]] = (await service.http.get(log, params={"limit": "200"})).json()[
                 "items"
@@ -136,7 +137,7 @@ async def test_no_byte_is_left_anywhere(
 
 async def found(service: Service, word: str, count: int) -> None:
     """Return once a search for a word finds that many conversations."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             answer = (await service.dashboard.get("/search", params={"q": word})).json()
             if len(answer["conversations"]) == count:

@@ -15,13 +15,14 @@ from tests.api.redaction.test_redact import path_of
 from tests.support.api.agent_stream import page
 from tests.support.api.planted_texts import mark
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 __all__ = ["nodes"]
 
 
 async def ended(node: Service, log: str) -> Any:
     """Return the deliveries of an endpoint once the ends of all are recorded, which is some 20 ms after their answers."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             deliveries = (await node.http.get(log)).json()["items"]
             if all(each["status"] != "pending" for each in deliveries):

@@ -18,6 +18,7 @@ from deskwire.storage.sqlite.log import add_untimed
 from tests.support.api.import_lines import PAST, bring, conversation, message
 from tests.support.api.service import Service, running
 from tests.support.api.staff import person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import LOOK_S
 from tests.support.stores import beside, chosen
 
@@ -329,7 +330,7 @@ async def test_erased_conversation_is_in_no_report(service: Service) -> None:
         await service.do(each, "rating", rating=9)
         await service.do(each, "close")
     assert (await service.http.delete("/s2s/contacts/u1")).is_success
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             if (await service.http.get(f"/s2s/conversations/{made['id']}")).status_code == 404:
                 break

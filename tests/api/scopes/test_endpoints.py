@@ -16,6 +16,7 @@ from tests.api.events.test_channels_agree import receiving, register
 from tests.api.webhooks.test_deliveries import ask, deliveries, ended
 from tests.support.api.machines import credentials_of, make, showing
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver
 from tests.support.sockets.server_process import free_port
 
@@ -42,7 +43,7 @@ async def shown(service: Service, endpoint: dict[str, Any]) -> dict[str, Any]:
 
 async def disabled(service: Service, endpoint: dict[str, Any]) -> dict[str, Any]:
     """Return the endpoint once it is disabled."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while (found := await shown(service, endpoint))["status"] == "enabled":  # noqa: ASYNC110
             await trio.sleep(0.02)  # poll: there is no notification
     return found

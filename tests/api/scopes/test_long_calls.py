@@ -14,6 +14,7 @@ from tests.api.accounts.test_machine_credentials import code
 from tests.api.scopes.test_reach import IMPORTS, lines
 from tests.support.api.machines import credentials_of, make, showing
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 AT = "2024-01-01T00:00:00Z"
 START = {"type": "conversation", "externalId": "c", "contact": {"userId": "ada"}, "createdAt": AT}
@@ -36,7 +37,7 @@ async def test_long_poll_is_refused_if_its_credential_ends(service: Service, end
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not (await service.dashboard.get(one)).json()["lastUsedAt"]:  # noqa: ASYNC110
                 await trio.sleep(0.02)  # poll: there is no notification
         await trio.sleep(0.1)

@@ -22,6 +22,7 @@ from tests.api.webhooks.test_deliveries import ended
 from tests.support.api.machines import credentials_of, make
 from tests.support.api.scope_walls import LISTING_NEEDS, SEES, Planted, mark, seen_in
 from tests.support.api.service import running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 MANAGE = "webhooks.manage"
 UNREACHED = {"conversations.reply": {"thread"}}
@@ -49,7 +50,7 @@ async def call(http: httpx.AsyncClient, planted: Planted, route: Route, **header
     """Make a call; the status and the text of the answer."""
     sent = planted.sent(route)
     sent["headers"] = {**sent.get("headers", {}), **headers}
-    with trio.move_on_after(10):
+    with trio.move_on_after(HANG_TIMEOUT_S):
         answer = await http.request(route.method, planted.path(route), **sent)
         return answer.status_code, answer.text
     raise AssertionError(f"{route.operation_id} was not answered")
@@ -57,7 +58,7 @@ async def call(http: httpx.AsyncClient, planted: Planted, route: Route, **header
 
 def client(planted: Planted, secret: str) -> httpx.AsyncClient:
     headers = {"Authorization": f"Bearer {secret}"}
-    return httpx.AsyncClient(base_url=planted.service.url, headers=headers, timeout=20)
+    return httpx.AsyncClient(base_url=planted.service.url, headers=headers, timeout=HANG_TIMEOUT_S)
 
 
 async def test_every_call_of_the_matrix_succeeds(planted: Planted) -> None:

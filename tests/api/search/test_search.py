@@ -12,6 +12,7 @@ from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.search.hits import SHOWN_MAX
 from tests.support.api.service import Service
 from tests.support.api.staff import code, organisation_of, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import LOOK_S
 
 UNKNOWN: Final = "prj_00000000000000000000000000"
@@ -19,7 +20,7 @@ UNKNOWN: Final = "prj_00000000000000000000000000"
 
 async def searched(service: Service, q: str, **params: str) -> dict[str, Any]:
     """The answer to a search, once the index knows all that is stored."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             answer = await service.dashboard.get("/search", params={"q": q, **params})
             assert answer.status_code == 200, answer.text

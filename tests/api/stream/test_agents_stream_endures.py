@@ -12,9 +12,10 @@ import trio
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
-from tests.support.api.agent_stream import WITHIN_S, page
+from tests.support.api.agent_stream import page
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service, running, tapping
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import Server
 from tests.support.stores import AnyStore
 
@@ -155,7 +156,7 @@ async def silent_reader(service: Service) -> socket.socket:
 
 async def until(service: Service, count: int) -> None:
     """Wait until this number of streams is open."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while await open_streams(service) != count:  # noqa: ASYNC110  # poll: there is no notification
             await trio.sleep(0.05)  # poll: there is no notification
 

@@ -13,6 +13,7 @@ import trio
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.machines import credentials_of, make
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ async def test_stream_ends_when_its_credential_expires_without_any_call(
     made = await make(service, ("conversations.read",), expiresAt=in_seconds(2))
     stream = await streams.open(made["secret"])
     await stream.subscribe(project_channel(service))
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         received = await stream.peer.message()
     assert (received["event"], received["data"]["code"]) == ("pusher:error", 4009)
     assert "expired" in received["data"]["message"]
@@ -66,7 +67,7 @@ async def test_earlier_expiry_ends_the_stream_sooner(service: Service, streams: 
     await stream.subscribe(project_channel(service))
     one = f"{credentials_of(service)}/{made['id']}"
     assert (await service.dashboard.patch(one, json={"expiresAt": in_seconds(1)})).status_code == 200
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         assert (await stream.peer.message())["data"]["code"] == 4009
 
 
@@ -80,7 +81,7 @@ async def test_stream_of_the_former_secret_ends_with_the_overlap(service: Servic
     await service.create("u1")
     assert (await old.peer.message())["event"] == "conversation.created", "the overlap has begun"
     await new.subscribe("private-contact-u1", "c2")
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         assert (await old.peer.message())["data"]["code"] == 4009
     await service.create("u1")
     assert (await new.peer.message())["event"] == "conversation.created"

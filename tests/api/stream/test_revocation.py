@@ -19,6 +19,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.program.secret_file import installation_secrets
 from tests.support.api.service import Service, running
+from tests.support.deadlines import fail_after_idle
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.server_process import environment
 from tests.support.stores import settings_of
@@ -53,7 +54,7 @@ class Stream:
 
     async def ended(self) -> tuple[int, str, int | None]:
         """Return code and message of the next `pusher:error`, which must come in time, and the close code."""
-        with trio.fail_after(WITHIN_S):
+        with fail_after_idle(WITHIN_S):
             received = await self.peer.message()
         assert received["event"] == "pusher:error", received
         return received["data"]["code"], received["data"]["message"], await self.peer.close_code()

@@ -23,9 +23,9 @@ from tests.support.api.agent_stream import Page, page
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import DEFINITION
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver
 
-SETTLED_S: Final = 20.0
 LOOK_S: Final = 0.02
 WORKFLOW: Final = workflow(main=[send(1, "Hello!"), {"id": 3, "type": "hand_off"}])
 
@@ -284,7 +284,7 @@ async def settle(service: Service, listeners: Listeners, last: str) -> None:
     async def confirmed() -> bool:
         return not any(each["lag"] for each in await consumers(service))
 
-    with trio.fail_after(SETTLED_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         for reached in (delivered, heard, confirmed):
             while not await reached():  # noqa: ASYNC110  # poll: there is no notification
                 await trio.sleep(LOOK_S)  # poll: there is no notification
@@ -340,7 +340,7 @@ async def look(world: World, listeners: Listeners, notified: list[Any]) -> None:
 
 @pytest.mark.thorough
 @given(st.lists(st.sampled_from(ALL), min_size=5, max_size=30))
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=8)
 def test_internal_events_reach_agents_only(actions: list[str]) -> None:
     trio.run(play, actions)
 

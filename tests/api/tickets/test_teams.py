@@ -11,6 +11,7 @@ import trio
 from tests.api.conversations.test_dashboard import member
 from tests.api.tickets.test_tickets import agent_of, changes_in, fetch, foreign_ticket, log_of, make, pointers
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 UNKNOWN = "team_00000000000000000000000000"
 
@@ -119,7 +120,7 @@ async def test_deleted_team_loses_its_tickets(service: Service) -> None:
     await service.dashboard.delete(f"/teams/{team['id']}")
     refused = await service.dashboard.patch(f"/tickets/{ticket['id']}", json={"processingTeam": team["id"]})
     assert pointers(refused) == {"/processingTeam": "unknown"}
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while (await fetch(service, ticket))["processingTeam"]:  # noqa: ASYNC110  # removed after the call, without a notification
             await trio.sleep(0.01)  # poll: there is no notification
     (entry, _) = await log_of(service, ticket)
@@ -141,7 +142,7 @@ async def test_snoozed_ticket_wakes_automatically_even_after_a_restart(tmp_path:
 
 async def woken(service: Service, ticket: dict[str, Any]) -> None:
     """Return once the ticket is awake."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while (await fetch(service, ticket))["snoozedUntil"]:  # noqa: ASYNC110  # the time is the system's
             await trio.sleep(0.01)  # poll: there is no notification
 

@@ -12,6 +12,7 @@ import trio
 from tests.api.uploads.test_uploads import gone, on_disk, send
 from tests.support.api.planted_texts import holding
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 SECRET = b"<<file-marker>>" * 1_000
 NAME = "name-marker.txt"
@@ -112,7 +113,7 @@ async def test_no_byte_of_an_attachment_outlives_its_conversation_or_contact(
     path = f"/s2s/conversations/{conversation['id']}" if how == "conversation" else "/s2s/contacts/u1"
     assert (await service.http.delete(path)).status_code == 200
     await gone(service, *on_disk(service))
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while left_in(service.directory, SECRET[:15], NAME.encode()):  # noqa: ASYNC110  # the writer's own work
             await trio.sleep(0.02)  # poll: there is no notification
     async with httpx.AsyncClient() as anybody:

@@ -18,6 +18,7 @@ import trio
 from tests.api.conventions.test_conventions import foreign_key
 from tests.support.api.planted_texts import files_below
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452") + bytes(range(256)) * 40
 FILES = {"file": ("a photo.png", PNG, "text/html")}
@@ -50,14 +51,14 @@ def on_disk(service: Service) -> list[Path]:
 
 async def gone(service: Service, *paths: Path) -> None:
     """Return once the files are removed, which happens after an erasure's commit."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while any(path.exists() for path in paths):  # noqa: ASYNC110  # files do not notify
             await trio.sleep(0.01)  # poll: there is no notification
 
 
 @pytest.fixture
 async def anybody() -> Any:
-    async with httpx.AsyncClient(timeout=20) as client:
+    async with httpx.AsyncClient(timeout=HANG_TIMEOUT_S) as client:
         yield client
 
 
@@ -318,7 +319,7 @@ async def test_client_that_disconnects_during_upload_leaves_nothing(service: Ser
     )
     async with await trio.open_tcp_stream(host, int(port)) as stream:
         await stream.send_all(head.encode() + b"x" * 50_000)
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not on_disk(service):  # noqa: ASYNC110  # files do not notify
                 await trio.sleep(0.01)  # poll: there is no notification
         drafts = on_disk(service)
@@ -336,7 +337,7 @@ async def test_crash_between_file_and_row_is_repaired_at_the_next_start(tmp_path
     draft = kept.parents[2] / "drafts" / "half"
     draft.write_bytes(b"half")
     async with running(tmp_path) as service:
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while on_disk(service) != [kept]:  # noqa: ASYNC110  # files do not notify
                 await trio.sleep(0.01)  # poll: there is no notification
 
@@ -376,7 +377,7 @@ async def test_stalled_download_blocks_nothing(tmp_path: Path) -> None:
             await stream.send_all(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             assert (await service.http.get("/s2s/project")).status_code == 200
             received = 0
-            with trio.fail_after(20):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 await trio.sleep(1)  # longer than a write may take
                 try:
                     while data := await stream.receive_some():

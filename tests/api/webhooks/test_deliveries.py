@@ -16,6 +16,7 @@ import trio
 from deskwire.storage.tables.webhooks import delivery_log
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver, answering
 from tests.support.sockets.server_process import free_port
 
@@ -54,7 +55,7 @@ async def deliveries(service: Service, endpoint: dict[str, Any], **params: str) 
 
 async def ended(service: Service, endpoint: dict[str, Any], count: int) -> list[dict[str, Any]]:
     """Return the endpoint's log when it has that many deliveries and none is pending."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             found = await deliveries(service, endpoint, limit="200")
             if len(found) >= count and all(each["status"] != "pending" for each in found):

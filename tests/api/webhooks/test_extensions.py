@@ -22,6 +22,7 @@ from tests.support.api.machines import make, showing
 from tests.support.api.planted_texts import holding, overwritten
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import respond, survey
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver
 from tests.support.sockets.server_process import free_port
 
@@ -159,7 +160,7 @@ async def test_an_erased_survey_response_leaves_no_byte_and_is_not_sent(
             await act(service, "DELETE", f"{path}/responses/{response['id']}")
         case _:
             await act(service, "DELETE", path)
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while holding(service.directory, b"mkslowkm"):  # noqa: ASYNC110  # a file rings no bell
             await trio.sleep(0.02)  # poll: there is no notification
     await ask(service, "PATCH", f"/webhooks/{endpoint['id']}", url=receiver.url)
@@ -310,7 +311,7 @@ async def test_a_caller_that_waits_for_an_extension_is_answered_when_it_comes(
     async def wait() -> None:
         found.extend(await service.events(types=name, wait="20"))
 
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await service.create()

@@ -12,6 +12,7 @@ import trio
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.webhooks.test_deliveries import FAILING, LOOK_S, WORKING, ask, deliveries, ended
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver, answering
 from tests.support.sockets.server_process import free_port
 
@@ -47,7 +48,7 @@ async def look(
     service: Service, endpoint: dict[str, Any], wanted: Callable[[dict[str, Any]], object]
 ) -> dict[str, Any]:
     """Return the endpoint when it is in the expected state."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             shown = await ask(service, "GET", f"/webhooks/{endpoint['id']}")
             if wanted(shown):

@@ -11,6 +11,7 @@ from pathlib import Path
 import trio
 
 from tests.support.api.service import running
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 REFUSAL = b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"
@@ -43,7 +44,7 @@ async def test_a_webhook_with_a_name_that_only_the_proxy_knows_is_registered_and
         answer = await service.http.post("/s2s/webhooks", json={"url": f"http://{NAME}:8443/hook"})
         assert answer.status_code == 200, answer.text
         await service.create()
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             head = await asked.receive()
     assert head.startswith(f"POST http://{NAME}:8443/hook HTTP/1.1\r\nHost: {NAME}:8443\r\n")
     assert "\r\nProxy-Authorization: Basic YWRhOnB3\r\n" in head
@@ -59,7 +60,7 @@ async def test_refusals_of_the_proxy_are_in_the_delivery_log(tmp_path: Path, nur
         made = await service.http.post("/s2s/webhooks", json={"url": f"https://{NAME}:8443/hook"})
         assert made.status_code == 200, made.text
         await service.create()
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             assert (await asked.receive()).startswith(f"CONNECT {NAME}:8443 HTTP/1.1\r\n")
             log = f"/s2s/webhooks/{made.json()['id']}/deliveries"
             text = ""

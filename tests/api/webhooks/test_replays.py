@@ -16,6 +16,7 @@ from tests.api.accounts.test_tenants import stranger
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.service import Service
 from tests.support.api.staff import code
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver
 
 LOOK_S = 0.02
@@ -41,7 +42,7 @@ def sent(receiver: Receiver, since: int) -> list[tuple[int, str, str | None]]:
 
 async def arrived(service: Service, endpoint: dict[str, Any], count: int) -> None:
     """Wait until this many deliveries are delivered and none is pending."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             figures = (await service.dashboard.get(f"/webhooks/{endpoint['id']}/figures")).json()["items"]
             if (sum(each["delivered"] for each in figures), sum(each["pending"] for each in figures)) == (

@@ -16,6 +16,7 @@ from tests.api.accounts.test_tenants import stranger
 from tests.api.events.test_channels_agree import consuming, receiving, register
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code, person
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver, answering
 
 LOOK_S = 0.02
@@ -37,7 +38,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 async def deliveries(service: Service, endpoint: dict[str, Any], count: int, **params: Any) -> list[Any]:
     """Return the endpoint's log when this many deliveries have ended."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             answer = await service.dashboard.get(f"/webhooks/{endpoint['id']}/deliveries", params=params)
             assert answer.status_code == 200, answer.text

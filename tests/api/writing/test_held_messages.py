@@ -12,6 +12,7 @@ from tests.support.api.inbox import later, pointers, reply, view
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code, organisation_of, person
 from tests.support.api.writing import drafts, found, held, hold, texts, write
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import beside
 
 
@@ -277,7 +278,7 @@ async def test_a_held_message_survives_a_restart_and_its_delay(tmp_path: Path) -
 
 async def until_sent(service: Service, conversation: dict[str, Any], text: str) -> None:
     """Return when the conversation has this message as its only one."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             sent = await texts(service, conversation)
             if sent:

@@ -16,6 +16,7 @@ from tests.commands.admin.conftest import Deskwire, good, listed
 from tests.support.api.planted_texts import mark, vanished
 from tests.support.api.service import Service, running
 from tests.support.api.staff import client, code, hire
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.admin_socket import operate
 
 
@@ -120,7 +121,7 @@ async def test_beside_a_server_keys_and_members_rights_end_at_once(service: Serv
 
 async def test_organisation_with_data_in_a_project_stays_unchanged(service: Service) -> None:
     await service.create("u1")
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         refused = await refusal_of(service, "org.delete", organisation="Demo organisation")
     assert refused["code"] == "organisation_not_empty"
     assert "Demo project" in refused["detail"]

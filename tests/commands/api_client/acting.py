@@ -10,6 +10,7 @@ from typing import Any
 import trio
 
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import environment
 
 
@@ -31,7 +32,7 @@ class Outcome:
 async def deskwire(service: Service, *arguments: str, key: str | None = None) -> Outcome:
     """Run a command in a process of its own, with the credentials in its environment."""
     variables = {"DESKWIRE_URL": service.url, "DESKWIRE_KEY": key or service.demo["serverKey"]}
-    with trio.fail_after(60):
+    with trio.fail_after(HANG_TIMEOUT_S):
         done = await trio.run_process(
             [sys.executable, "-m", "deskwire", *arguments],
             env={**environment(), **variables},

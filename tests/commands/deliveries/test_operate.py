@@ -16,6 +16,7 @@ from deskwire.cli import cli
 from tests.commands.api_client.acting import Outcome, deskwire
 from tests.commands.listen.conftest import receiving
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver, answering
 from tests.support.sockets.server_process import free_port
 
@@ -47,7 +48,7 @@ class Stage:
     async def ended(self, name: str, count: int) -> list[dict[str, Any]]:
         """Return the endpoint's deliveries, newest first, once that many have ended."""
         path = f"/s2s/webhooks/{self.endpoints[name]}/deliveries"
-        with trio.fail_after(30):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 items = (await self.service.http.get(path)).json()["items"]
                 if sum(each["endedAt"] is not None for each in items) >= count:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 import trio
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import Server, environment
 
 pytestmark = pytest.mark.long
@@ -45,7 +46,9 @@ async def desk(*options: str) -> AsyncIterator[Sequence[str]]:
 @asynccontextmanager
 async def signed_in(base_url: str, email: str, password: str) -> AsyncIterator[httpx.AsyncClient]:
     """A client of that user in the only project there is."""
-    async with httpx.AsyncClient(base_url=f"{base_url}/v3", trust_env=False, timeout=30) as client:
+    async with httpx.AsyncClient(
+        base_url=f"{base_url}/v3", trust_env=False, timeout=HANG_TIMEOUT_S
+    ) as client:
         answer = await client.post("/auth/token", json={"email": email, "password": password})
         assert answer.status_code == 200, answer.text
         client.headers["Authorization"] = f"Bearer {answer.json()['token']}"

@@ -16,6 +16,7 @@ import httpx
 import pytest
 import trio
 
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import Server, environment
 
 pytestmark = pytest.mark.long
@@ -36,7 +37,7 @@ class Outcome:
 
 async def demo(*options: str) -> Outcome:
     command = [sys.executable, "-m", "deskwire", "demo", *options]
-    with trio.fail_after(60):
+    with trio.fail_after(HANG_TIMEOUT_S):
         done = await trio.run_process(
             command, capture_stdout=True, capture_stderr=True, check=False, env=environment()
         )
@@ -132,7 +133,7 @@ async def test_signal_ends_a_demo_in_order_after_an_undisturbed_second_demo(
         env=environment(),
     )
     assert process.stderr is not None
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         said = b""
         while b"chats replayed" not in said:
             said += await process.stderr.receive_some()

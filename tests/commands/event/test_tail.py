@@ -14,6 +14,7 @@ import trio
 
 from tests.commands.api_client.acting import deskwire
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import environment
 
 TAIL = ("event", "tail", "--from", "beginning", "--once")
@@ -64,7 +65,7 @@ async def test_new_events_are_printed_until_the_command_is_stopped(service: Serv
         stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
-    with trio.fail_after(60):
+    with trio.fail_after(HANG_TIMEOUT_S):
         seen = b""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_create_again_and_again, service)

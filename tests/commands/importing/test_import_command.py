@@ -15,6 +15,7 @@ from deskwire.commands.import_.run import Totals
 from deskwire.commands.import_.show import progress_line, refused_line
 from tests.support.api.import_lines import conversation, counts, found, message, messages_of, ndjson, threads
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.server_process import environment
 
 
@@ -28,7 +29,7 @@ class Outcome:
 async def deskwire(service: Service, *arguments: str, given: bytes = b"", key: str = "") -> Outcome:
     """Run `deskwire import` as an operator does."""
     variables = {"DESKWIRE_URL": service.url, "DESKWIRE_KEY": key or service.demo["serverKey"]}
-    with trio.fail_after(60):
+    with trio.fail_after(HANG_TIMEOUT_S):
         done = await trio.run_process(
             [sys.executable, "-m", "deskwire", "import", *arguments],
             env={**environment(), **variables},

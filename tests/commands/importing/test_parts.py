@@ -14,7 +14,7 @@ from deskwire.commands.import_.run import LINE_BYTES_MAX, PART_BYTES, PART_LINES
     st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b"")), max_size=2 * PART_LINES + 3),
     st.booleans(),
 )
-@settings(deadline=None, derandomize=True, max_examples=20)
+@settings(max_examples=20)
 def test_parts_together_are_the_file_and_have_their_first_line_number(
     lines: list[bytes], ended: bool
 ) -> None:

@@ -16,6 +16,7 @@ from deskwire.commands.listen.forward import ForwardStep
 from deskwire.commands.listen.run import ListenOptions, run_listen
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Behaviour, Receiver
 
 AT_ONCE = Schedule(retry_delays_s=(0.0, 0.0, 0.0), jitter=0, horizon_s=3_600.0)
@@ -61,7 +62,7 @@ class Shown:
 
     async def until_noted(self, words: str) -> None:
         """Return when a note has these words."""
-        with trio.fail_after(30):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while not any(words in each for each in self.notes):
                 self._something = trio.Event()
                 await self._something.wait()
@@ -98,7 +99,7 @@ def plan(service: Service, url: str | None, state: Path, **more: Any) -> ListenO
 async def once(service: Service, url: str | None, state: Path, **more: Any) -> tuple[int, Shown]:
     """Forward what is there; status and what was shown."""
     shown = Shown()
-    with trio.fail_after(60):
+    with trio.fail_after(HANG_TIMEOUT_S):
         status = await run_listen(plan(service, url, state, once=True, **more), shown)
     return status, shown
 

@@ -21,6 +21,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from tests.commands.listen.conftest import SECRET, Shown, listening, once, plan, receiving
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Request, answering
 from tests.support.sockets.server_process import free_port
 
@@ -259,7 +260,7 @@ async def test_at_most_eight_conversations_are_forwarded_at_the_same_time(
         receiving(answer) as receiver,
         listening(service, receiver.url, tmp_path / "state", start="beginning"),
     ):
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await full.wait()
         let_go.set()
         await receiver.wait(12)
@@ -361,7 +362,7 @@ async def test_cursor_older_than_the_stored_events_is_reported_and_the_oldest_fo
 
 async def _pruned(service: Service, after: str) -> None:
     """Return when retention has deleted the events after that one."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         answer = await service.http.get("/s2s/events", params={"after": after})
         while answer.status_code != 410:
             await trio.sleep(0.02)  # poll: there is no notification of retention

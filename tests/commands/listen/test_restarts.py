@@ -20,6 +20,7 @@ import stripe
 import trio
 
 from tests.commands.listen.conftest import SECRET, receiving
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver, Request, answering
 from tests.support.sockets.server_process import Server, environment, free_port
 
@@ -78,14 +79,14 @@ class Listener:
 
     async def until_said(self, words: bytes, times: int) -> None:
         """Return when it has said these words that often."""
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while self.said.count(words) < times:
                 self._more_said = trio.Event()
                 await self._more_said.wait()
 
     async def once(self, *more: str) -> int:
         """Forward what is there; the exit status."""
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with self.running("--once", *more) as process:
                 return await process.wait()
 
@@ -100,7 +101,7 @@ class Project:
     async def _post(self, paths_and_bodies: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
         """Return the responses; each call has a connection of its own, because the service may have restarted."""
         made = []
-        async with httpx.AsyncClient(headers=self._headers, trust_env=False, timeout=20) as http:
+        async with httpx.AsyncClient(headers=self._headers, trust_env=False, timeout=HANG_TIMEOUT_S) as http:
             for path, body in paths_and_bodies:
                 answer = await http.post(f"{self._base}{path}", json=body)
                 assert answer.status_code == 200, answer.text
@@ -196,7 +197,7 @@ async def test_ctrl_c_ends_in_order_and_prints_the_cursor(server: Server) -> Non
     async with receiving(OK) as receiver:
         listener = Listener(server, receiver.port, "--from", "beginning")
         await project.start()
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with listener.running() as process:
                 await enough(receiver, listener, USERS)
                 process.send_signal(signal.SIGINT)
@@ -249,7 +250,7 @@ async def test_table_on_a_terminal_is_updated(server: Server) -> None:
         }
         process = await trio.lowlevel.open_process([*command, *options], stdout=theirs, env=environ)
         os.close(theirs)
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             assert await process.wait() == 0
         shown = await trio.to_thread.run_sync(_rest, ours)
     for words in ("Type", "Conversation", "Sequence", "Status", "Latency", conversation, "204"):
@@ -283,7 +284,7 @@ async def test_closed_output_ends_the_command_quietly(server: Server) -> None:
         )
         assert process.stdout is not None
         assert process.stderr is not None
-        with trio.fail_after(60):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with process.stdout:
                 assert (await process.stdout.receive_some()).startswith(b"conversation.created")
             await project.start()

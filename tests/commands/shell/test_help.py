@@ -111,6 +111,14 @@ def test_a_command_that_does_not_exist_is_a_wrong_command_line() -> None:
     assert "No such command 'orgs'" in answer.stderr
 
 
+@pytest.mark.parametrize(("words", "meant"), [("sevre", "serve"), ("orgs", "org"), ("org lst", "list")])
+def test_misspelt_command_gets_the_similar_ones(words: str, meant: str) -> None:
+    answer = CliRunner().invoke(cli, words.split())
+    assert answer.exit_code == 2
+    assert "Did you mean" in answer.stderr
+    assert f"'{meant}'" in answer.stderr
+
+
 def test_every_command_that_lists_something_has_json() -> None:
     for name, command in LEAVES.items():
         if name.split()[-1] in ("list", "show", "deliveries"):

@@ -11,13 +11,14 @@ import trio
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.core.errors import DomainError
 from tests.support.builders import PROJECT, HandClock, InlineStore
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.seeing import seen
 
 
 @asynccontextmanager
 async def open_directory(store: InlineStore, **limits: Any) -> AsyncIterator[ActorRegistry]:
     """Open a registry over `store`; its actors are cancelled at the end, and the whole test has a timeout."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with trio.open_nursery() as nursery:
             bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
             yield ActorRegistry(nursery, store, HandClock(), **bounds)

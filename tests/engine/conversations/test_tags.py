@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.conversations.tags import LENGTH_MAX, normal_tag, normal_tags, tag_key
@@ -55,12 +55,21 @@ def test_an_invalid_tag_is_refused_with_a_reason(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_normal_tag_is_unchanged(text: str) -> None:
+def test_any_text_is_a_tag_or_refused_with_a_reason(text: str) -> None:
     try:
-        tag = normal_tag(text)
-    except ValueError:
-        assume(False)
-        raise
+        assert 0 < len(normal_tag(text)) <= LENGTH_MAX
+    except ValueError as error:
+        assert str(error).startswith("A tag has")  # noqa: PT017  # only some texts are refused
+
+
+# In lower case and NFC, a character becomes at most three: 12 are a tag of at most 38 with the blanks.
+INK = st.characters(categories=["L", "N", "P", "S", "Mn"], exclude_characters=",")
+TAG_TEXTS = st.lists(st.text(INK, min_size=1, max_size=4), min_size=1, max_size=3).map(" \t ".join)
+
+
+@given(TAG_TEXTS | st.sampled_from(["\U0001f469\u200d\U0001f52c", "\u0645\u06cc\u200c\u062e\u0648"]))
+def test_normal_tag_is_unchanged(text: str) -> None:
+    tag = normal_tag(text)
     assert normal_tag(tag) == tag
     assert 0 < len(tag) <= LENGTH_MAX
     assert unicodedata.is_normalized("NFC", tag)

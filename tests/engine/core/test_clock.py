@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.core.clock import iso, milliseconds
@@ -14,7 +14,6 @@ TIMES = st.integers(0, 253_402_300_799_999)
 
 
 @given(TIMES)
-@settings(deadline=None, derandomize=True)
 def test_a_time_that_is_written_is_read_as_it_was(at: int) -> None:
     assert milliseconds(iso(at)) == at
     assert milliseconds(iso(at)[:-5] + "Z") == at // 1000 * 1000
@@ -24,7 +23,6 @@ def test_a_time_that_is_written_is_read_as_it_was(at: int) -> None:
     st.text(alphabet="0123456789-:.TZ+W ", max_size=30)
     | TIMES.map(iso).map(lambda text: text.replace("0", "", 1))
 )
-@settings(deadline=None, derandomize=True)
 def test_other_texts_are_parsed_as_the_standard_library_parses_them(text: str) -> None:
     try:
         at = datetime.fromisoformat(text)

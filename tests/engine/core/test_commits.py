@@ -11,6 +11,7 @@ from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.ports import Commit
 from deskwire.storage.sqlite.store import open_store
 from tests.support.builders import found_projects
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 def test_subscribers_are_notified_of_each_commit_in_subscription_order() -> None:
@@ -68,6 +69,6 @@ async def test_failing_subscriber_ends_the_writer_and_no_job_reports_success(tmp
     commits.subscribe(told.append)
     with pytest.RaisesGroup(ZeroDivisionError, allow_unwrapped=True, flatten_subgroups=True):
         async with open_store(tmp_path, batch=1, readers=1, on_commit=commits.tell) as store:
-            with trio.fail_after(30):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 await store.write(found_projects)
     assert len(told) == 1

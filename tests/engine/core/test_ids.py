@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
@@ -15,7 +15,6 @@ TIMES = st.integers(0, (1 << 47))
 
 
 @given(st.lists(TIMES, min_size=2, max_size=50))
-@settings(deadline=None, derandomize=True)
 def test_ids_grow_with_any_clock(times: list[int]) -> None:
     mint = IdGenerator()
     made = [mint.new("evt", at) for at in times]
@@ -23,7 +22,6 @@ def test_ids_grow_with_any_clock(times: list[int]) -> None:
 
 
 @given(st.lists(TIMES, min_size=1, max_size=9), TIMES)
-@settings(deadline=None, derandomize=True)
 def test_ids_grow_over_a_restart_also_if_the_clock_was_set_back(times: list[int], later: int) -> None:
     before = IdGenerator()
     last = [before.new("evt", at) for at in times][-1]
@@ -37,7 +35,6 @@ def test_many_ids_of_one_millisecond_are_all_different_and_ordered() -> None:
 
 
 @given(TIMES)
-@settings(deadline=None, derandomize=True)
 def test_an_id_is_written_as_the_library_of_ulids_writes_it(at: int) -> None:
     written = new_id("cnv", at).removeprefix("cnv_")
     assert str(ULID.from_str(written)) == written
@@ -45,7 +42,6 @@ def test_an_id_is_written_as_the_library_of_ulids_writes_it(at: int) -> None:
 
 
 @given(TIMES)
-@settings(deadline=None, derandomize=True)
 def test_an_id_has_the_documented_shape_and_knows_its_time(at: int) -> None:
     made = new_id("cnv", at)
     assert re.fullmatch(r"cnv_[0-9A-HJKMNP-TV-Z]{26}", made)
@@ -82,7 +78,6 @@ def test_a_text_without_an_identifier_in_it_has_no_value() -> None:
 
 
 @given(TIMES, st.integers(0, 300))
-@settings(deadline=None, derandomize=True)
 def test_ids_made_together_grow_and_are_like_others(at: int, count: int) -> None:
     made = fresh_ids("msg", at, count)
     assert len(made) == count

@@ -22,9 +22,10 @@ OLD, NEW, NEWEST = (
 OVERLAP_MS = 1_000
 GRANT = Grant("prj_1", "key_1", "1.2", "private-x", "c1")
 TIMES = st.integers(0, 253_370_764_800_000)
-WORDS = (
-    st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"])).map(str.strip).filter(bool)
-)
+WORDS = st.tuples(
+    st.characters(categories=["L", "N"]),
+    st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"])),
+).map(lambda parts: "".join(parts).strip())
 
 
 class HandClock:

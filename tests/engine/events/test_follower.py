@@ -155,7 +155,7 @@ class Life:
 
 
 @given(st.integers(0, 1 << 30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_reader_of_every_node_has_each_event_once_and_in_order(seed: int) -> None:
     async def live() -> None:
         async with trio.open_nursery() as nursery:

@@ -34,7 +34,7 @@ COMMITS = st.lists(
 
 @pytest.mark.thorough
 @given(COMMITS, st.integers(0, 12), st.integers(10, 200), st.integers(1, 4), st.booleans())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
     commits: list[tuple[list[tuple[int, int, int, str]], frozenset[int]]],
     ring_events: int,
@@ -66,7 +66,7 @@ def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
 
 @pytest.mark.thorough
 @given(COMMITS, st.integers(0, 12), st.integers(0, 20))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 def test_count_of_later_events_is_never_too_large_and_correct_when_exact(
     commits: list[tuple[list[tuple[int, int, int, str]], frozenset[int]]], ring_events: int, before: int
 ) -> None:
@@ -88,7 +88,7 @@ def test_count_of_later_events_is_never_too_large_and_correct_when_exact(
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 def test_a_reader_that_keeps_up_never_touches_the_table(count: int, ring_events: int) -> None:
     async def follow() -> None:
         table = Table([event(7)])

@@ -39,7 +39,7 @@ STEPS = st.lists(
 
 @pytest.mark.thorough
 @given(STEPS, st.integers(0, 12), st.integers(80, 1_600))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 def test_topic_reader_gets_events_in_order_for_any_ring_content(
     steps: list[tuple[Any, ...]], ring_events: int, ring_bytes: int
 ) -> None:

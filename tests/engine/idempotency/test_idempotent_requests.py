@@ -140,7 +140,7 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=25))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_request_matches_the_model(
     transaction: SqliteTransaction, steps: list[tuple[Any, ...]]
 ) -> None:

@@ -145,7 +145,7 @@ CUTS = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 2), st.booleans()),
 
 
 @given(RECORDS, CUTS)
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 def test_however_a_file_is_cut_and_repeated_it_leaves_the_same(
     writing: SqliteTransaction, messages: list[Any], cuts: list[tuple[int, int, bool]]
 ) -> None:

@@ -114,7 +114,10 @@ class Kept:
 
 @pytest.fixture
 async def kept(tmp_path: Path, nursery: trio.Nursery, autojump_clock: MockClock) -> Any:
-    """Yield an indexer that has indexed an empty store."""
+    """Yield an indexer that has indexed an empty store.
+
+    A test that uses it asks for `autojump_clock`, too: pytest-trio takes the clock from the parameters of the test alone.
+    """
     store, index, commits = InlineStore(tmp_path), FakeIndex(), Subscribers[Any]()
     indexer: Indexer = Indexer(store, index)
     indexer.follow(commits)
@@ -131,7 +134,9 @@ async def kept(tmp_path: Path, nursery: trio.Nursery, autojump_clock: MockClock)
     store.close()
 
 
-async def test_committed_words_are_indexed_soon_and_the_delay_is_measured(kept: Kept) -> None:
+async def test_committed_words_are_indexed_soon_and_the_delay_is_measured(
+    kept: Kept, autojump_clock: MockClock
+) -> None:
     assert kept.index.complete
     assert kept.indexer.progress.delay_s == 0
     await kept.say("first words")
@@ -143,7 +148,7 @@ async def test_committed_words_are_indexed_soon_and_the_delay_is_measured(kept: 
     assert (kept.indexer.progress.delay_s, kept.indexer.progress.messages) == (0, 1)
 
 
-async def test_a_disk_that_refuses_is_tried_again(kept: Kept) -> None:
+async def test_a_disk_that_refuses_is_tried_again(kept: Kept, autojump_clock: MockClock) -> None:
     kept.index.failure = Unavailable("full", code="storage_failed")
     await kept.say("words")
     await trio.sleep(0.2)
@@ -152,7 +157,7 @@ async def test_a_disk_that_refuses_is_tried_again(kept: Kept) -> None:
     assert kept.index.words == {1: {"words"}}
 
 
-async def test_overwriting_stays_due_until_all_parts_are_done(kept: Kept) -> None:
+async def test_overwriting_stays_due_until_all_parts_are_done(kept: Kept, autojump_clock: MockClock) -> None:
     name = await kept.say("doomed")
     await trio.sleep(0.2)
     assert not kept.indexer.scrubbing
@@ -168,7 +173,7 @@ async def test_overwriting_stays_due_until_all_parts_are_done(kept: Kept) -> Non
 
 
 async def test_pause_leaves_time_to_other_writers_and_shrinks_when_indexing_is_late(
-    kept: Kept,
+    kept: Kept, autojump_clock: MockClock
 ) -> None:
     pause_s = kept.indexer._pause_s
     assert pause_s(10.0, 2) == 2 * YIELD_S
@@ -177,7 +182,9 @@ async def test_pause_leaves_time_to_other_writers_and_shrinks_when_indexing_is_l
     assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / LATE_MIN_SHARE - 1))
 
 
-async def test_batches_grow_while_no_other_task_writes(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_batches_grow_while_no_other_task_writes(
+    kept: Kept, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("deskwire.engine.search.indexer.BATCH_SIZE", 1)
     monkeypatch.setattr("deskwire.engine.search.indexer.IDLE_BATCH_SIZE", 3)
     for _ in range(9):

@@ -71,7 +71,7 @@ def test_a_language_without_stop_words_has_themes_too() -> None:
     assert [theme.title for theme in keyword_themes(written)] == ["Ratonga pai rawa"]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.text(alphabet="abAB .,'\u2019-\n\t1é中\u0627😀\u0301\u200d", max_size=60), max_size=8),
     st.sampled_from(["en", "ar", "xx", ""]),

@@ -244,7 +244,7 @@ async def live(rng: Random, nursery: trio.Nursery, *, moves: bool) -> None:
 
 
 @given(st.integers(0, 1 << 30), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_deliveries_of_all_nodes_are_sent_once_and_in_order(seed: int, moves: bool) -> None:
     async def play() -> None:
         async with trio.open_nursery() as nursery:

@@ -10,6 +10,7 @@ import trio
 from trio_websocket import ConnectionClosed
 
 from deskwire.http.stream.protocol import PusherProtocol
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.failures import BREAKS, CANCELLATIONS, Failures, failures_logged
 from tests.support.streaming import Client, Front, Stage, real_front, small_app
 
@@ -38,7 +39,7 @@ async def test_exception_of_the_application_ends_one_connection(stage: Stage, br
             await broken()
         await small_app(scope, receive, send)
 
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with real_front(stage, app) as front:
             consumer = await front.connect()
             await consumer.subscribe("c1")
@@ -62,7 +63,7 @@ async def test_exception_of_a_stream_connection_ends_one_connection(
         await receive(self, text)
 
     monkeypatch.setattr(PusherProtocol, "receive", breaking)
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         consumer, client = await front.connect(), await front.connect()
         await consumer.subscribe("c1")
         await client.say("break", {})
@@ -84,7 +85,7 @@ async def test_exception_in_a_task_of_a_stream_connection_ends_one_connection(
         await receive(self, text)
 
     monkeypatch.setattr(PusherProtocol, "receive", breaking)
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         consumer, client = await front.connect(), await front.connect()
         await consumer.subscribe("c1")
         await client.say("break", {})

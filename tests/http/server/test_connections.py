@@ -25,6 +25,7 @@ from deskwire.http.server.listener import FrontLimits
 from deskwire.http.transport.connection import FrontStream
 from deskwire.http.transport.connection_slots import SHARE, Connections, ConnectionSlot
 from deskwire.http.transport.fair_scheduling import FairScheduler
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.certificates import Files
 from tests.support.streaming import NOON, Front, Stage, real_front, real_stage, small_app
 
@@ -274,7 +275,7 @@ async def test_one_machine_with_all_connections_shuts_out_no_other(stage: Stage)
             for _ in range(120):
                 with suppress(trio.BrokenResourceError):
                     await (await dialled(front, ATTACKER, stack)).send_all(opening)
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             for _ in range(5):
                 assert await hello(await dialled(front, "127.0.0.1", stack))
             assert await hello(regular)
@@ -292,7 +293,7 @@ async def test_only_clients_that_do_not_read_are_ended(stage: Stage) -> None:
             made = await dialled(front, ATTACKER, stack)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             await made.send_all(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             for _ in range(20):
                 assert await hello(await dialled(front, "127.0.0.1", stack))
             while connections.unsent > (1 << 24):  # noqa: ASYNC110  # poll: the responses of other sockets wake no task
@@ -303,7 +304,7 @@ async def test_only_clients_that_do_not_read_are_ended(stage: Stage) -> None:
 async def test_evicted_client_sees_the_end_of_its_connection(stage: Stage) -> None:
     ours, theirs = trio.socket.socketpair()
     stream = FrontStream(trio.SocketStream(ours), write_timeout_s=60)
-    with theirs, trio.fail_after(10):
+    with theirs, trio.fail_after(HANG_TIMEOUT_S):
         async with trio.open_nursery() as nursery:
 
             async def write() -> None:
@@ -327,7 +328,7 @@ async def test_endless_handshakes_keep_no_client_from_tls(stage: Stage, tmp_path
     ):
         for _ in range(30):
             await (await dialled(front, ATTACKER, stack)).send_all(b"\x16\x03\x01")
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             raw = await dialled(front, "127.0.0.1", stack)
             secured = trio.SSLStream(raw, files.trust, server_hostname="127.0.0.1")
             await secured.send_all(HELLO)

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from deskwire.http.api.output.responses import BASELINE
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.streaming import Front
 
 UPGRADE = b"Connection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: \r\n"
@@ -20,7 +21,7 @@ async def asked(front: Front, request: bytes) -> tuple[h11.Response, bytes]:
     """Return the response to a request, up to the end of the connection."""
     client = h11.Connection(h11.CLIENT)
     client.send(h11.Request(method="GET", target="/", headers=[("Host", "x")]))
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         stream = await front.raw()
         await stream.send_all(request)
         async for data in stream:
@@ -96,7 +97,7 @@ async def test_malformed_request_gets_a_problem_and_the_connection_closes(
 async def test_the_refusal_of_a_head_has_no_body(front: Front, fields: bytes, body: bytes) -> None:
     """RFC 9110 9.3.2. One was sent before, in which h11 found its own writer at fault: nothing came back at all."""
     stream = await front.raw()
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         await stream.send_all(b"HEAD /hello HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n" + body)
         got = b"".join([bytes(part) async for part in stream])
     assert got.startswith(b"HTTP/1.1 400 Bad Request\r\n")

@@ -16,6 +16,7 @@ from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.server.listener import FrontLimits
 from deskwire.http.transport.connection import FrontStream
 from deskwire.http.transport.connection_slots import Connections
+from tests.support.deadlines import HANG_TIMEOUT_S, fail_after_idle
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import (
     CHANNEL,
@@ -41,7 +42,7 @@ async def answer(stream: trio.SocketStream) -> bytes:
 async def stopped_in(front: Front, bound_s: float) -> None:
     """Stop the front, and fail if it takes longer than the bound."""
     front.stop.set()
-    with trio.fail_after(bound_s):
+    with fail_after_idle(bound_s):
         await front.stopped.wait()
 
 
@@ -133,7 +134,7 @@ async def test_connection_accepted_before_the_stop_gets_its_response(
     await trio.testing.wait_all_tasks_blocked(0.05)
     await stream.send_all(request_line + b"\r\nHost: x\r\n\r\n")
     assert (await stream.receive_some()).startswith((b"HTTP/1.1 200", b"HTTP/1.1 426"))
-    with trio.fail_after(2):
+    with fail_after_idle(2):
         await front.stopped.wait()
 
 
@@ -149,7 +150,7 @@ async def test_connection_queued_before_the_stop_gets_its_response(front: Front)
         for each in waiting:
             async with trio.SocketStream(trio.socket.from_stdlib_socket(each)) as stream:
                 assert (await answer(stream)).endswith(b"/hello\r\n0\r\n\r\n")
-    with trio.fail_after(2):
+    with fail_after_idle(2):
         await front.stopped.wait()
 
 
@@ -214,7 +215,7 @@ async def test_closed_connection_releases_its_slot_long_before_the_head_timeout(
         assert b"200" in await left.receive_some(15)
         await left.aclose()
         await coming.send_all(request)
-        with trio.fail_after(60):  # far below the hour, far above what it takes
+        with trio.fail_after(HANG_TIMEOUT_S):  # far below the hour, far above what it takes
             assert b"200" in await coming.receive_some(15)
 
 

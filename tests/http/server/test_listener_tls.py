@@ -12,6 +12,7 @@ import trio
 import trustme
 
 from deskwire.http.server.listener import FrontLimits
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.raw_peer import RawPeer
 from tests.support.streaming import NOON, Front, real_front, real_stage, small_app
 
@@ -75,7 +76,7 @@ async def test_malformed_request_over_tls_gets_strict_transport_security(front: 
 async def test_plain_http_is_refused_with_a_hint_to_use_tls(front: Front) -> None:
     plain = await front.raw()
     await plain.send_all(b"POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         answer = b"".join([bytes(part) async for part in plain])
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
@@ -104,7 +105,7 @@ async def test_a_handshake_that_never_ends_is_ended_and_others_have_theirs_then(
     stream = await secure(front, "http/1.1")
     await stream.send_all(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert b"/hello" in b"".join([bytes(part) async for part in stream])
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         await drained(slow)
 
 
@@ -114,14 +115,14 @@ async def test_a_client_that_leaves_before_its_handshake_leaves_nothing(front: F
         await gone.send_all(hello)
         await gone.aclose()
     front.stop.set()
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         await front.stopped.wait()
 
 
 async def test_client_without_a_tls_handshake_is_dropped(front: Front) -> None:
     odd, silent = await front.raw(), await front.raw()
     await odd.send_all(b"\x05\x01\x00")
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         await drained(odd)
         await drained(silent)
 

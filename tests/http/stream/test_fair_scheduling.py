@@ -11,6 +11,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.http.transport.fair_scheduling import TURN_MAX_S, FairScheduler
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.streaming import NOON, real_front, real_stage, small_app
 
 HELLO = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -153,7 +154,7 @@ async def test_client_with_endless_requests_leaves_half_of_the_turns_to_another(
             for _ in range(60):
                 attackers.start_soon(attack)
             stream = await front.raw()
-            with trio.fail_after(60):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 while answered < 100:  # noqa: ASYNC110  # poll: there is no notification of the count
                     await trio.sleep(0.001)  # poll: there is no notification of the count
                 before = answered

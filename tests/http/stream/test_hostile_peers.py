@@ -16,6 +16,7 @@ from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessag
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.stream.websocket import Handshake
+from tests.support.deadlines import HANG_TIMEOUT_S, fail_after_idle
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import CHANNEL, KEY, KEY_ID, NOON, PROJECT_ID, STREAM_KEY, Front, Stage
 
@@ -32,7 +33,7 @@ async def peer(front: Front) -> AsyncIterator[RawPeer]:
         yield peer
         await trio.aclose_forcefully(peer.stream)
         front.stop.set()
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await front.stopped.wait()
     assert not [entry for entry in entries if entry["log_level"] in ("error", "critical")]
 
@@ -122,7 +123,7 @@ async def test_data_after_a_broken_frame_is_discarded(peer: RawPeer) -> None:
 async def test_a_frame_is_refused_as_soon_as_its_length_is_too_large(peer: RawPeer, opcode: bytes) -> None:
     """Wait for nothing of its payload, nor its mask (RFC 6455 10.4)."""
     await peer.stream.send_all(opcode + b"\xff" + (1 << 62).to_bytes(8))
-    with trio.fail_after(3):
+    with fail_after_idle(3):
         assert await peer.close_code() == 1009
 
 
@@ -137,7 +138,7 @@ async def test_a_peer_that_broke_the_rules_is_not_waited_for(peer: RawPeer, fram
     """RFC 6455 7.1.1: the server closes TCP; this peer answers no close frame, and does not close."""
     await peer.stream.send_all(frame)
     assert await peer.close_code() in (1002, 1003)
-    with trio.fail_after(3):  # it is one second; all others get five
+    with fail_after_idle(3):  # it is one second; all others get five
         assert await peer.stream.receive_some() == b""
 
 

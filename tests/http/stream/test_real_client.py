@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import trio
-
+from tests.support.deadlines import fail_after_idle
 from tests.support.streaming import CHANNEL, Front, Stage
 
 
@@ -67,5 +66,5 @@ async def test_streams_are_closed_with_4200_when_the_server_stops(front: Front) 
     client = await front.connect()
     await client.subscribe("c1")
     front.stop.set()
-    with trio.fail_after(3):
+    with fail_after_idle(3):
         assert await client.closed() == 4200

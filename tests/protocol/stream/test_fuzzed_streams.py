@@ -17,12 +17,10 @@ from wsproto.utilities import LocalProtocolError
 
 from deskwire.http.stream import pusher
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.properties import budget, here, hold
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.request_bytes import CUTS, cut
-
-ANSWER_S: Final = 20.0
-"""Far longer than any answer takes: beyond it a connection hangs."""
 
 _NAMES: Final = st.sampled_from(
     [
@@ -102,7 +100,7 @@ async def test_stream_answers_a_ping_after_any_frames_or_closes_with_a_code(
     key = await stream_key(service)
 
     async def talk(frames: list[Event]) -> None:
-        with trio.fail_after(ANSWER_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with await dial(service) as stream:
                 peer = RawPeer(stream)
                 await peer.open(upgrade(key=key))
@@ -171,7 +169,7 @@ async def test_frames_of_any_kind_and_number_are_answered_or_end_the_connection(
     keys = [await stream_key(service), "unknown"]
 
     async def talk(key: str, data: bytes, marks: list[int]) -> None:
-        with trio.fail_after(ANSWER_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with await dial(service) as stream:
                 await stream.send_all(upgrade(key=key))
                 with suppress(trio.BrokenResourceError):
@@ -231,7 +229,7 @@ async def test_no_bytes_on_the_streams_path_leave_a_connection_hanging(
     good = upgrade(key=await stream_key(service)).removesuffix(b"\r\n")
 
     async def send(data: bytes, marks: list[int]) -> None:
-        with trio.fail_after(ANSWER_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with await dial(service) as stream:
                 with suppress(trio.BrokenResourceError):
                     for piece in cut(data, marks):

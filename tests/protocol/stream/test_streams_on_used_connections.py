@@ -15,6 +15,7 @@ from wsproto.events import CloseConnection, TextMessage
 from deskwire.http.stream.pusher import SHUTTING_DOWN
 from tests.protocol.test_fast_path import BY_QUART, Peer, by_lane, peer, request
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S, fail_after_idle
 from tests.support.sockets.certificates import Files
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 
@@ -130,7 +131,7 @@ async def test_invalid_upgrade_is_refused_with_a_reason_and_closed(
         await connection.stream.send_all(opening(service).replace(right, wrong))
         head, body = await connection.answer()
         assert (head.status_code, orjson.loads(body)["status"]) == (status, status)
-        with trio.fail_after(3):
+        with fail_after_idle(3):
             assert await connection.closed()
 
 
@@ -187,7 +188,7 @@ async def secured(files: Files, service: Service) -> AsyncIterator[trio.SSLStrea
         host, int(port), ssl_context=files.trust, https_compatible=True
     )
     async with stream:
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             yield stream
 
 

@@ -19,6 +19,7 @@ from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
 from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.store import open_store
 from tests.storage.backup.conftest import fill
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 def later(change: Callable[[Database], object]) -> Migrations:
@@ -125,7 +126,7 @@ async def test_copies_go_when_their_time_is_over(tmp_path: Path) -> None:
             seen.set()
         return now * 1_000
 
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(lambda: run_copies(tmp_path, clock, kept_s=100, interval_s=0))
             await seen.wait()

@@ -18,6 +18,7 @@ from deskwire.storage.postgres.commit.commit_log import delete_old_lanes
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.heartbeats import HeartbeatStore
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres_nodes import node, rows
 
 
@@ -72,7 +73,7 @@ async def test_one_of_two_nodes_that_start_together_is_refused(
 ) -> None:
     outcomes: list[str] = []
     async with candidate(postgres_url, *one) as first, candidate(postgres_url, *other) as second:
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with trio.open_nursery() as nursery:
                 for each in (first, second):
                     nursery.start_soon(lives, each, nursery.cancel_scope, outcomes)

@@ -21,6 +21,7 @@ from deskwire.engine.idempotency.idempotent_requests import InProgress, Response
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, post
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres_nodes import NodeHere, check_whole, node, rows, until_one_waits
 
 
@@ -313,7 +314,7 @@ async def test_locked_conversation_does_not_block_other_conversations(postgres_u
             other.execute("SELECT 1 FROM conversations WHERE id = %s FOR UPDATE", (locked,))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.post, locked)
-                with trio.fail_after(5):
+                with trio.fail_after(HANG_TIMEOUT_S):
                     await here.post(free)
                     await here.post(free)
                 assert rows(postgres_url, "SELECT count(*) FROM messages") == [(2,)]
@@ -392,7 +393,7 @@ async def test_undone_writes_do_not_count_towards_the_size_of_a_batch(postgres_u
         return job
 
     async with node(postgres_url, batch=200) as here:
-        with trio.fail_after(20):
+        with trio.fail_after(HANG_TIMEOUT_S):
             outcomes = await at_once(here, [talk(number) for number in range(150)])
         assert outcomes == [*range(1_000, 1_150)]
         assert len(here.commits) == 2

@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from deskwire.storage.postgres.bus import PAYLOAD_MAX, QUEUE_MAX, PostgresBus
 from deskwire.storage.postgres.driver.session import Database
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres import fresh_database
 
 NOTIFICATION = b"A"
@@ -41,7 +42,7 @@ class Receiver:
         self._more.set()
 
     async def until(self, count: int) -> list[bytes]:
-        with trio.fail_after(30):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while len(self.came) < count:
                 await self._more.wait()
                 self._more = trio.Event()
@@ -52,7 +53,7 @@ async def up(bus: PostgresBus) -> None:
     """Wait until the bus listens."""
     began = trio.Event()
     bus.connected(began.set)
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         await began.wait()
 
 
@@ -125,7 +126,7 @@ async def test_lost_bus_session_is_opened_again_and_users_are_notified(url: str)
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'deskwire/bus/node1'"
                 ).fetchall()
             assert ended == [(True,)]
-            with trio.fail_after(10):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 await told.wait()
             a.send("events", b"again")
             assert await receiver.until(1) == [b"again"]

@@ -23,6 +23,7 @@ from deskwire.storage.postgres.bus import PostgresBus
 from deskwire.storage.postgres.heartbeats import HeartbeatStore
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.store import open_postgres
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres import USER, PostgresServer
 from tests.support.postgres_nodes import line_to, rows
 from tests.support.streaming import CHANNEL, Stage, found_project, next_batch, number
@@ -177,10 +178,10 @@ async def test_consumers_are_notified_of_events_lost_in_an_asynchronous_failover
                         other = Stage(store, a.log, a.hub, a.project, wall_clock, numbers=100)
                         await other.emit(5)
                 new.refuse = False
-                with trio.fail_after(30):
+                with trio.fail_after(HANG_TIMEOUT_S):
                     await over.wait()
                 assert (told, first.current) == (["lapsed"], False)
-                with trio.fail_after(30):
+                with trio.fail_after(HANG_TIMEOUT_S):
                     second = await _held_again(a)
                 assert second.start.gap
                 assert second.start.resumed_after is None

@@ -23,6 +23,7 @@ from deskwire.storage.postgres.driver.pipeline import PipelineConnection
 from deskwire.storage.postgres.driver.session import Database, Role
 from deskwire.storage.postgres.migrations.apply import migrate
 from tests.support.builders import NOON, PROJECT
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.postgres_nodes import Line, NodeHere, check_whole, line_to, node, rows, until_one_waits
 
@@ -71,7 +72,7 @@ async def cut_and_go_on(url: str, *, up: bool, stride: int, first: int = 0) -> N
             for at in range(first, length + 1, stride):
                 before = set(stored(url))
                 line.start_counting(at if up else None, None if up else at)
-                with trio.fail_after(30):
+                with trio.fail_after(HANG_TIMEOUT_S):
                     acknowledged = await post_to(here, conversations)
                 line.start_counting()
                 now = stored(url)
@@ -133,12 +134,12 @@ async def test_opening_gives_up_on_a_server_that_falls_silent(postgres_url: str)
         for at in range(greeting - 40, greeting, 13):
             wire = PipelineConnection(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
             line.start_counting(to_client=at)
-            with trio.fail_after(10), pytest.raises(ConnectionLost):
+            with trio.fail_after(HANG_TIMEOUT_S), pytest.raises(ConnectionLost):
                 await wire.open()
         line.start_counting()
         await wire.open()
         line.start_counting(to_client=5)
-        with trio.fail_after(10), pytest.raises(ConnectionLost):
+        with trio.fail_after(HANG_TIMEOUT_S), pytest.raises(ConnectionLost):
             await wire.describe(["SELECT CAST($1 AS bigint)"], 0.2)
         assert not wire.is_open
         line.deliver.set()
@@ -217,7 +218,7 @@ async def test_commit_that_arrives_after_its_lookup_stores_nothing(
         async with node(line.url) as here:
             await here.store.write(InlineJob(add_event))
             line.late = 1  # the packet after the one that locks the head
-            with trio.fail_after(30):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(here.store.write, InlineJob(add_event))
                     # The next batch waits for the head, which the lost session holds: the outcome is decided.
@@ -234,7 +235,7 @@ async def test_lookup_waits_for_a_running_commit(postgres_url: str) -> None:
     with line_to(postgres_url) as line:
         async with node(line.url) as here:
             await here.store.write(InlineJob(add_event))
-            with trio.fail_after(30), psycopg.connect(postgres_url) as other:
+            with trio.fail_after(HANG_TIMEOUT_S), psycopg.connect(postgres_url) as other:
                 other.execute("SELECT 1 FROM lanes WHERE lane = 0 FOR UPDATE")
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(here.store.write, InlineJob(add_event))
@@ -291,7 +292,7 @@ async def test_writes_survive_a_server_restart(how: signal.Signals) -> None:
                 for _ in range(5):
                     acknowledged.append(await here.post(conversation))
 
-            with trio.fail_after(60):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 async with trio.open_nursery() as nursery:
                     for _ in range(4):
                         nursery.start_soon(talk)

@@ -57,13 +57,13 @@ def test_value_is_read_as_it_was_written(
         assert connection.execute(f"SELECT CAST(? AS {kind})", (value,)).fetchone() == (value,)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=20))
 def test_text_is_read_as_it_was_written(connection: BlockingConnection, text: str) -> None:
     assert connection.execute("SELECT CAST(? AS text)", (text,)).fetchone() == (text,)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.lists(st.text(alphabet="a\"\\{},\0\ue000 'NULL", max_size=6), max_size=5), st.lists(st.integers(-9, 9))
 )

@@ -21,6 +21,7 @@ from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.bus import PostgresBus
 from deskwire.storage.postgres.store import PostgresStore, open_postgres
 from tests.support.builders import OTHER_PROJECT, PROJECT, HandClock, create, found_projects, post
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres import fresh_database
 
 P = PROJECT.rowid
@@ -60,7 +61,7 @@ async def node_on(url: str, name: str, *, bus: bool = True, ring_events: int = 1
             began = trio.Event()
             line.connected(began.set)
             nursery.start_soon(line.run)
-            with trio.fail_after(20):
+            with trio.fail_after(HANG_TIMEOUT_S):
                 await began.wait()
         yield node
         nursery.cancel_scope.cancel()
@@ -83,7 +84,7 @@ async def nodes(count: int, *, bus: bool = True, ring_events: int = 1_000) -> As
 async def shown(node: Node, source: int | Topic | AgentsSource, after: int, count: int) -> list[StoredEvent]:
     """Return the events that a reader receives, until there are that many."""
     found: list[StoredEvent] = []
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while len(found) < count:
             chunk = node.log.recent(source, after, 100)
             if chunk is None:

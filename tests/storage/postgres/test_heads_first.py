@@ -16,6 +16,7 @@ from deskwire.engine.core.store import InlineJob
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from tests.support.builders import NOON, PROJECT, create
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres_nodes import NodeHere, check_whole, node, rows, until_one_waits
 
 LOCK = "SELECT 1 FROM project_heads WHERE project = %s FOR UPDATE"
@@ -73,7 +74,7 @@ async def waiting_batch(
 
 async def until_queued(here: NodeHere, count: int) -> None:
     """Return once `count` jobs are queued."""
-    with trio.fail_after(20):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while len(here.store.backlog) < count:  # noqa: ASYNC110
             await trio.sleep(0.001)  # poll: there is no notification
 

@@ -13,6 +13,7 @@ from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest, InProgress, StoredResponses
 from deskwire.engine.ports import Transaction
 from tests.support.builders import NOON
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.postgres_nodes import NodeHere, node, rows
 
 
@@ -58,7 +59,7 @@ async def test_request_running_on_another_node_is_refused_and_later_replayed(
 
 
 async def _answered(here: NodeHere, once: IdempotentRequest) -> None:
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             try:
                 await here.store.read(InlineQuery(once.check))

@@ -12,8 +12,7 @@ import httpx
 import orjson
 import trio
 
-WITHIN_S = 5.0
-"""The timeout for an event, for a busy machine."""
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Page:
 
     async def next(self, name: str | None = None) -> Told:
         """Return the next event, or the next with this name. Raises EOFError when the stream ends."""
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 told = await self._told()
                 if told is None:
@@ -82,7 +81,7 @@ class Page:
     async def rest(self) -> list[Told]:
         """Return all events until the stream ends."""
         found = []
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while (told := await self._told()) is not None:
                 found.append(told)
         return found
@@ -139,7 +138,7 @@ async def page(
     }
     async with await trio.open_tcp_stream(url.host, url.port or 80) as wire:
         opened = Page(wire)
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             await opened.open(url.raw_path.decode(), {**own, **(headers or {})})
         opened.hello = (await opened.next("hello")).data
         yield opened

@@ -9,6 +9,7 @@ import orjson
 import trio
 
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import beside
 
 
@@ -26,7 +27,7 @@ def told(service: Service) -> list[dict[str, Any]]:
 
 async def until_awake(service: Service, conversation: dict[str, Any]) -> None:
     """Return once the conversation is no longer snoozed."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             if (await view(service, conversation))["snoozedUntil"] is None:
                 return

@@ -16,6 +16,7 @@ import orjson
 from deskwire.http.api.route_trie import RouteTrie, path_segments
 from deskwire.http.app import ROUTES
 from deskwire.http.description.openapi.document import closed_document, document
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 PROBLEM: Final = "application/problem+json"
 _UNKNOWN: Final = {"not_found", "method_not_allowed"}
@@ -101,7 +102,11 @@ def caller(
 ) -> httpx.AsyncClient:
     """Return a client that checks each of its answers against the description."""
     return httpx.AsyncClient(
-        base_url=base_url, headers=headers, timeout=20, verify=verify, event_hooks={"response": [check]}
+        base_url=base_url,
+        headers=headers,
+        timeout=HANG_TIMEOUT_S,
+        verify=verify,
+        event_hooks={"response": [check]},
     )
 
 

@@ -18,6 +18,7 @@ from tests.api.operating.test_metrics import scrape
 from tests.engine.workflows.building import FORM, buttons, workflow
 from tests.support.api.service import Service
 from tests.support.api.surveys import refreshed, respond, survey
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Request
 from tests.support.sockets.server_process import LOOK_S
 from tests.support.stores import chosen, stored
@@ -89,7 +90,7 @@ def left(directory: Path, places: tuple[str, ...], whose: str = "") -> list[tupl
 
 async def overwritten(service: Service) -> None:
     """Return once the service reports no erased text left to overwrite, and all erased files are gone."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while (await scrape(service))("storage_scrub_pending"):  # noqa: ASYNC110  # only polling shows it
             await trio.sleep(LOOK_S)  # poll: there is no notification
     await vanished(service.directory / "uploads", "filebytes")
@@ -97,7 +98,7 @@ async def overwritten(service: Service) -> None:
 
 async def vanished(directory: Path, *places: str) -> None:
     """Return once none of these places is in any file."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while left(directory, places):  # noqa: ASYNC110  # files can only be polled
             await trio.sleep(LOOK_S)  # poll: there is no notification
 
@@ -226,7 +227,7 @@ async def _track(service: Service, conversation: dict[str, Any], m: Any) -> str:
 
 async def _answered(service: Service, log: str) -> None:
     """Return once no delivery is pending."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             page = await service.http.get(log, params={"limit": "200"})
             items = page.json()["items"]

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import trio
 
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.h11_oracle import answers
 
 Way = Literal["lane", "hypercorn"]
@@ -58,7 +59,7 @@ async def ask(
     if body is not None:
         headers |= {"Content-Type": "application/json", "Content-Length": str(len(content))}
     host, _, port = service.url.removeprefix("http://").rpartition(":")
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_TIMEOUT_S):
         async with await trio.open_tcp_stream(host, int(port)) as stream:
             if way == "hypercorn":
                 headers["TE"] = "trailers"

@@ -23,6 +23,7 @@ from deskwire.storage.postgres.store import open_postgres
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import open_store
 from tests.support.api.openapi_check import caller, described
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import AnyStore, settings_of
 
 SMALL: dict[str, Any] = {
@@ -83,7 +84,7 @@ class Service:
     async def talk(self, first: bytes, then: Iterable[bytes] = ()) -> tuple[int, bytes]:
         """Send raw bytes, and more while the service accepts them; return status and body of its answer."""
         host, _, port = self.url.removeprefix("http://").rpartition(":")
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with await trio.open_tcp_stream(host, int(port)) as stream:
                 await stream.send_all(first)
                 answer = b""

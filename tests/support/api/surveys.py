@@ -8,9 +8,9 @@ import trio
 
 from deskwire.engine.surveys.validation.rules import VALID
 from tests.support.api.service import Service
+from tests.support.deadlines import HANG_TIMEOUT_S
 
 DEFINITION: dict[str, Any] = dict(VALID)
-REFRESHED_S = 20.0
 
 
 async def survey(service: Service, **definition: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ async def refreshed(service: Service, survey: dict[str, Any]) -> dict[str, Any]:
     path = f"/engagement/surveys/{survey['id']}/insights/refresh"
     begun = await service.dashboard.post(path)
     assert begun.status_code == 200, begun.text
-    with trio.fail_after(REFRESHED_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             now: dict[str, Any] = (await service.dashboard.get(path)).json()
             if now["status"] != "running":

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 import trio
 from trio_websocket import WebSocketConnection, wrap_client_stream
 
-CONNECT_S: Final = 5.0
+CONNECT_S: Final = 20.0
 CLOSE_S: Final = 2.0
 _FRAME_MAX: Final = 1024 * 1024
 _READ: Final = 64 * 1024

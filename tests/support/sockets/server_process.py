@@ -14,7 +14,8 @@ import httpx
 import orjson
 import trio
 
-READY_S = 90.0  # for a start on a busy machine
+from tests.support.deadlines import HANG_TIMEOUT_S
+
 LOOK_S = 0.02  # only its answer shows that a process is ready
 
 
@@ -32,7 +33,7 @@ def free_port() -> int:
 
 async def seen(http: httpx.AsyncClient, url: str, status: int) -> httpx.Response:
     """Return the answer of `/readyz` once it has this status."""
-    with trio.fail_after(READY_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             answer = await http.get(f"{url}/readyz")
             if answer.status_code == status:
@@ -83,7 +84,7 @@ class Server:
                 stderr=subprocess.STDOUT,
                 env={**environment(), **self._environ},
             )
-        with trio.fail_after(READY_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             async with httpx.AsyncClient(trust_env=False) as client:
                 while not await self._ready(client):
                     if self._process.poll() is not None:
@@ -118,7 +119,7 @@ class Server:
 
     async def wait_for_log(self, words: str, times: int = 1) -> None:
         """Wait until the log has these words this number of times."""
-        with trio.fail_after(READY_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 if self.log().count(words) >= times:
                     return
@@ -134,7 +135,7 @@ class Server:
         """Stop the process in an orderly way if it runs; return its exit status."""
         if self._process is None:
             return 0
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + READY_S):
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + HANG_TIMEOUT_S):
             if self._process.poll() is None:
                 self._process.terminate()
             return await self._process.wait()

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -52,6 +53,7 @@ SOURCES: Final = ("chatwoot", "intercom", "zendesk")
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write each record that is omitted or changed to this file as JSON, with the reason.",
 )
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @click.pass_context
 def convert_command(
     ctx: click.Context,
@@ -61,14 +63,17 @@ def convert_command(
     by_email: bool,
     plain_text: bool,
     report: Path | None,
+    quiet: bool,
 ) -> None:
     """Convert exports of another service to the lines that `deskwire import` takes; - reads the standard input.
 
     Give all FILES of an export in one call, in any order: tickets, comments and users belong together. Files of an earlier
-    export may be included: the newest version of each record counts. Omitted records are counted on the error output, with
+    export may be included: the newest version of each record counts. Every few seconds the error output has a line with the
+    progress. Omitted records are counted on the error output, with
     the reason. The exit status is 1 if a file has broken records.
     """
     from deskwire.commands.convert.intercom import Intercom
+    from deskwire.commands.convert.progress import ConversionProgress
     from deskwire.commands.convert.reading import UnfitFileError
     from deskwire.commands.convert.run import SOURCES as READERS
     from deskwire.commands.convert.run import convert
@@ -93,7 +98,8 @@ def convert_command(
             target = sys.stdout.buffer if output is None else stack.enter_context(output.open("wb"))
             tally = ConversionTally(None if report is None else stack.enter_context(report.open("w")))
             reader = Intercom(plain_text=True) if plain_text else READERS[source]()
-            convert(reader, opened(), target, tally, by_email=by_email, now=wall_clock())
+            progress = ConversionProgress(None if quiet else partial(click.echo, err=True))
+            convert(reader, opened(), target, tally, by_email=by_email, now=wall_clock(), progress=progress)
             target.flush()
         except UnfitFileError as error:
             raise click.ClickException(f"{reading[0]} can't be read: {error}.") from error

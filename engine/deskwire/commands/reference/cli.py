@@ -22,7 +22,7 @@ INTRODUCTION: Final = """\
 every command also takes `-h` and `--help`.
 
 Standard output has only the result; messages, errors and progress go to standard error. Progress
-is shown on a terminal only. Commands that list records print a table, or JSON with `--json`: one array, or for long
+is shown on a terminal only; `convert` also prints it in a pipe, every five seconds. Commands that list records print a table, or JSON with `--json`: one array, or for long
 lists such as logs one object per line. Every date is ISO 8601 in UTC.
 """
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
@@ -85,6 +86,15 @@ class Program(click.Group):
         """Return a command by its name."""
         known = self._known.get(cmd_name)
         return None if known is None else known.load()
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name. Raises NoSuchCommand with names that are similar."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            raise NoSuchCommand(error.command_name, possibilities=self._known, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings, without importing them."""

@@ -89,7 +89,7 @@ class Rebinding:
         return found
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(ANSWERS)
 def test_a_rebound_name_never_dials_a_refused_address(
     answers: list[list[IPAddress]],

@@ -426,4 +426,4 @@ class Deliveries(RuleBasedStateMachine):
 
 
 TestDeliveries = Deliveries.TestCase
-TestDeliveries.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
+TestDeliveries.settings = settings(max_examples=200, stateful_step_count=60)

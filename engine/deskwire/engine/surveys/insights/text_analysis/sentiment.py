@@ -1,17 +1,15 @@
-"""Sentiment of a text: VADER for English, and its rules with our lexicons for other languages (ADR 18).
-
-C. Hutto, E. Gilbert, VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text, 2014.
-"""
+"""Sentiment of a text: VADER for English, and its rules with our lexicons for other languages (ADR 18)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import sqrt
-from typing import Any, Final
+from typing import Final
 
 from deskwire.engine.surveys.insights.text_analysis.language import Language, language
+from deskwire.engine.surveys.insights.text_analysis.vader import compound, vader_lexicon
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001  # the apostrophe that phones type
 _ELISION: Final = re.compile(r"^(?:qu|[ldjmtscn])['’]")  # noqa: RUF001
@@ -35,7 +33,7 @@ def sentiment_of(text: str, code: str) -> int:
     start = text[:_ANALYSED_CHARACTERS_MAX]
     spoken = language(code)
     if code == "en":
-        sum_ = float(_vader().polarity_scores(start)["compound"]) or _scaled(_emoji_valence(start))
+        sum_ = compound(start, english_lexicon()) or _scaled(_emoji_valence(start))
     else:
         sum_ = _scaled(_sum(_words(start, code), spoken) + _emoji_valence(start))
     if abs(sum_) < _MARGIN and any(spoken.negates(word) for word in _words(start, code)):
@@ -44,14 +42,10 @@ def sentiment_of(text: str, code: str) -> int:
 
 
 @cache
-def _vader() -> Any:
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # reads 500 kB
-
-    vader = SentimentIntensityAnalyzer()
+def english_lexicon() -> Mapping[str, float]:
+    """Return VADER's lexicon with the words of customer support."""
     words = language("en").lexicon
-    vader.lexicon.update(words.valence)
-    vader.lexicon.update(dict.fromkeys(words.words("neutral"), 0.0))
-    return vader
+    return {**vader_lexicon(), **words.valence, **dict.fromkeys(words.words("neutral"), 0.0)}
 
 
 def _words(text: str, code: str) -> list[str]:
