@@ -70,6 +70,7 @@ NAVIGATION = {
         "guide/provisioning",
         "guide/importing",
         "guide/deploy",
+        "guide/helm",
         "guide/operating",
         "guide/commands",
         "guide/nodes",
