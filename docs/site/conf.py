@@ -42,6 +42,7 @@ NAVIGATION = {
         "guide/stream",
         "guide/lists-and-exports",
         "guide/examples",
+        "guide/automation",
     ),
     "Use the API": (
         "guide/api",
