@@ -56,6 +56,13 @@ EVERYTHING: Final[dict[str, Any]] = {
     "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
     "grafanaDashboard": {"enabled": True, "annotations": {"grafana_folder": "Deskwire"}},
 }
+LITTLE: Final[dict[str, Any]] = {
+    **AS_KUSTOMIZED,
+    "ingress": {"enabled": True, "tlsSecret": "", "annotations": None},
+    "networkPolicy": {"fromNamespaces": [], "database": {"to": []}},
+    "resources": {"limits": None},
+    "podDisruptionBudget": {"enabled": False},
+}
 OPERATOR: Final = {"PodMonitor", "PrometheusRule"}
 """Kinds of the Prometheus operator, whose schemas Kubernetes does not have."""
 OF_HELM: Final = re.compile(r"app\.kubernetes\.io/(?!name$)|helm\.sh/")
@@ -108,7 +115,11 @@ def values_of(text: str) -> dict[str, Any]:
 
 
 @needs("helm_python")
-@pytest.mark.parametrize("values", [{}, AS_KUSTOMIZED, EVERYTHING], ids=["defaults", "usual", "everything"])
+@pytest.mark.parametrize(
+    "values",
+    [{}, AS_KUSTOMIZED, LITTLE, EVERYTHING],
+    ids=["defaults", "usual", "little", "everything"],
+)
 @each_mode
 def test_helm_lints_the_chart_strictly_without_a_finding(mode: str, values: dict[str, Any]) -> None:
     assert lint(values={**values, "mode": mode}) == []
@@ -144,7 +155,7 @@ def test_chart_makes_the_objects_of_the_kustomization(mode: str, manifests: Mani
 
 @needs("helm_python")
 @needs("kubernetes_validate")
-@pytest.mark.parametrize("values", [AS_KUSTOMIZED, EVERYTHING], ids=["usual", "everything"])
+@pytest.mark.parametrize("values", [AS_KUSTOMIZED, LITTLE, EVERYTHING], ids=["usual", "little", "everything"])
 @pytest.mark.parametrize("version", VERSIONS)
 @each_mode
 def test_output_is_valid_by_the_schemas_of_kubernetes(
@@ -303,6 +314,20 @@ def test_two_releases_in_a_namespace_do_not_select_each_others_pods(mode: str) -
     }
     selectors = [each["spec"]["selector"] for each in [*first, *second] if each["kind"] == "Service"]
     assert selectors[0] != selectors[1]
+
+
+@needs("helm_python")
+def test_names_leave_room_for_the_hash_of_a_statefulset() -> None:
+    names = [each["metadata"]["name"] for each in template(NEEDED, release="s" * 53)]
+    assert {len(name) for name in names} == {52}
+
+
+@needs("helm_python")
+def test_little_network_policy_lets_no_pod_in_and_keeps_dns_and_webhooks() -> None:
+    spec = by_kind(LITTLE, mode="nodes")["NetworkPolicy"]["spec"]
+    assert spec["ingress"] == []
+    assert len(spec["egress"]) == 2
+    assert "limits" not in container(by_kind(LITTLE))["resources"]
 
 
 @needs("helm_python")
