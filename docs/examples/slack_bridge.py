@@ -29,13 +29,15 @@ PAUSE_MAX_S = 60
 TOLERANCE_S = 300
 BODY_MAX = 1 << 20
 TEXT_MAX = 39_000  # of Slack's 40,000
+THREAD_GONE = {"thread_not_found", "thread_locked", "cannot_reply_to_message"}
 # `posts` has each message of the bridge in Slack; `ts` is null until Slack's response is stored. `inbox` has each reply from
 # Slack; `message` is null until the reply is sent.
 TABLES = """
 CREATE TABLE IF NOT EXISTS place (one INTEGER PRIMARY KEY CHECK (one = 1), event TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS threads (conversation TEXT PRIMARY KEY, ts TEXT UNIQUE NOT NULL);
 CREATE TABLE IF NOT EXISTS posts (key TEXT PRIMARY KEY, thread TEXT, at REAL, ts TEXT);
-CREATE TABLE IF NOT EXISTS inbox (key TEXT PRIMARY KEY, thread TEXT, user TEXT, text TEXT, files INTEGER, message TEXT);
+CREATE TABLE IF NOT EXISTS inbox
+  (key TEXT PRIMARY KEY, thread TEXT, user TEXT, text TEXT, files INTEGER, body TEXT, message TEXT);
 """
 
 
@@ -72,9 +74,7 @@ def call(request):
 
 def deskwire(path, body=None, key=None):
     """Call Deskwire; a POST has an Idempotency-Key, so it takes effect once however often it is repeated."""
-    request = urllib.request.Request(
-        f"{BASE}/v3/s2s/{path}", None if body is None else json.dumps(body).encode()
-    )
+    request = urllib.request.Request(f"{BASE}/v3/s2s/{path}", body and body.encode())
     request.add_header("Authorization", f"Bearer {KEY}")
     if key is not None:
         request.add_header("Content-Type", "application/json")
@@ -163,22 +163,41 @@ class Bridge:
                 else self.send(conversation, key, thread, user, text, files)
             )
             with self.db:
-                self.db.execute("UPDATE inbox SET message = ?, text = NULL WHERE key = ?", (outcome, key))
+                self.db.execute(
+                    "UPDATE inbox SET message = ?, text = NULL, body = NULL WHERE key = ?", (outcome, key)
+                )
 
     def send(self, conversation, key, thread, user, text, files):
         """Send a reply to the customer; return the id of its message. A refusal is posted in the thread."""
         if files:
-            self.post(f"files-{key}", "Files are not sent to the customer: upload them in Deskwire.", thread)
+            self.notice(
+                f"files-{key}", "Files are not sent to the customer: upload them in Deskwire.", thread
+            )
         if not text.strip():
             return "no text"
-        body = {"text": from_slack(text), "author": {"type": "agent", "name": self.name(user)}}
+        body = self.one("SELECT body FROM inbox WHERE key = ?", key)
+        if body is None:  # stored before it is sent, because a key with another body is refused
+            body = json.dumps(
+                {"text": from_slack(text), "author": {"type": "agent", "name": self.name(user)}}
+            )
+            with self.db:
+                self.db.execute("UPDATE inbox SET body = ? WHERE key = ?", (body, key))
         try:
             message = deskwire(f"conversations/{conversation}/messages", body, f"slack-{key}")["id"]
         except Refused as refusal:
-            self.post(f"refused-{key}", f"Not sent to the customer: {to_slack(str(refusal))}", thread)
+            self.notice(f"refused-{key}", f"Not sent to the customer: {to_slack(str(refusal))}", thread)
             return "refused"
         print("sent", message, flush=True)
         return message
+
+    def notice(self, key, text, thread):
+        """Post a notice about a reply in its thread, or print it if the thread is gone."""
+        try:
+            self.post(key, text, thread)
+        except Refused:
+            print(key, text, flush=True)
+            with self.db:
+                self.db.execute("DELETE FROM posts WHERE key = ?", (key,))
 
     def name(self, user):
         """Return a person's name in Slack, or None."""
@@ -223,9 +242,19 @@ class Bridge:
             names = [message["text"], *(f"[{each['name']}]" for each in message["attachments"])]
             author = message["author"]["name"] or message["author"]["type"]
             text = to_slack(f"*{author}*: {' '.join(filter(None, names))}")
-            self.post(event, text, self.thread(data["conversation"]))
+            self.tell(data["conversation"], event, text)
         elif kind in ("conversation.closed", "conversation.reopened"):
-            self.post(event, f"_{kind.partition('.')[2].capitalize()}_", self.thread(data["conversation"]))
+            self.tell(data["conversation"], event, f"_{kind.partition('.')[2].capitalize()}_")
+
+    def tell(self, conversation, key, text):
+        """Post to the thread of a conversation; start another one if people have deleted or locked it."""
+        try:
+            self.post(key, text, self.thread(conversation))
+        except Refused:
+            with self.db:
+                self.db.execute("DELETE FROM threads WHERE conversation = ?", (conversation["id"],))
+                self.db.execute("DELETE FROM posts WHERE key IN (?, ?)", (conversation["id"], key))
+            self.post(key, text, self.thread(conversation))
 
     def thread(self, conversation):
         """Return the thread of a conversation; start it if there is none."""
@@ -240,7 +269,7 @@ class Bridge:
         return ts
 
     def post(self, key, text, thread):
-        """Post a message once; return its `ts`.
+        """Post a message once; return its `ts`. Raises Refused if the thread is gone.
 
         Slack has no idempotency keys. So the key is stored before the call and sent as metadata, and if the response is
         lost, the message is looked for before it is posted again.
@@ -257,9 +286,10 @@ class Bridge:
             fields = {"channel": CHANNEL, "text": text, "metadata": metadata, "unfurl_links": "false"}
             try:
                 ts = slack("chat.postMessage", **fields, **({"thread_ts": thread} if thread else {}))["ts"]
-            except (
-                Refused
-            ) as refusal:  # by a setting of the app or the channel, which the operator can repair
+            except Refused as refusal:
+                if thread and refusal.code in THREAD_GONE:
+                    raise
+                # A setting of the app or of the channel, which the operator can repair.
                 raise Unavailable(str(refusal)) from None
         with self.db:
             self.db.execute("UPDATE posts SET ts = ? WHERE key = ?", (ts, key))
@@ -281,6 +311,8 @@ class Bridge:
             try:
                 page = slack(method, **fields, cursor=cursor)
             except Refused as refusal:
+                if refusal.code in THREAD_GONE:
+                    return None
                 raise Unavailable(str(refusal)) from None
             for message in page["messages"]:
                 if message.get("metadata", {}).get("event_payload", {}).get("key") == key:
@@ -334,7 +366,7 @@ class Events(BaseHTTPRequestHandler):
         db = database()
         with db:
             row = (key, event["thread_ts"], event.get("user"), text, files)
-            db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?, ?, ?, ?, NULL)", row)
+            db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?, ?, ?, ?, NULL, NULL)", row)
         db.close()
 
     def answer(self, status, text=""):

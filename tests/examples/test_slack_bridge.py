@@ -238,6 +238,24 @@ async def test_reply_during_an_outage_of_deskwire_arrives_once_after_it(stage: S
         assert stage.slack.replies(thread) == ["*Grace*: Hello?"]
 
 
+async def test_repeated_reply_has_the_same_author_after_a_restart(stage: Stage) -> None:
+    """Another body under the same Idempotency-Key would be refused."""
+    async with stage.bridge() as bridge:
+        await stage.placed()
+        conversation = await stage.begin()
+        await stage.slack.until(2)
+        thread = stage.slack.thread("Grace")
+        await stage.server.kill()
+        await send(stage.port, reply(thread, "Hello", 1))
+        await bridge.until(2, "trying again")
+    assert "users.info" in stage.slack.calls
+    stage.slack.fail("users.info", answering("200 OK", b'{"ok": false, "error": "user_not_found"}'))
+    await stage.server.start()
+    async with stage.bridge():
+        _, sent = await stage.messages(conversation, 2)
+        assert sent["author"]["name"] == "Ada Lovelace"
+
+
 async def test_restart_continues_and_shows_events_from_the_meantime(stage: Stage) -> None:
     async with stage.bridge():
         await stage.placed()
@@ -271,6 +289,23 @@ async def test_refused_reply_is_explained_in_its_thread(stage: Stage) -> None:
             "Not sent to the customer",
             "Files are not sent to the customer",
         ]
+
+
+async def test_thread_that_people_deleted_is_started_again(stage: Stage) -> None:
+    gone = answering("200 OK", b'{"ok": false, "error": "thread_not_found"}')
+    async with stage.bridge() as bridge:
+        await stage.placed()
+        conversation = await stage.begin()
+        await stage.slack.until(2)
+        old = stage.slack.thread("Grace")
+        stage.slack.messages.clear()
+        stage.slack.fail("chat.postMessage", gone)
+        await send(stage.port, reply(old, "x" * 20_001, 1))
+        await bridge.until(1, "refused-", "Not sent to the customer")
+        stage.slack.fail("chat.postMessage", gone)
+        await stage.api.post(f"/s2s/conversations/{conversation}/messages", json={"text": "Any news?"})
+        await stage.slack.until(2)
+        assert stage.slack.replies(stage.slack.thread("Grace")) == ["*Grace*: Any news?"]
 
 
 async def test_deleted_conversation_is_deleted_from_slack(stage: Stage) -> None:
