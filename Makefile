@@ -140,13 +140,14 @@ format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-# The reference that the program writes about itself, and the outlines of its API and commands; tests fail when they are out
-# of date. The pages of all calls and of all commands are rendered by `make site`.
+# The reference that the program writes about itself, the outlines of its API and commands, and the version and settings in
+# the Helm chart; tests fail when they are out of date. The pages of all calls and of all commands are rendered by `make site`.
 docs: $(DEV_STAMP)
 	$(BIN)/deskwire config --markdown > docs/reference/settings.md
 	for page in events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
 	$(BIN)/python -m tests.api.description.outline
 	$(BIN)/python -m tests.commands.reference.outline
+	$(BIN)/python -m tests.deploy.chart
 	$(MAKE) sdk
 
 # The types and resources of the SDKs, from the description that the service gives and sdk/operations.toml.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import sys
 from importlib.util import find_spec
@@ -20,10 +21,14 @@ PROGRAMS: Final = {
     "amtool": "Debian's package prometheus-alertmanager",
 }
 """The source of each program."""
-LIBRARIES: Final = {"compose_spec": "the group `containers`", "kubernetes_validate": "the group `containers`"}
+LIBRARIES: Final = {
+    "compose_spec": "the group `containers`",
+    "helm_python": "the group `containers`, which has it for x86_64 only",
+    "kubernetes_validate": "the group `containers`",
+}
 """The source of each library."""
-OPTIONAL: Final = {"amtool", "docker", "kubectl"}
-"""Programs that `make containers` can do without, because other tests check the same files."""
+OPTIONAL: Final = {"amtool", "docker", "kubectl"} | ({"helm_python"} if platform.machine() != "x86_64" else set())
+"""Tools that `make containers` can do without: other tests check the same files, or this machine has no package."""
 
 
 def program(name: str) -> str | None:

@@ -43,6 +43,7 @@ NOT_RUN = {
     "docs/guide/commands.md": "runs until it is stopped; the tests of `listen` do that",
     "docs/guide/deploy.md": "installs on a machine of its own, and needs an engine and a cluster; the tests of its files say what is tried",
     "docs/guide/examples.md": "runs until it is stopped; the tests of the examples do that",
+    "docs/guide/helm.md": "needs a cluster; the tests of the chart lint and render it",
     "docs/guide/importing.md": "asks the services that one leaves, which have an account of one's own",
     "docs/guide/nodes.md": "needs a PostgreSQL of one's own; the tests of `copy`, of the commands and of several nodes have one",
     "docs/guide/operating.md": "installs from the network, and names ids that nobody has; the tests of `operate` make some",

@@ -63,7 +63,7 @@ def test_every_setting_in_the_files_is_one() -> None:
 
 
 def test_every_file_is_named_in_a_guide() -> None:
-    """The file itself, or the kustomization that it is a part of."""
+    """The file itself, or the kustomization or Helm chart that it is a part of."""
     linked = {
         (page.parent / target).resolve()
         for page in guides()
@@ -71,7 +71,12 @@ def test_every_file_is_named_in_a_guide() -> None:
     }
     assert linked
     for path in files():
-        assert linked & {path, path.with_name("kustomization.yaml")}, path
+        assert linked & {path, path.with_name("kustomization.yaml"), *_chart(path)}, path
+
+
+def _chart(path: Path) -> set[Path]:
+    """Return the Chart.yaml of the chart that a file is a part of."""
+    return {chart for folder in path.parents if (chart := folder / "Chart.yaml").is_file()}
 
 
 @pytest.mark.parametrize("files", [("deskwire.service",), ("deskwire.service", "tls.conf")])

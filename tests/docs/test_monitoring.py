@@ -51,6 +51,7 @@ def expressions() -> Iterator[str]:
     yield from (rule["expr"] for rule in alerts())
     for panel in PANELS:
         yield from (target["expr"] for target in panel["targets"])
+    yield from (each["expr"] for each in DASHBOARD["annotations"]["list"] if each["name"] != "Alerts")
 
 
 def series() -> dict[str, frozenset[str]]:
@@ -167,7 +168,28 @@ def test_the_panels_of_the_dashboard_have_titles_units_and_places_of_their_own()
 def test_the_dashboard_is_free_of_addresses_and_asks_for_its_data_source() -> None:
     assert "http:" not in json.dumps(DASHBOARD)
     variables = {each["name"]: each["type"] for each in DASHBOARD["templating"]["list"]}
-    assert variables == {"datasource": "datasource", "instance": "query"}
+    assert variables == {"datasource": "datasource", "job": "query", "instance": "query"}
+    asked = [*PANELS, *DASHBOARD["templating"]["list"][1:], *DASHBOARD["annotations"]["list"]]
+    assert all(each["datasource"]["uid"] == "${datasource}" for each in asked)
+
+
+def test_the_dashboard_can_be_imported_beside_any_other() -> None:
+    """As Grafana exports one to share: no identity of its own, and a list of the parts that it needs."""
+    assert DASHBOARD["id"] is None
+    assert "uid" not in DASHBOARD
+    assert DASHBOARD["__inputs"] == []
+    needed = {(each["type"], each["id"]) for each in DASHBOARD["__requires"]}
+    panels = {("panel", each["type"]) for each in PANELS}
+    assert needed == panels | {("grafana", "grafana"), ("datasource", "prometheus")}
+    assert DASHBOARD["tags"]
+    assert all(each["description"].endswith(".") for each in (DASHBOARD, *PANELS))
+
+
+def test_every_query_keeps_to_the_chosen_job_and_instance() -> None:
+    for panel in PANELS:
+        for target in panel["targets"]:
+            for name, matchers in SELECTOR.findall(target["expr"]):
+                assert matchers.startswith('job=~"$job", instance=~"$instance"'), (name, target["expr"])
 
 
 def test_guide_links_to_the_published_files() -> None:

@@ -29,7 +29,7 @@ PATH = re.compile(r"(/v3/[\w/{}$.-]*)")
 EVENT = re.compile(r"`((?:conversation|message|contact|workflow|agent)\.[a-z.]+)`")
 VARIABLE = re.compile(r"DESKWIRE_[A-Z0-9_]+")
 FOREIGN = re.compile(
-    r"\b(?:pip install|npm install|useradd|systemctl|curl|docker|kubectl|litestream|make image|podman|openapi-generator-cli)\b"
+    r"\b(?:pip install|npm install|useradd|systemctl|curl|docker|helm|kubectl|litestream|make image|podman|openapi-generator-cli)\b"
 )
 LINES_MAX = 190
 """A longer guide should be two guides. The output of its commands and whole files do not count."""
