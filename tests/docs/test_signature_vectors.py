@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import runpy
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import standardwebhooks
 import stripe
 
-from deskwire.engine.webhooks.signature import sign
+from deskwire.engine.webhooks.signature import sign, standard_signature
 from tests.support.root import ROOT
 
 DOCS = ROOT / "docs"
@@ -57,3 +59,32 @@ def test_the_published_verifier_gives_the_same_verdict(
     else:
         with pytest.raises(stripe.SignatureVerificationError):
             stripe.WebhookSignature.verify_header(*arguments)
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=IDS)
+def test_our_signer_makes_the_good_standard_signatures_and_none_of_the_bad_ones(
+    vector: dict[str, Any],
+) -> None:
+    headers, t = vector["standard"], vector["t"]
+    made = standard_signature([vector["secret"]], headers.get("webhook-id", ""), t, vector["body"].encode())
+    fresh = abs(vector["now"] - t) <= 300 and headers.get("webhook-timestamp") == str(t)
+    signatures = headers.get("webhook-signature", "").split(" ")
+    assert (made in signatures and fresh) == vector["valid"]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=IDS)
+def test_the_published_verifier_of_standard_webhooks_gives_the_same_verdict(
+    vector: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FixedClock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> FixedClock:
+            return cls.fromtimestamp(vector["now"], UTC)
+
+    monkeypatch.setattr("standardwebhooks.webhooks.datetime", FixedClock)
+    verifier = standardwebhooks.Webhook(vector["secret"])
+    if vector["valid"]:
+        verifier.verify(vector["body"], vector["standard"], json_parse=False)
+    else:
+        with pytest.raises(standardwebhooks.WebhookVerificationError):
+            verifier.verify(vector["body"], vector["standard"], json_parse=False)

@@ -63,6 +63,8 @@ async def test_forwarded_event_equals_the_services_webhook_request(service: Serv
         differing = {name for name in other.headers if request.headers[name] != other.headers[name]}
         assert {name.lower() for name in differing} - TRANSPORT <= {
             "service-signature",
+            "webhook-signature",
+            "webhook-timestamp",
             "service-delivery-id",
         }
         assert request.headers["Service-Delivery-Id"].startswith("dlv_")

@@ -16,7 +16,9 @@ from deskwire.engine.webhooks.url import WebhookUrl, url_problems
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 _VALUE: Final = re.compile(r"[\t -~]*")
 _OURS: Final = "service-"
-_TAKEN: Final = frozenset({"content-type", "user-agent"})
+_TAKEN: Final = frozenset(
+    {"content-type", "user-agent", "webhook-id", "webhook-signature", "webhook-timestamp"}
+)
 _FRAMING: Final = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "proxy-connection"}
     | {"te", "trailer", "transfer-encoding", "upgrade"}

@@ -8,6 +8,7 @@ grown is pushed again with the same id. One node pushes at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Any, Final, Protocol
 
 import orjson
@@ -147,6 +148,7 @@ class PushTransaction(PushReader, Protocol):
 
 
 class _PushContent(Struct, frozen=True):
+    id: str
     type: str
     body: bytes
 
@@ -258,11 +260,22 @@ class AuditPusher:
                 "the signing secret does not open under this installation's secret; rotate it",
                 b"",
             )
-        return await client.post(_PushBatch(records[0].id, _PushContent(EVENT, body), push.attempts), secrets)
+        first = records[0].id
+        content = _PushContent(_batch_id(first, body), EVENT, body)
+        return await client.post(_PushBatch(first, content, push.attempts), secrets)
 
     def _secrets(self, push: AuditPush) -> SigningSecrets:
         old = None if push.old_secret is None else self._sealing.open(push.old_secret)
         return SigningSecrets(self._sealing.open(push.sealed_secret), old, push.old_secret_until)
+
+
+def _batch_id(first: str, body: bytes) -> str:
+    """Return the value of `webhook-id`: the same only for the same records.
+
+    The next attempt may carry more records, or a grown count, after the same first record. A receiver that removes
+    duplicates by `webhook-id` must not skip them.
+    """
+    return f"{first}_{sha256(body).hexdigest()[:16]}"
 
 
 def found_push(reader: PushReader, organisation: int) -> AuditPush:

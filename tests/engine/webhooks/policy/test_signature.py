@@ -6,9 +6,17 @@ import base64
 import time
 
 import pytest
+import standardwebhooks
 import stripe
 
-from deskwire.engine.webhooks.signature import SigningSecrets, new_secret, sign, signature_header
+from deskwire.engine.webhooks.signature import (
+    SigningSecrets,
+    new_secret,
+    sign,
+    signature_header,
+    standard_key,
+    standard_signature,
+)
 
 SECRET = "whsec_4fzCwFMCBvyqXbTV9vXSKlcJTUGcRh3n5WtGWTiMpkL"
 OLD = "whsec_0000000000000000000000000000000000000000001"
@@ -64,12 +72,40 @@ def test_secrets_have_their_prefix_and_are_never_the_same() -> None:
     """Contract 2.9."""
     made = {new_secret() for _ in range(1000)}
     assert len(made) == 1000
-    assert all(secret.startswith("whsec_") and secret[6:].isalnum() and len(secret) == 49 for secret in made)
+    assert all(secret.startswith("whsec_") and secret[6:].isalnum() and len(secret) == 50 for secret in made)
 
 
-def test_the_random_part_of_a_secret_begins_with_any_digit() -> None:
-    """A first digit that is always 0 would waste a character."""
-    assert len({new_secret()[6] for _ in range(1000)}) > 30
+def test_new_secrets_are_base64_that_strict_decoders_accept() -> None:
+    """Go, Java, Rust and .NET refuse missing padding, and Rust and .NET bits that are left over."""
+    for secret in (new_secret() for _ in range(100)):
+        key = base64.b64decode(secret[6:], validate=True)
+        assert len(key) == 33
+        assert base64.b64encode(key).decode() == secret[6:]
+
+
+@pytest.mark.parametrize("secret", [SECRET, OLD, "whsec_dGVzdA==", "whsec_dGVzdA", "dGVzdA"])
+def test_the_key_of_standard_webhooks_is_that_of_the_published_library(secret: str) -> None:
+    assert standard_key(secret) == standardwebhooks.Webhook(secret)._whsecret
+
+
+@pytest.mark.parametrize("secret", ["whsec_a", "whsec_a-b_", "whsec_ab.c", "whsec_abcde", "whsec_ab=cd"])
+def test_a_secret_that_is_no_base64_is_the_key_of_standard_webhooks_itself(secret: str) -> None:
+    """`deskwire listen --secret` takes any text; libraries verify it in their format "raw"."""
+    key = secret.removeprefix("whsec_").encode()
+    assert standard_key(secret) == key
+    t = int(time.time())
+    headers = {"webhook-id": "evt_1", "webhook-timestamp": str(t)}
+    headers["webhook-signature"] = standard_signature([secret], "evt_1", t, BODY)
+    assert standardwebhooks.Webhook(key).verify(BODY, headers)
+
+
+def test_the_standard_signature_is_the_known_answer() -> None:
+    """The example of the specification's reference libraries."""
+    body = b'{"test": 2432232314}'
+    made = standard_signature(
+        ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body
+    )
+    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_the_old_secret_signs_until_its_end() -> None:

@@ -22,7 +22,7 @@ from deskwire.engine.webhooks.http.failure import (
     shortage,
 )
 from deskwire.engine.webhooks.http.retry_after import asked_wait_ms
-from deskwire.engine.webhooks.signature import signature_header
+from deskwire.engine.webhooks.signature import signature_header, standard_signature
 from deskwire.engine.webhooks.url import WebhookUrl
 
 # Bytes of a response's body that are read (decisions 6).
@@ -52,6 +52,10 @@ def _always() -> bool:
 
 class EventContent(Protocol):
     """The parts of an event that are posted."""
+
+    @property
+    def id(self) -> str:
+        """The event's id, by which receivers of Standard Webhooks remove duplicates."""
 
     @property
     def type(self) -> str:
@@ -210,15 +214,18 @@ class Client:
         await trio.lowlevel.checkpoint()
 
     def _request(self, delivery: Postable, secrets: Sequence[str], at: int) -> bytes:
-        event, previous = delivery.event, delivery.previous
+        event, previous, t = delivery.event, delivery.previous, at // 1000
         body = event.body
         lines = header_lines(
             b"Content-Length: %d" % len(body),
-            b"Service-Signature: " + signature_header(secrets, at // 1000, body).encode(),
+            b"Service-Signature: " + signature_header(secrets, t, body).encode(),
             b"Service-Delivery-Id: " + delivery.id.encode(),
             b"Service-Event: " + event.type.encode(),
             b"Service-Attempt: %d" % (delivery.attempts + 1),
             *(() if previous is None else (b"Service-Previous-Sequence: %d" % previous,)),
+            b"webhook-id: " + event.id.encode(),
+            b"webhook-timestamp: %d" % t,
+            b"webhook-signature: " + standard_signature(secrets, event.id, t, body).encode(),
             b"",
         )
         return self._head + lines + body

@@ -68,7 +68,7 @@ _SCHEMES: Final[Schema] = {
         "in": "header",
         "name": "Service-Signature",
         "description": "HMAC-SHA256 over `<t>.<raw body>` with the whole secret of the endpoint as the key. Compare in constant time, and "
-        "reject a `t` that differs by more than 5 minutes.",
+        "reject a `t` that differs by more than 5 minutes. Libraries of Standard Webhooks verify `webhook-signature` instead.",
     },
     "serverKey": {
         "type": "http",

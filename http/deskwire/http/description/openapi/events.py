@@ -39,6 +39,30 @@ _HEADERS: Final[tuple[tuple[str, str, Schema, str | int], ...]] = (
         1,
     ),
 )
+_STANDARD_SIGNATURE: Final = (
+    "The signature `v1,<base64>`: HMAC-SHA256 over `<webhook-id>.<webhook-timestamp>.<raw body>`; the key is the secret after "
+    "`whsec_`, decoded from base64. A second one follows after a blank while a replaced secret also signs (Standard Webhooks)."
+)
+_STANDARD: Final[tuple[tuple[str, str, Schema, str | int], ...]] = (
+    (
+        "webhook-id",
+        "The id of the event, the same for all attempts, redeliveries and replays (Standard Webhooks).",
+        {"type": "string", "pattern": "^evt_[0-9A-HJKMNP-TV-Z]{26}$"},
+        "evt_01KZ0000000000000000000001",
+    ),
+    (
+        "webhook-timestamp",
+        "The time of the attempt in unix seconds, as in `Service-Signature` (Standard Webhooks).",
+        {"type": "string", "pattern": "^[0-9]+$"},
+        "1793534400",
+    ),
+    (
+        "webhook-signature",
+        _STANDARD_SIGNATURE,
+        {"type": "string", "pattern": "^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$"},
+        f"v1,{'K7' * 21}g=",
+    ),
+)
 _PREVIOUS: Final = (
     "Service-Previous-Sequence",
     "The sequence of the previous event of this conversation that was sent to this endpoint; 0 if there is none.",
@@ -63,7 +87,7 @@ def webhooks(schemas: Schemas) -> dict[str, Schema]:
 def _delivery(kind: EventSpec, schemas: Schemas, envelope: bytes | None) -> Schema:
     schema = schemas.of({**ENVELOPES, **EXTENDED}[kind.type])
     example: Any = sample(schema, schemas.components) if envelope is None else orjson.loads(envelope)
-    headers = (*_HEADERS, _PREVIOUS) if kind.numbered else _HEADERS
+    headers = (*_HEADERS, *((_PREVIOUS,) if kind.numbered else ()), *_STANDARD)
     return {
         "operationId": f"on{''.join(word.title() for word in kind.type.split('.'))}",
         "summary": kind.when,
