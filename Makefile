@@ -227,12 +227,13 @@ clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
 containers: .venv/.containers-stamp
 	CONTAINERS=required $(PYTEST_AGAIN) tests/deploy $(ARGS)
 
-# The image as an engine builds it: deskwire:<version>, labelled with version and commit.
+# The image as an engine builds it: deskwire:<version>, labelled with version and commit. A tag can't have a `+`.
 DOCKER ?= docker
-VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+BASE_VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+VERSION = $(BASE_VERSION)$(if $(findstring .dev,$(BASE_VERSION)),+g$(shell git describe --always --abbrev=12 --dirty=.dirty --exclude '*'))
 
 image:
-	$(DOCKER) build -f docs/deploy/Dockerfile -t deskwire:$(VERSION) --build-arg VERSION=$(VERSION) \
+	$(DOCKER) build -f docs/deploy/Dockerfile -t deskwire:$(subst +,-,$(VERSION)) --build-arg VERSION=$(VERSION) \
 	  --build-arg COMMIT=$$(git describe --always --abbrev=40 --dirty --exclude '*') $(ARGS) .
 
 # The newest versions that pyproject.toml allows; the others take their versions from dev.txt, so all agree.

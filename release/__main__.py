@@ -19,6 +19,7 @@ from typing import Final
 
 from release.build import NotReproducible, Release
 from release.digests import SUMS, differences, sums
+from release.hooks import base_version, versioned
 from release.parts import ROOT, UnknownLicence
 from release.sbom import objections
 
@@ -80,14 +81,15 @@ def _changed() -> list[str]:
 def _release(changed: bool) -> Release:
     commit, made = _git("log", "-1", "--format=%H %cI").split()
     snapshot = _git("stash", "create") if changed else commit  # makes a commit, and touches nothing
-    project = tomllib.loads(_git("show", f"{snapshot}:pyproject.toml"))["project"]
+    text = _git("show", f"{snapshot}:pyproject.toml")
+    named = f"{commit}-dirty" if changed else commit
     return Release(
         ROOT,
         snapshot,
-        f"{commit}-dirty" if changed else commit,
-        project["version"],
+        named,
+        versioned(base_version(text), named),
         datetime.fromisoformat(made),
-        project["urls"]["Source"],
+        tomllib.loads(text)["project"]["urls"]["Source"],
     )
 
 
@@ -95,7 +97,9 @@ def _unready(changed: Sequence[str]) -> Iterator[str]:
     """Print the steps that are necessary before the build."""
     if changed:
         yield f"these are changed, and not committed: {', '.join(changed)}"
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = base_version((ROOT / "pyproject.toml").read_text())
+    if ".dev" in version:
+        return
     heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
     if not re.search(heading, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE):
         yield f"CHANGELOG.md has no heading `## [{version}] - <date>`"
@@ -121,17 +125,22 @@ def _objections(out: Path) -> Iterator[str]:
 
 
 def _tell(release: Release, folder: Path, once: bool) -> None:
-    tag = f"v{release.version}"
-    tagged = tag in _git("tag", "--points-at", release.commit.removesuffix("-dirty")).split()
-    print(
-        f"Deskwire {release.version}, commit {release.commit}, {'' if tagged else 'not yet '}tagged {tag}, in {folder}:"
-    )
+    print(f"Deskwire {release.version}, commit {release.commit}, {_standing(release)}, in {folder}:")
     for path in sorted(folder.iterdir()):
         print(f"  {path.stat().st_size / 1e6:7.2f} MB  {path.name}")
     if release.lacks is not None:
         print(f"The npm package deskwire-sdk was not made: {release.lacks}.")
     print("Built once, compared with nothing." if once else "Built twice, from two folders: the same bytes.")
     print(NEXT.format(sums=SUMS).rstrip())
+
+
+def _standing(release: Release) -> str:
+    """Return the words that say whether these files may be published."""
+    if ".dev" in release.version:
+        return "a development version that is not published"
+    tag = f"v{release.version}"
+    tagged = tag in _git("tag", "--points-at", release.commit.removesuffix("-dirty")).split()
+    return f"{'' if tagged else 'not yet '}tagged {tag}"
 
 
 if __name__ == "__main__":

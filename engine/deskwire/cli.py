@@ -142,13 +142,13 @@ def _answer(option: str, answer: Callable[[], str], meaning: str) -> Callable[[C
 
 
 def _version() -> str:
-    from deskwire.program import build
+    from deskwire.engine.core import build
 
     return f"deskwire, version {build.version()}, commit {build.commit()}\n"
 
 
 def _notices() -> str:
-    from deskwire.program import build
+    from deskwire.engine.core import build
 
     return build.notices()
 

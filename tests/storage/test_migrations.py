@@ -13,12 +13,16 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from deskwire.engine.accounts.teams import Team
+from deskwire.engine.core.build import version
 from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 from deskwire.storage.sqlite import database
-from deskwire.storage.sqlite.database import connect_reader, migrate
+from deskwire.storage.sqlite.database import connect_reader, connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
+from deskwire.storage.sqlite.migrations import apply
 from deskwire.storage.sqlite.migrations import list as list_
 from deskwire.storage.sqlite.migrations.apply import migrations
+from deskwire.storage.sqlite.migrations.list import SCRIPTS
+from deskwire.storage.sqlite.migrations.records import applying_programs
 from deskwire.storage.sqlite.transaction import SqliteReader
 from tests.support.shortcuts import migrated_step_by_step
 
@@ -154,6 +158,40 @@ def test_database_of_a_newer_program_is_refused_by_name_unchanged(tmp_path: Path
     with pytest.raises(DataDirectoryError, match=r"newer Deskwire \(it has m9999_from_the_future\)"):
         migrate(path)
     assert tables(path) == before
+
+
+def test_each_migration_is_recorded_with_the_program_that_applied_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 0.1.0 recorded no program: its migrations have none after an upgrade."""
+    path, before = tmp_path / FILE_NAME, "m0033_what_reports_count"
+    with closing(connect_writer(path)) as connection:
+        migrations.apply(Database(connection, execute_plugins=False), stop_before=before)
+        assert set(applying_programs(connection).values()) == {None}
+    migrate(path)
+    with closing(connect_writer(path)) as connection:
+        programs = applying_programs(connection)
+    assert {name for name, program in programs.items() if program is None} == {
+        each for each in SCRIPTS if each < before
+    }
+    assert {programs[each] for each in SCRIPTS if each >= before} == {version()}
+
+
+def test_refusal_after_a_downgrade_names_both_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / FILE_NAME
+    migrate(path)
+    with monkeypatch.context() as newer:
+        newer.setattr(apply, "version", lambda: "9.9.0.dev0+g0123456789ab")
+        newer.setattr(database, "migrations", later("CREATE TABLE added (x)"))
+        migrate(path)
+    with pytest.raises(DataDirectoryError) as refused:
+        migrate(path)
+    assert (
+        f"was written by a newer Deskwire, 9.9.0.dev0+g0123456789ab (it has m9999_from_the_future). This is {version()}. "
+        "Start that version, or restore a backup made before the upgrade."
+    ) in str(refused.value)
 
 
 def test_file_other_than_a_database_is_refused_unchanged(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sized
 from contextlib import asynccontextmanager, closing
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -25,6 +24,7 @@ from deskwire.engine import ports
 from deskwire.engine.cluster.cluster import Bus, Cluster, NoBus, SingleNode
 from deskwire.engine.cluster.membership import ClusterMembership
 from deskwire.engine.core import store as core
+from deskwire.engine.core.build import version
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.counters import CommitCounters, DiskSpace, SharedCommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
@@ -189,7 +189,7 @@ async def _postgres(
         bus = PostgresBus(store.database)
         nursery.start_soon(run_with_restarts, "nodes.bus", bus.run)
         heartbeat_store = HeartbeatStore(store.database, nursery)
-        membership = ClusterMembership(heartbeat_store, bus, name, version("deskwire"), wall_clock, place)
+        membership = ClusterMembership(heartbeat_store, bus, name, version(), wall_clock, place)
         vacuums = VacuumDuty(url, config.scrub_s, servers)
         for duty, run in (
             ("vacuums", vacuums.run),

@@ -15,6 +15,7 @@ from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusedCalls
 from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.writing_events import WritingEvents
+from deskwire.engine.core import build
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.encryption import Encryption
@@ -47,7 +48,7 @@ from deskwire.http.server.certificate import Certificate
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs.access import log_request
-from deskwire.program import build, reference, wiring
+from deskwire.program import reference, wiring
 from deskwire.program.errors import StartError
 from deskwire.program.opening import OpenedStore, RunningStore
 from deskwire.program.port import Port, advice, take

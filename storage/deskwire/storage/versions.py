@@ -1,8 +1,10 @@
-"""The version of a database, which is the number of its newest migration."""
+"""The version of a database, which is the number of its newest migration, and of the program that migrated it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+from deskwire.engine.core.build import version
 
 
 def outdated(applied: Collection[str], known: Sequence[str]) -> str | None:
@@ -22,3 +24,19 @@ def outdated(applied: Collection[str], known: Sequence[str]) -> str | None:
 def number(migration: str) -> int:
     """Return the number in the name of a migration: 12 for `m0012_imports`."""
     return int(migration[1:5])
+
+
+def newer_program(unknown: Sequence[str], programs: Mapping[str, str | None]) -> str:
+    """Return the words that name a newer program, to follow "written by": "a newer Deskwire, 0.3.0 (it has m0070_seats)".
+
+    Args:
+        unknown: names of the applied migrations that this program does not know, oldest first. At least one.
+        programs: for each applied migration, the version that applied it; None before 0.2.0.
+    """
+    newest = programs.get(unknown[-1])
+    return f"a newer Deskwire{f', {newest}' if newest else ''} (it has {', '.join(unknown)})"
+
+
+def this_program() -> str:
+    """Return the sentence that names this program's version."""
+    return f"This is {version()}."

@@ -13,7 +13,7 @@ import jwt
 import pytest
 import trio
 
-from deskwire.program import build
+from deskwire.engine.core import build
 from tests.support.api.service import Service, running
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import beside

@@ -140,7 +140,9 @@ def test_a_directory_without_database_or_with_one_of_the_future_is_refused(
     with pytest.raises(CopyError, match="no Deskwire"):
         back_up(tmp_path / "elsewhere", tmp_path / "b.tar")
     with closing(sqlite3.connect(data / FILE_NAME)) as connection, connection:
-        connection.execute("INSERT INTO _sqlite_migrations VALUES (99, 'deskwire', 'm9999_future', '')")
+        connection.execute(
+            "INSERT INTO _sqlite_migrations VALUES (99, 'deskwire', 'm9999_future', '', '9.9.0')"
+        )
     with pytest.raises(CopyError, match="m9999_future"):
         back_up(data, tmp_path / "b.tar")
 

@@ -199,7 +199,7 @@ def test_a_database_before_its_upgrade_is_noted(data: Path, monkeypatch: pytest.
 def test_a_directory_without_database_or_of_a_newer_program_is_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(DataDirectoryError, match="no Deskwire"):
         check(tmp_path / "nothing", None, contents=False)
-    change(data, "INSERT INTO _sqlite_migrations VALUES (99, 'deskwire', 'm9999_future', '')")
+    change(data, "INSERT INTO _sqlite_migrations VALUES (99, 'deskwire', 'm9999_future', '', '9.9.0')")
     with pytest.raises(DataDirectoryError, match="m9999_future"):
         check(data, Secrets(SECRET), contents=False)
 

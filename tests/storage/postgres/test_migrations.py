@@ -10,7 +10,9 @@ import psycopg
 import pytest
 from sqlite_utils import Database
 
+from deskwire.engine.core.build import version
 from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
+from deskwire.storage.postgres.migrations import apply
 from deskwire.storage.postgres.migrations.apply import migrate, require_migrated
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, TABLES, Migration
 from deskwire.storage.sqlite.migrations.apply import migrations
@@ -165,8 +167,32 @@ def test_migration_has_exactly_one_kind_of_change() -> None:
 
 def test_a_program_too_old_for_the_schema_is_refused(postgres_url: str) -> None:
     migrate(postgres_url, (*MIGRATIONS, HARD))
-    with pytest.raises(DatabaseUnusableError, match=r"newer Deskwire \(it has m9003_hard\)"):
+    with pytest.raises(DatabaseUnusableError, match=r"newer Deskwire, \S+ \(it has m9003_hard\)"):
         migrate(postgres_url)
+
+
+def test_refusal_of_an_older_program_names_both_versions(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as newer:
+        newer.setattr(apply, "version", lambda: "9.9.0.dev0+g0123456789ab")
+        migrate(postgres_url, (*MIGRATIONS, HARD))
+    with pytest.raises(DatabaseUnusableError) as refused:
+        migrate(postgres_url)
+    assert "a newer Deskwire, 9.9.0.dev0+g0123456789ab (it has m9003_hard)" in str(refused.value)
+    assert f"({version()}, which knows {MIGRATIONS[-1].name})" in str(refused.value)
+
+
+def test_migrations_of_the_first_release_have_no_program(postgres_url: str) -> None:
+    """Version 0.1.0 kept no program with a migration; the column is added with the next migration."""
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("ALTER TABLE schema_migrations DROP COLUMN program")
+    assert migrate(postgres_url, (*MIGRATIONS, HARD)) == [HARD.name]
+    with psycopg.connect(postgres_url) as connection:
+        rows = connection.execute("SELECT name, program FROM schema_migrations").fetchall()
+    found: dict[str, str | None] = dict(rows)
+    assert found.pop(HARD.name) == version()
+    assert set(found.values()) == {None}
 
 
 def test_incompatible_migration_is_refused_while_older_nodes_run(postgres_url: str) -> None:

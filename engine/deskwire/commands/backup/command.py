@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +44,7 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     Without --with-secret, FILE lacks the installation's secret. Keep a copy of the secret elsewhere: without it, webhooks
     can't be signed and every token becomes invalid.
     """
+    from deskwire.engine.core.build import version
     from deskwire.engine.core.clock import iso, wall_clock
     from deskwire.program.secret_file import present_secrets
     from deskwire.storage.sqlite.backup.make import BackupRequest, back_up
@@ -57,7 +57,7 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         now = iso(wall_clock())
         finished = back_up(
-            BackupRequest(config.data_dir, file, secrets, with_secret, force, version("deskwire"), now, tell)
+            BackupRequest(config.data_dir, file, secrets, with_secret, force, version(), now, tell)
         )
     _warn(finished.problems, "The data has problems, which are also in the backup")
     if missing := finished.manifest.missing_files:

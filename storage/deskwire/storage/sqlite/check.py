@@ -23,7 +23,7 @@ from deskwire.storage.check.rules import SHOWN, CheckProblem, CheckReport, broke
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import FOLDER, DiskFiles
 from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, secret_id
-from deskwire.storage.sqlite.backup.snapshot import damage, opened, pending, row_counts, unknown
+from deskwire.storage.sqlite.backup.snapshot import damage, newer, opened, pending, row_counts
 from deskwire.storage.sqlite.directory import FILE_NAME, RESCUED, RESTORING, DataDirectoryError, rescued
 from deskwire.storage.sqlite.installation import foreign_database
 from deskwire.storage.sqlite.search.file import FILE_NAME as INDEX_FILE_NAME
@@ -114,10 +114,8 @@ def _check_database(
     """Check the database file. Return whether further checks make sense."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
-    if newer := unknown(connection):
-        raise DataDirectoryError(
-            f"The database {path} was written by a newer Deskwire (it has {', '.join(newer)})."
-        )
+    if words := newer(connection):
+        raise DataDirectoryError(f"The database {path} was written by {words}")
     tell("Checking the database file")
     if found := damage(connection):
         report.problems += (CheckProblem("database_damaged", each) for each in found)

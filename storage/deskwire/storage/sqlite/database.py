@@ -19,7 +19,7 @@ from sqlite_utils import Database
 from deskwire.storage.files import sync
 from deskwire.storage.folded_patterns import folded_text, has_folded
 from deskwire.storage.sqlite.directory import LOCK_NAME, DataDirectoryError, DirectoryInUseError, Holder
-from deskwire.storage.sqlite.migrations.apply import migrations, newer_than_program
+from deskwire.storage.sqlite.migrations.apply import apply_pending, migrations, newer_words
 from deskwire.storage.tables.conversations.attributes import has_attribute
 
 log: Final = structlog.get_logger(__name__)
@@ -167,11 +167,9 @@ def _migrate(
     connection: sqlite3.Connection, path: Path, before_upgrade: Callable[[str], None] | None
 ) -> None:
     db = Database(connection, execute_plugins=False)
-    unknown = newer_than_program(db)
-    if unknown:
+    if words := newer_words(connection):
         raise DataDirectoryError(
-            f"The database {path} was written by a newer Deskwire (it has {', '.join(unknown)}). "
-            "Start that version, or restore a backup made before the upgrade."
+            f"The database {path} was written by {words} Start that version, or restore a backup made before the upgrade."
         )
     pending = migrations.pending(db)
     if not migrations.applied(db) and set(db.table_names()) - {"_sqlite_migrations"}:
@@ -180,9 +178,11 @@ def _migrate(
         )
     if pending and migrations.applied(db) and before_upgrade is not None:
         before_upgrade(pending[0].name)
+    if not pending:
+        return
     # A new database is created in one transaction, with one sync in place of forty.
     with db.atomic() if before_upgrade is None else nullcontext():
-        migrations.apply(db)
+        apply_pending(db, migrations)
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:

@@ -9,18 +9,15 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
 
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, no_deskwire, require_whole
 from deskwire.storage.sqlite.installation import require_own_database
 from deskwire.storage.sqlite.migrations.list import SCRIPTS
+from deskwire.storage.sqlite.migrations.records import applying_programs
 from deskwire.storage.sqlite.unmodified import connect_unmodified
 from deskwire.storage.tables.read_queries import AdminReads
-from deskwire.storage.versions import outdated
-
-_RECORDS: Final = "_sqlite_migrations"
-_APPLIED: Final = f"SELECT name FROM {_RECORDS} WHERE migration_set = 'deskwire'"
+from deskwire.storage.versions import newer_program, outdated, this_program
 
 
 class SqliteReadQueries(AdminReads):
@@ -54,13 +51,12 @@ def open_read_only(directory: Path) -> Iterator[SqliteReadQueries]:
 
 def _require_present(connection: sqlite3.Connection, path: Path) -> None:
     """Require the schema of this program. Raises DataDirectoryError."""
-    recorded = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (_RECORDS,)).fetchone()
-    applied = [name for (name,) in connection.execute(_APPLIED)] if recorded else []
+    applied = applying_programs(connection)
     if not applied:
         raise DataDirectoryError(f"{path} is not a Deskwire database, or its first start was interrupted.")
     if unknown := sorted(set(applied) - SCRIPTS.keys()):
         raise DataDirectoryError(
-            f"The database {path} was written by a newer Deskwire (it has {', '.join(unknown)}). "
+            f"The database {path} was written by {newer_program(unknown, applied)}. {this_program()} "
             "Use that version to read it."
         )
     if words := outdated(applied, list(SCRIPTS)):

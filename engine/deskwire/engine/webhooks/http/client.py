@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Protocol
 
 import trio
 from msgspec import Struct
 
+from deskwire.engine.core.build import version
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.delivery import Attempt
@@ -32,14 +32,7 @@ BODY_READ_MAX: Final = 16 * 1024
 BODY_KEPT_MAX: Final = 1024
 
 
-def _user_agent() -> bytes:
-    try:
-        return f"Deskwire/{version('deskwire')}".encode()
-    except PackageNotFoundError:  # run from the sources
-        return b"Deskwire/0"
-
-
-_USER_AGENT: Final = _user_agent()
+_USER_AGENT: Final = f"Deskwire/{version()}".encode()
 
 
 class Withheld(Exception):

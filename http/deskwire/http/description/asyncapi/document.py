@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import version
 from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.core.build import version
 from deskwire.http.api.output.static import Static
 from deskwire.http.app import ROUTES
 from deskwire.http.description.asyncapi import agents, stream, webhooks
@@ -105,7 +105,7 @@ def document() -> dict[str, Any]:
         "asyncapi": "3.0.0",
         "info": {
             "title": "Deskwire events",
-            "version": version("deskwire"),
+            "version": version(),
             "description": _INTRODUCTION,
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
             "tags": [{"name": "Events", "description": "The events of a project as they happen."}],

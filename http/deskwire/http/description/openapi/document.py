@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
 from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.core.build import version
 from deskwire.http.api.auth.sessions import COOKIE_NAME
 from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.output.static import Static
@@ -123,7 +123,7 @@ def closed_document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Deskwire",
-            "version": version("deskwire"),
+            "version": version(),
             "description": _INTRODUCTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

@@ -10,11 +10,12 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
+from deskwire.engine.core.build import version
 from deskwire.storage.postgres.admin.preflight import connected, database_location, require_fit
 from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, RECORDS, Migration
-from deskwire.storage.versions import outdated
+from deskwire.storage.versions import newer_program, outdated
 
 _LOCK: Final = 0x6465736B77697265  # "deskwire"
 _POLL_INTERVAL_S: Final = 0.05
@@ -25,8 +26,10 @@ WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace AND %
 """
 _RECORDS: Final = f"""
 CREATE TABLE IF NOT EXISTS {RECORDS} (
-    name text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), oldest_program text COLLATE "C" NOT NULL
-)
+    name text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), oldest_program text COLLATE "C" NOT NULL,
+    program text COLLATE "C"
+);
+ALTER TABLE {RECORDS} ADD COLUMN IF NOT EXISTS program text COLLATE "C"
 """
 # Tables that belong to no extension.
 _FOREIGN_TABLES: Final = f"""
@@ -104,8 +107,8 @@ def _apply(connection: psycopg.Connection, migration: Migration) -> None:
 
 def _record(connection: psycopg.Connection, migration: Migration) -> None:
     connection.execute(
-        "INSERT INTO schema_migrations (name, oldest_program) VALUES (%s, %s)",
-        (migration.name, migration.oldest_program),
+        "INSERT INTO schema_migrations (name, oldest_program, program) VALUES (%s, %s, %s)",
+        (migration.name, migration.oldest_program, version()),
     )
 
 
@@ -120,8 +123,8 @@ def _pending(connection: psycopg.Connection, migrations: Sequence[Migration]) ->
     unfit = sorted(name for name, oldest in applied.items() if name not in known and oldest > newest)
     if unfit:
         raise DatabaseUnusableError(
-            f"The database was brought up to date by a newer Deskwire (it has {', '.join(unfit)}), beside which this one "
-            f"(which knows {newest}) can't run. Start that version on this node as well."
+            f"The database was brought up to date by {newer_program(unfit, _programs(connection))}, beside which this one "
+            f"({version()}, which knows {newest}) can't run. Start that version on this node as well."
         )
     return [migration for migration in migrations if migration.name not in applied]
 
@@ -131,6 +134,12 @@ def _applied(connection: psycopg.Connection) -> dict[str, str]:
     if connection.execute("SELECT to_regclass('schema_migrations')").fetchone() == (None,):
         return {}
     return dict(connection.execute("SELECT name, oldest_program FROM schema_migrations").fetchall())
+
+
+def _programs(connection: psycopg.Connection) -> dict[str, str | None]:
+    """Return the version of the program that applied each migration, None before 0.2.0."""
+    rows = connection.execute("SELECT to_jsonb(m) FROM schema_migrations m").fetchall()
+    return {record["name"]: record.get("program") for (record,) in rows}
 
 
 def _require_empty(connection: psycopg.Connection) -> None:

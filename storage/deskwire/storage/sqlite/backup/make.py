@@ -31,11 +31,11 @@ from deskwire.storage.sqlite.backup.snapshot import (
     applied,
     damage,
     database_bytes,
+    newer,
     opened,
     require_room,
     row_counts,
     snapshot,
-    unknown,
 )
 from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
 from deskwire.storage.sqlite.backup.unpack import read_archive
@@ -189,10 +189,8 @@ def _write(order: BackupRequest, staged: _Staged, writer: ArchiveWriter) -> Mani
 
 def _examined(order: BackupRequest, connection: sqlite3.Connection) -> tuple[Head, list[CheckProblem]]:
     """Return the head, and problems of the data that are no reason to refuse the backup."""
-    if newer := unknown(connection):
-        raise CopyError(
-            f"The database was written by a newer Deskwire (it has {', '.join(newer)}): use that one."
-        )
+    if words := newer(connection):
+        raise CopyError(f"The database was written by {words} Use that one.")
     if faults := damage(connection):
         raise CopyError("The database is damaged, `deskwire check` shows more: " + "; ".join(faults[:3]))
     head = Head(

@@ -18,7 +18,7 @@ from sqlite_utils import Database
 from deskwire.storage.check.rules import CheckProblem, broken_rules
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import sync
-from deskwire.storage.sqlite.migrations.apply import migrations, newer_than_program
+from deskwire.storage.sqlite.migrations.apply import migrations, newer_words
 
 NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _BUSY_S: Final = 5.0
@@ -70,9 +70,9 @@ def problems(connection: sqlite3.Connection) -> list[CheckProblem]:
     return [] if pending(connection) else list(broken_rules(connection, SQLITE))
 
 
-def unknown(connection: sqlite3.Connection) -> list[str]:
-    """Return applied migrations that this program does not know."""
-    return newer_than_program(_wrapped(connection))
+def newer(connection: sqlite3.Connection) -> str | None:
+    """Return the words that name the newer program that wrote this database; None if this program knows it."""
+    return newer_words(connection)
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:

@@ -35,6 +35,7 @@ from deskwire.storage.sqlite.backup.manifest import (
 )
 from deskwire.storage.sqlite.backup.snapshot import NEW, CopyError
 from deskwire.storage.sqlite.migrations.list import known_migrations
+from deskwire.storage.versions import newer_program, this_program
 
 
 class Contents(Struct, frozen=True):
@@ -116,7 +117,7 @@ def _require_known(head: Head) -> None:
     newer = sorted(set(head.migrations) - known_migrations())
     if newer:
         raise CopyError(
-            f"It was made by a newer Deskwire, {head.version} (it has {', '.join(newer)}): use that one."
+            f"It was made by {newer_program(newer, {newer[-1]: head.version})}. {this_program()} Use that one."
         )
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable
 from typing import Final
 
 from sqlite_utils import Database, Migrations
 
+from deskwire.engine.core.build import version
 from deskwire.storage.sqlite.migrations.list import FILLS, SCRIPTS, known_migrations
+from deskwire.storage.sqlite.migrations.records import RECORDS, applying_programs
+from deskwire.storage.versions import newer_program, this_program
 
 
 def execute_script(db: Database, script: str) -> None:
@@ -35,6 +39,23 @@ for _name, _script in SCRIPTS.items():
     migrations(name=_name)(_migration(_name, _script))
 
 
-def newer_than_program(db: Database) -> list[str]:
-    """Return the names of applied migrations that this program does not know."""
-    return sorted({migration.name for migration in migrations.applied(db)} - known_migrations())
+def apply_pending(db: Database, migrations: Migrations = migrations) -> None:
+    """Apply the pending migrations, and record the version of this program with each of them."""
+    migrations.ensure_migrations_table(db)
+    table = db.table(RECORDS)
+    if "program" not in table.columns_dict:
+        table.add_column("program", str)
+    # A trigger writes in the transaction of the migration, so that a crash leaves no migration without its program.
+    db.execute(
+        f"CREATE TEMP TRIGGER record_program AFTER INSERT ON main.{RECORDS} BEGIN "
+        f"UPDATE {RECORDS} SET program = {db.quote(version())} WHERE id = new.id; END"
+    )
+    migrations.apply(db)
+    db.execute("DROP TRIGGER temp.record_program")
+
+
+def newer_words(connection: sqlite3.Connection) -> str | None:
+    """Return the words that name the newer program that wrote this database; None if this program may open it."""
+    programs = applying_programs(connection)
+    unknown = sorted(programs.keys() - known_migrations())
+    return f"{newer_program(unknown, programs)}. {this_program()}" if unknown else None
