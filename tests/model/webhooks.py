@@ -56,6 +56,7 @@ class AddEndpoint:
                 "catchUp": self.catch_up or "automatic",
                 "internal": self.internal,
                 "credentialId": None,
+                "apiVersion": "2026-11-01",
             }
             made = Endpoint(answer.body["id"], secret, fields, [world.url(len(world.endpoints), "a")])
             good_endpoint(answer.body, {**made.view, "secret": secret})

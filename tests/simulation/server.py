@@ -30,6 +30,7 @@ from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.versions import EVENT_VERSIONS
 from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
@@ -351,7 +352,7 @@ class Server:
         return None
 
     def _webhooks(self) -> Webhooks:
-        made = parts.webhooks(self.config, self._sealing, self._deliverer())
+        made = parts.webhooks(self.config, self._sealing, self._deliverer(), EVENT_VERSIONS)
         policy, resolve = AddressPolicy(allow_private=True), self._world.internet.resolve
         return replace(made, check_url=lambda url: check_url(url, policy, resolve))
 

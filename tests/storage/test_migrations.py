@@ -111,6 +111,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0055_marks_of_what_was_seen",
         "m0056_the_installation_of_a_database",
         "m0059_folded_tags",
+        "m0060_versions_of_events",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

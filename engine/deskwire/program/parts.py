@@ -23,6 +23,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
+from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
@@ -73,6 +74,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     port: Port
     url: str
     certificate: Certificate | None
+    versions: EventVersions
     secrets: Secrets
     sealing: Encryption
     rotation: Rotation
@@ -106,11 +108,13 @@ async def assemble(
     commits: Subscribers[Commit],
     certificate: Certificate | None,
     port: Port | None,
+    versions: EventVersions,
 ) -> Parts:
     """Create the parts, subscribe them to commits, and listen.
 
     Args:
         port: the sockets to use; None for the configured port.
+        versions: the versions of events that webhook endpoints may be pinned to.
 
     Raises DataDirectoryError, SigningError or StartError.
     """
@@ -135,7 +139,7 @@ async def assemble(
     ended_tokens = EndedTokenCache(store)
     agents = wiring.agents(config, here, events)
     delivery_notifier = wiring.delivery_notifier(store, agents)
-    dispatcher = wiring.dispatcher(config, store, sealing, delivery_notifier, here.membership)
+    dispatcher = wiring.dispatcher(config, store, sealing, delivery_notifier, here.membership, versions)
     endpoint_leases = wiring.endpoint_leases(here, dispatcher)
     lapses = wiring.lapses(store, dispatcher, commits)
     follower = wiring.follower(here, events, dispatcher, commits)
@@ -166,6 +170,7 @@ async def assemble(
         port=port,
         url=url,
         certificate=certificate,
+        versions=versions,
         secrets=secrets,
         sealing=sealing,
         rotation=rotation,
@@ -213,7 +218,9 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         passwords=passwords,
         dummy_hashes=wiring.dummy_hashes(store, passwords, secrets),
         refused_calls=RefusedCalls(store),
-        webhooks=wiring.webhooks(config, parts.sealing, parts.endpoint_leases or parts.dispatcher),
+        webhooks=wiring.webhooks(
+            config, parts.sealing, parts.endpoint_leases or parts.dispatcher, parts.versions
+        ),
         hub=parts.hub,
         agents=parts.agents,
         surveys=Surveys(

@@ -26,6 +26,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.tasks.failure import run_with_restarts
+from deskwire.engine.events.versions import EVENT_VERSIONS, EventVersions
 from deskwire.engine.ports import Commit
 from deskwire.http.api.services import Services
 from deskwire.http.app import ROUTES
@@ -173,6 +174,7 @@ async def serve(
     password: Callable[[], DemoPassword] | None = None,
     *,
     new_secret: bool = False,
+    versions: EventVersions = EVENT_VERSIONS,
     task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Build the program and serve until `Serving.stop` is called; started when the service is ready.
@@ -181,6 +183,7 @@ async def serve(
         port: the sockets, closed on return; None for the configured port.
         password: returns the demo's password, in a thread; None to generate it when needed.
         new_secret: serve a data directory even if its secret is missing or wrong.
+        versions: the versions of events that webhook endpoints may be pinned to.
 
     Raises BadCertificate, DatabaseUnusableError, DataDirectoryError, NotAdmitted, SecretError, SigningError or StartError if
     the service can't start.
@@ -194,7 +197,7 @@ async def serve(
             secrets = await settled_secrets(config, store, new_secret=new_secret)
         else:
             secrets = configured()
-        parts = await assemble(config, here, secrets, commits, certificate, port)
+        parts = await assemble(config, here, secrets, commits, certificate, port, versions)
         interval_s = config.retention_interval_s
         while_leader = here.cluster.while_leader
         nodes.invalidate_with_other_nodes(parts)

@@ -37,6 +37,7 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
 from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import EphemeralEvent
+from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.llm.chat import ChatModel, OpenAiChat
 from deskwire.engine.ports import Commit, Store
 from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
@@ -196,7 +197,12 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
 
 
 def dispatcher(
-    config: Config, store: Store, sealing: Encryption, notifier: DeliveryNotifier, cluster: Cluster | None
+    config: Config,
+    store: Store,
+    sealing: Encryption,
+    notifier: DeliveryNotifier,
+    cluster: Cluster | None,
+    versions: EventVersions,
 ) -> Dispatcher:
     """Return the dispatcher of webhook deliveries, shared with the cluster's other nodes if there are any."""
     return Dispatcher(
@@ -216,6 +222,7 @@ def dispatcher(
         proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
         notify=notifier.enqueue,
         cluster=cluster,
+        versions=versions,
     )
 
 
@@ -285,12 +292,15 @@ def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
     return AuditPusher(store, wall_clock, sealing, client)
 
 
-def webhooks(config: Config, sealing: Encryption, dispatcher: Dispatcher | EndpointLeases) -> Webhooks:
+def webhooks(
+    config: Config, sealing: Encryption, dispatcher: Dispatcher | EndpointLeases, versions: EventVersions
+) -> Webhooks:
     """Return the delivery functions for the routes of endpoints."""
     policy = webhook_policy(config)
     resolver = literal_addresses if config.webhook_proxy else SystemResolver(shared=True)
     return Webhooks(
         check_url=lambda url: check_url(url, policy, resolver),
+        versions=versions,
         seal=sealing.seal,
         change=dispatcher.change,
         remove=dispatcher.remove,

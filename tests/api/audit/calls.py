@@ -113,6 +113,7 @@ async def create_endpoint(stage: Stage) -> Any:
     changes = {
         "url": {"before": None, "after": f"{url}?…"},
         "events": {"before": None, "after": []},
+        "apiVersion": {"before": None, "after": "2026-11-01"},
         "description": {"before": None, "after": "CRM"},
         "catchUp": {"before": None, "after": "automatic"},
         "internal": {"before": None, "after": False},

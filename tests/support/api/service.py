@@ -8,6 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ import pytest
 import trio
 
 from deskwire.config.config import Config
+from deskwire.engine.events.versions import EVENT_VERSIONS, EventVersions
 from deskwire.program import opening
 from deskwire.program import serve as program
 from deskwire.storage.postgres.store import open_postgres
@@ -130,13 +132,17 @@ def nameless(directory: Path, database_url: str | None) -> list[tuple[str, str]]
 
 @asynccontextmanager
 async def running(
-    directory: Path, trust: ssl.SSLContext | None = None, /, **settings: Any
+    directory: Path,
+    trust: ssl.SSLContext | None = None,
+    versions: EventVersions = EVENT_VERSIONS,
+    /,
+    **settings: Any,
 ) -> AsyncIterator[Service]:
     """Run a service on `directory` until the context ends; clients verify its certificate with `trust`."""
     described()  # takes seconds once; during the service, its node's lease might expire in that time
     async with trio.open_nursery() as nursery:
         config = Config(data_dir=directory, **{**SMALL, **settings_of(directory), **settings})
-        serving = await nursery.start(program.serve, config)
+        serving = await nursery.start(partial(program.serve, config, versions=versions))
         demo = json.loads((directory / "demo.json").read_text())
         key = {"Authorization": f"Bearer {demo['serverKey']}"}
         user = {"Authorization": f"Bearer {demo['token']}", "project": demo["projectId"]}

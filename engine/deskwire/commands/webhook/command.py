@@ -84,6 +84,12 @@ def list_all(access: ServiceAccess, as_json: bool) -> None:
 @click.option(
     "--no-catch-up", is_flag=True, help="Do not send deliveries again that an outage of the receiver dropped."
 )
+@click.option(
+    "--api-version",
+    metavar="DATE",
+    help="The version of events to send; default: the newest.",
+    show_default=False,
+)
 @with_access
 @json_option("JSON")
 def create(
@@ -92,6 +98,7 @@ def create(
     description: str | None,
     internal: bool,
     no_catch_up: bool,
+    api_version: str | None,
     access: ServiceAccess,
     as_json: bool,
 ) -> None:
@@ -102,8 +109,9 @@ def create(
         "internal": internal,
         "catchUp": "off" if no_catch_up else "automatic",
         **({} if description is None else {"description": description}),
+        **({} if api_version is None else {"apiVersion": api_version}),
     }
-    fields = {"url": "receiver", "catchUp": "no_catch_up"}
+    fields = {"url": "receiver", "catchUp": "no_catch_up", "apiVersion": "api_version"}
     made = call(access, lambda service: service.post("/s2s/webhooks", body), fields)
     words = f"The endpoint {made['id']} was created. Its signing secret is shown only this once:"
     show_created(made, as_json, "secret", words)

@@ -220,6 +220,7 @@ def _fields(endpoint: Endpoint) -> dict[str, Any]:
     return {
         "url": shown_url(endpoint.url),
         "events": sorted(endpoint.events),
+        "apiVersion": endpoint.api_version,
         "description": endpoint.description,
         "catchUp": endpoint.catch_up,
         "internal": endpoint.internal,

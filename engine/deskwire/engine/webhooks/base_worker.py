@@ -14,6 +14,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import structlog
 import trio
+from msgspec import Struct
 
 from deskwire.engine.core.encryption import DecryptionFailed
 from deskwire.engine.core.tasks.failure import report_failure
@@ -37,6 +38,23 @@ _CLOSE_TIMEOUT_S: Final = 1.0
 
 class Sendable(Postable, AttemptedDelivery, Protocol):
     """A delivery that can be sent, stored as a row or kept in memory only."""
+
+
+class _Rendered(Struct, frozen=True):
+    """An event in the version of its endpoint."""
+
+    id: str
+    type: str
+    body: bytes
+
+
+class _RenderedDelivery(Struct, frozen=True):
+    """A delivery with its event in the version of its endpoint."""
+
+    id: str
+    event: _Rendered
+    attempts: int
+    previous: int | None
 
 
 class BaseWorker(ABC):
@@ -156,13 +174,24 @@ class BaseWorker(ABC):
         at, began = self._context.clock(), trio.current_time()
         assert self._signing is not None, "the worker runs"
         try:
-            return await self._client.post(delivery, self._signing.at(at), may_send)
+            return await self._client.post(self._rendered(delivery), self._signing.at(at), may_send)
         except Withheld:
             return None
         except BaseException as error:  # noqa: BLE001  # a bug in one delivery must not stop the others
             report_failure(error, partial(self._log_failure, delivery))
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
+
+    def _rendered(self, delivery: Sendable) -> Postable:
+        """Return the delivery in the version that the endpoint is pinned to."""
+        versions, wanted = self._context.versions, self.endpoint.api_version
+        if wanted == versions.newest:  # the stored bytes as they are
+            return delivery
+        event = delivery.event
+        body = versions.render(event.body, wanted)
+        return _RenderedDelivery(
+            delivery.id, _Rendered(event.id, event.type, body), delivery.attempts, delivery.previous
+        )
 
     def _log_failure(self, delivery: Sendable, failure: BaseException) -> None:
         log.error(self._failure_event, endpoint=self.endpoint.id, delivery=delivery.id, exc_info=failure)

@@ -15,6 +15,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.counters import Histogram
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.store import Store
+from deskwire.engine.events.versions import EVENT_VERSIONS, EventVersions
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.address import AddressPolicy, Resolver, SystemResolver
@@ -66,6 +67,7 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
         watched: for each delivery position whose first result a caller awaits, the event to set.
         notify: called with each new delivery, and with each delivery whose attempt was recorded.
         cluster: this node and its lease. No attempt starts after the lease has expired.
+        versions: the versions of events that endpoints may be pinned to.
     """
 
     store: Store[DeliveryReader, HealthTransaction]
@@ -89,6 +91,7 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
     watched: dict[int, trio.Event] = field(default_factory=dict)
     notify: Callable[[Delivery], None] = ignore_delivery
     cluster: Cluster = field(default_factory=SingleNode)
+    versions: EventVersions = EVENT_VERSIONS
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
         """Return the endpoint's signing secrets.

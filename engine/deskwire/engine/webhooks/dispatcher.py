@@ -25,6 +25,7 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
+from deskwire.engine.events.versions import EVENT_VERSIONS, EventVersions
 from deskwire.engine.webhooks.base_worker import SupervisedWorker
 from deskwire.engine.webhooks.context import DeliveryContext, DeliveryCounters, ignore_delivery
 from deskwire.engine.webhooks.delivery import Delivery
@@ -81,6 +82,7 @@ class Dispatcher:
         notify: called with each new delivery, and with each delivery whose attempt was recorded.
         cluster: this node among the nodes that share the store; None for a single node. In a cluster,
             `EndpointLeases` chooses this node's endpoints.
+        versions: the versions of events that endpoints may be pinned to.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Dispatcher:
         rng: random.Random | None = None,
         notify: Callable[[Delivery], None] = ignore_delivery,
         cluster: Cluster | None = None,
+        versions: EventVersions = EVENT_VERSIONS,
     ) -> None:
         self._shared = cluster is not None
         self._store = store
@@ -131,6 +134,7 @@ class Dispatcher:
             counters=self.counters,
             notify=notify,
             cluster=cluster or SingleNode(),
+            versions=versions,
         )
         self._workers: dict[int, SupervisedWorker[EndpointWorker]] = {}
         self._projects: dict[int, set[int]] = {}

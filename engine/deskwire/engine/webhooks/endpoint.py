@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import CONFIDENTIAL, REGISTRY, STORED, matches
+from deskwire.engine.events.types import API_VERSION, CONFIDENTIAL, REGISTRY, STORED, matches
 from deskwire.engine.webhooks.delivery import NO_OUTAGE, OutageCounts
 from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 
@@ -46,6 +46,7 @@ class Endpoint(Struct, frozen=True):
         internal: whether the endpoint receives what agents write for agents, see `EventSpec.confidential`.
         credential: id of the machine credential that owns the endpoint and ends with it; None if a person, a
             key or the operator owns it.
+        api_version: the version in which events are rendered for it, see `events.versions`.
         old_secret: the previous secret, which also signs until `old_secret_until` (ms).
     """
 
@@ -70,6 +71,7 @@ class Endpoint(Struct, frozen=True):
     old_secret_until: int | None = None
     internal: bool = False
     credential: str | None = None
+    api_version: str = API_VERSION
     circuit: Circuit = CLOSED
 
     def with_secret(self, sealed: bytes, tail: str, at: int) -> Endpoint:
@@ -185,6 +187,7 @@ def endpoint_view(
         "id": endpoint.id,
         "url": endpoint.url,
         "events": sorted(endpoint.events),
+        "apiVersion": endpoint.api_version,
         "secret": secret or f"whsec_…{endpoint.secret_tail}",
         "oldSecretUntil": _future(endpoint.old_secret_until, now),
         "status": endpoint.status,

@@ -21,6 +21,7 @@ from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring, Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Store
@@ -49,6 +50,7 @@ class Webhooks(Struct, frozen=True):
 
     Args:
         check_url: returns the reasons against posting to a URL; empty if it is allowed.
+        versions: the versions of events that an endpoint may be pinned to.
         seal: encrypts an endpoint's secret for storage.
         change, remove: start or adapt the deliveries of an endpoint, and stop them, by its storage key.
         probe: send the delivery at this position, or the oldest one, although the endpoint's circuit is
@@ -59,6 +61,7 @@ class Webhooks(Struct, frozen=True):
     """
 
     check_url: Callable[[str], Awaitable[tuple[Problem, ...]]]
+    versions: EventVersions
     seal: Callable[[str], bytes]
     change: Callable[[Endpoint], None]
     remove: Callable[[int], None]

@@ -510,6 +510,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "viewer": "The user is a viewer, who can't be assigned conversations and tickets.",
     "beyond_maker": "The credential that created this one lacks a permission that it would get.",
     "unknown": "The project has no object, or the organisation no user, with this id.",
+    "unknown_api_version": "Events have no such version.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",
     "unknown_language": "The project, or the version of the survey, does not have this language.",

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from deskwire.engine.events.types import API_VERSION
 from deskwire.engine.webhooks.delivery import DeliveryStatus
 from deskwire.engine.webhooks.endpoint import CatchUp, HealthCode
 from deskwire.engine.webhooks.figures import Bucket
@@ -54,6 +55,9 @@ class WebhookEndpoint(Shape):
         Field(
             description="The event types sent. An empty list means all types of the contract except typing."
         ),
+    ]
+    api_version: Annotated[
+        str, Field(description="The version in which events are sent to it.", examples=[API_VERSION])
     ]
     secret: Annotated[str, Field(examples=["whsec_…7Q2x"])]
     old_secret_until: Annotated[

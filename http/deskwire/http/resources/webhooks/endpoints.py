@@ -14,7 +14,7 @@ from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, NotFound, 
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
+from deskwire.engine.events.types import API_VERSION, CONFIDENTIAL, LISTABLE, STORED
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import NO_OUTAGE
 from deskwire.engine.webhooks.endpoint import (
@@ -55,13 +55,22 @@ Types = Annotated[list[str], Field(max_length=50)]
 Internal = Annotated[
     bool, Field(description="Whether it may list types that hold what agents write for agents.")
 ]
+ApiVersion = Annotated[
+    str,
+    Field(
+        max_length=32,
+        description="The version in which events are sent to the endpoint, the date in their `apiVersion`.",
+        examples=[API_VERSION],
+    ),
+]
 Description = Annotated[str, Field(max_length=500)]
 
 
 class CreateWebhookEndpointRequest(Body):
     """The URL to send events to, and their types. An empty `events` means all types of the contract except typing.
 
-    Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`.
+    Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`. Without
+    `apiVersion` the endpoint is pinned to the newest version of events.
     """
 
     url: Url
@@ -69,6 +78,7 @@ class CreateWebhookEndpointRequest(Body):
     description: Description | None = None
     catch_up: CatchUp = "automatic"
     internal: Internal = False
+    api_version: ApiVersion | None = None
 
 
 class ChangeWebhookEndpointRequest(Body):
@@ -80,10 +90,11 @@ class ChangeWebhookEndpointRequest(Body):
     status: shapes.EndpointStatus | None = None
     catch_up: CatchUp | None = None
     internal: Internal | None = None
+    api_version: ApiVersion | None = None
 
 
 async def _precheck_url_and_events(call: Call[Any, Query]) -> None:
-    await _require_valid(call, call.body.url, call.body.events or [], _internal_problems(call.body, None))
+    await _require_valid(call, _internal_problems(call.body, None))
 
 
 @routes.add(
@@ -108,7 +119,7 @@ async def create_endpoint(call: Call[CreateWebhookEndpointRequest, Query]) -> An
     """
     services, body, now = call.services, call.body, call.services.clock()
     require_reading(call, body.events)
-    await _require_valid(call, body.url, body.events, _internal_problems(body, None))
+    await _require_valid(call, _internal_problems(body, None))
     secret = new_secret()
     kept = partial(endpoint_view, now=now)
     endpoint = Endpoint(
@@ -125,6 +136,7 @@ async def create_endpoint(call: Call[CreateWebhookEndpointRequest, Query]) -> An
         catch_up=body.catch_up,
         internal=body.internal,
         credential=_machine(call),
+        api_version=body.api_version or services.webhooks.versions.newest,
     )
     return endpoint_view(
         await _commit_and_apply(call, call.around(lambda tx: _insert(tx, endpoint, now), kept)),
@@ -175,7 +187,7 @@ async def change_endpoint(call: Call[ChangeWebhookEndpointRequest, Query]) -> An
         InlineQuery(find)
     )  # a 404 takes precedence over problems of the body
     _require_reading_to_change(call, before)
-    await _require_valid(call, body.url, body.events or [], _internal_problems(body, before))
+    await _require_valid(call, _internal_problems(body, before))
 
     def change(tx: Transaction) -> Endpoint:
         found = find(tx)
@@ -303,17 +315,20 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
     return find
 
 
-async def _require_valid(
-    call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]
-) -> None:
-    """Raise Invalid with these problems and those of the URL and the event types."""
+async def _require_valid(call: Call[Any, Any], problems: list[Problem]) -> None:
+    """Raise Invalid with these problems and those of the body's URL, event types and version."""
+    body: EndpointBody | EndpointPatch = call.body
     problems += [
         Problem(f"/events/{index}", "unknown_event_type", _unknown(name))
-        for index, name in enumerate(types)
+        for index, name in enumerate(body.events or ())
         if name not in LISTABLE
     ]
-    if url is not None:
-        problems += await call.services.webhooks.check_url(url)
+    versions = call.services.webhooks.versions.names
+    if body.api_version is not None and body.api_version not in versions:
+        text = f"Events have no version {body.api_version!r}. There is {', '.join(versions)}."
+        problems.append(Problem("/apiVersion", "unknown_api_version", text))
+    if body.url is not None:
+        problems += await call.services.webhooks.check_url(body.url)
     if problems:
         raise Invalid(*problems)
 

@@ -129,6 +129,11 @@ MIGRATIONS: Final = (
     ),
     Migration("m0031_folded_tags", "m0031_folded_tags", folding.FOLDED_TAGS, fill=folding.fill_tags),
     Migration("m0032_deliveries_by_day", "m0032_deliveries_by_day", steps=days.split_deliveries),
+    Migration(
+        "m0033_versions_of_events",
+        "m0032_deliveries_by_day",
+        typed("ALTER TABLE endpoints ADD COLUMN api_version TEXT NOT NULL DEFAULT '2026-11-01'"),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -67,6 +67,7 @@ from deskwire.storage.sqlite.migrations import (
     m0055_marks_of_what_was_seen,
     m0056_the_installation_of_a_database,
     m0059_folded_tags,
+    m0060_versions_of_events,
 )
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ SCRIPTS: Final = {
         m0055_marks_of_what_was_seen,
         m0056_the_installation_of_a_database,
         m0059_folded_tags,
+        m0060_versions_of_events,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -20,7 +20,7 @@ from deskwire.storage.tables.base import Queries
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
     "description, last_delivery_at, last_delivery_status, last_success_at, held_upto, catch_up, old_secret, "
-    "old_secret_until, internal, credential, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
+    "old_secret_until, internal, credential, api_version, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
 )
 _CIRCUIT_WIDTH: Final = 6
 # Maximum count of pending deliveries for an audit record; it takes some milliseconds of the writer's time.
@@ -73,8 +73,8 @@ class EndpointWrites(AuditWrites):
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
         rowid = self.inserted(
             "INSERT INTO endpoints (id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, "
-            "status, status_reason, description, catch_up, internal, credential) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "status, status_reason, description, catch_up, internal, credential, api_version) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 endpoint.id,
                 endpoint.project,
@@ -90,6 +90,7 @@ class EndpointWrites(AuditWrites):
                 endpoint.catch_up,
                 int(endpoint.internal),
                 endpoint.credential,
+                endpoint.api_version,
             ),
         )
         self.forget_endpoints()
@@ -104,8 +105,8 @@ class EndpointWrites(AuditWrites):
         self.record(*endpoint_changed(_endpoint_of(row), endpoint, pending))
         self.conn.execute(
             "UPDATE endpoints SET url = ?, events = ?, sealed_secret = ?, secret_tail = ?, updated_at = ?, "
-            "status = ?, status_reason = ?, description = ?, catch_up = ?, internal = ?, credential = ?, old_secret = ?, "
-            "old_secret_until = ? WHERE rowid = ?",
+            "status = ?, status_reason = ?, description = ?, catch_up = ?, internal = ?, credential = ?, api_version = ?, "
+            "old_secret = ?, old_secret_until = ? WHERE rowid = ?",
             (
                 endpoint.url,
                 _listed(endpoint),
@@ -118,6 +119,7 @@ class EndpointWrites(AuditWrites):
                 endpoint.catch_up,
                 int(endpoint.internal),
                 endpoint.credential,
+                endpoint.api_version,
                 endpoint.old_secret,
                 endpoint.old_secret_until,
                 endpoint.rowid,
@@ -226,6 +228,6 @@ def _listed(endpoint: Endpoint) -> str:
 
 def _endpoint_of(row: Sequence[Any]) -> Endpoint:
     rowid, endpoint_id, project, url, events, *rest = row
-    internal, credential, *circuit = rest[-_CIRCUIT_WIDTH - 2 :]
-    rest[-_CIRCUIT_WIDTH - 2 :] = [bool(internal), credential, Circuit(*circuit)]
+    internal, credential, api_version, *circuit = rest[-_CIRCUIT_WIDTH - 3 :]
+    rest[-_CIRCUIT_WIDTH - 3 :] = [bool(internal), credential, api_version, Circuit(*circuit)]
     return Endpoint(rowid, endpoint_id, project, url, frozenset(orjson.loads(events)), *rest)

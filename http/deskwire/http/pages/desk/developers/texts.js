@@ -34,7 +34,7 @@ export const t = {
     rotated: "Update your service within 24 hours. Until then, both secrets sign.",
     disableLoses: "Queued events, and events until the endpoint is enabled again, are skipped.", disableStays: "Skipped events can be recovered once it is enabled, as long as they are stored.",
     deleteLoses: "The endpoint and its secret: it gets no further events.", deleteLog: "Its delivery log.", deleteStays: "All events, conversations and other endpoints.",
-    nextProbe: "Next probe", secret: "Secret", oldUntil: (/** @type {string} */ until) => `the previous one also signs until ${until}`,
+    nextProbe: "Next probe", apiVersion: "Event version", secret: "Secret", oldUntil: (/** @type {string} */ until) => `the previous one also signs until ${until}`,
   },
 
   figures: {

@@ -128,6 +128,7 @@ function About({ of }) {
     [t.webhooks.waits, [of.held && t.webhooks.heldSince(of.held.count, exact(of.held.since)), of.missed && t.webhooks.missedSince(of.missed.count, exact(of.missed.since))].filter(Boolean).join(", ") || null],
     [t.form.url, html`<span class="mono"><bdi>${of.url}</bdi></span>`],
     [t.form.events, of.events.length ? html`<span class="mono">${of.events.join(", ")}</span>` : t.form.all],
+    [t.endpoint.apiVersion, of.apiVersion],
     [t.form.catchUp, of.catchUp === "automatic" ? t.yes : t.no],
     [t.endpoint.secret, html`<span class="mono">${of.secret}</span>${of.oldSecretUntil && html` <span class="muted">${t.endpoint.oldUntil(exact(of.oldSecretUntil))}</span>`}`],
     [t.webhooks.lastDelivery, of.lastDelivery && html`${t.status[/** @type {"pending"} */ (of.lastDelivery.status)]}, <${Ago} at=${of.lastDelivery.at} />`],
