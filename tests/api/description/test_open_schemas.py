@@ -86,7 +86,11 @@ def test_only_the_type_of_an_event_is_constant() -> None:
         for path, part in schemas_in(schema, name)
         if "const" in part
     }
-    events = {name for name, schema in _ANSWERED.items() if "apiVersion" in schema.get("properties", {})}
+    events = {
+        name
+        for name, schema in _ANSWERED.items()
+        if {"apiVersion", "data"} <= {*schema.get("properties", {})}
+    }
     assert constant == {f"{name}/type" for name in events - {"Event", "AnyEvent"}}
 
 

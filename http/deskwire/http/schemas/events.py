@@ -151,6 +151,15 @@ UNNUMBERED: Final = Annotated[
 """The `sequence` of an envelope. Its type is integer or null in all of them, so that one type can parse every event."""
 
 
+API_VERSION_FIELD: Final = Annotated[
+    str,
+    Field(
+        description="The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one.",
+        examples=[API_VERSION],
+    ),
+]
+
+
 @cache  # a type for both agents and webhooks has one schema
 def envelope(kind: EventSpec, data: type[Shape]) -> type[Shape]:
     """Return the shape of a type's envelope with this `data`."""
@@ -158,7 +167,7 @@ def envelope(kind: EventSpec, data: type[Shape]) -> type[Shape]:
     fields: dict[str, Any] = {
         "id": EventId,
         "type": Literal[kind.type],
-        "api_version": Literal[API_VERSION],
+        "api_version": API_VERSION_FIELD,
         "created_at": Moment,
         "project_id": ProjectId,
         "sequence": NUMBERED if kind.numbered else UNNUMBERED,

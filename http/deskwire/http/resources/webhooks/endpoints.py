@@ -317,7 +317,7 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
 
 async def _require_valid(call: Call[Any, Any], problems: list[Problem]) -> None:
     """Raise Invalid with these problems and those of the body's URL, event types and version."""
-    body: EndpointBody | EndpointPatch = call.body
+    body: CreateWebhookEndpointRequest | ChangeWebhookEndpointRequest = call.body
     problems += [
         Problem(f"/events/{index}", "unknown_event_type", _unknown(name))
         for index, name in enumerate(body.events or ())
