@@ -198,7 +198,7 @@ class AgentTypingStartedEvent(TypedDict):
     id: str
     type: Literal["agent.typing.started"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -213,7 +213,7 @@ class AgentTypingStoppedEvent(TypedDict):
     id: str
     type: Literal["agent.typing.stopped"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -245,7 +245,7 @@ class AnyEvent(TypedDict):
     type: str
     """Known values: `contact.changed`, `contact.merged`, `contact.updated`, `conversation.assigned`, `conversation.closed`, `conversation.created`, `conversation.deleted`, `conversation.reopened`, `conversation.updated`, `conversations.imported`, `message.created`, `message.deleted`, `message.redacted`, `survey.deleted`, `survey.response.created`, `survey.response.deleted`, `ticket.changed`, `ticket.created`, `ticket.deleted`, `webhook.circuit.closed`, `webhook.circuit.opened`, `webhook.disabled`, `webhook.enabled`, `workflow.completed`, `workflow.step.presented`; a later release may add others."""
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -681,6 +681,8 @@ class ChangeWebhookEndpointRequest(TypedDict):
     catchUp: NotRequired[Literal["automatic", "off"]]
     internal: NotRequired[bool]
     """Whether it may list types that hold what agents write for agents."""
+    apiVersion: NotRequired[str]
+    """The version in which events are sent to the endpoint, the date in their `apiVersion`."""
 
 
 class ChangeWorkflowRequest(TypedDict):
@@ -746,7 +748,7 @@ class ContactChangedEvent(TypedDict):
     id: str
     type: Literal["contact.changed"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -806,7 +808,7 @@ class ContactMergedEvent(TypedDict):
     id: str
     type: Literal["contact.merged"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -849,7 +851,7 @@ class ContactUpdatedEvent(TypedDict):
     id: str
     type: Literal["contact.updated"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -938,7 +940,7 @@ class ConversationAssignedEvent(TypedDict):
     id: str
     type: Literal["conversation.assigned"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -972,7 +974,7 @@ class ConversationClosedEvent(TypedDict):
     id: str
     type: Literal["conversation.closed"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1032,7 +1034,7 @@ class ConversationCreatedEvent(TypedDict):
     id: str
     type: Literal["conversation.created"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1061,7 +1063,7 @@ class ConversationDeletedEvent(TypedDict):
     id: str
     type: Literal["conversation.deleted"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1162,7 +1164,7 @@ class ConversationReopenedEvent(TypedDict):
     id: str
     type: Literal["conversation.reopened"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1194,7 +1196,7 @@ class ConversationUpdatedEvent(TypedDict):
     id: str
     type: Literal["conversation.updated"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1209,7 +1211,7 @@ class ConversationsImportedEvent(TypedDict):
     id: str
     type: Literal["conversations.imported"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -1325,7 +1327,7 @@ class CreateTicketRequest(TypedDict):
 class CreateWebhookEndpointRequest(TypedDict):
     """The URL to send events to, and their types. An empty `events` means all types of the contract except typing.
 
-    Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`."""
+    Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`. Without `apiVersion` the endpoint is pinned to the newest version of events."""
 
     url: str
     events: NotRequired[list[str]]
@@ -1334,6 +1336,8 @@ class CreateWebhookEndpointRequest(TypedDict):
     """Default: `automatic`."""
     internal: NotRequired[bool]
     """Whether it may list types that hold what agents write for agents. Default: `false`."""
+    apiVersion: NotRequired[str | None]
+    """The version in which events are sent to the endpoint, the date in their `apiVersion`."""
 
 
 class CreateWorkflowRequest(TypedDict):
@@ -1694,7 +1698,7 @@ class Event(TypedDict):
     type: str
     """Known values: `contact.updated`, `conversation.assigned`, `conversation.closed`, `conversation.created`, `conversation.deleted`, `conversation.reopened`, `conversation.updated`, `message.created`, `workflow.completed`, `workflow.step.presented`; a later release may add others."""
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -2384,7 +2388,7 @@ class MessageCreatedEvent(TypedDict):
     id: str
     type: Literal["message.created"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -2406,7 +2410,7 @@ class MessageDeletedEvent(TypedDict):
     id: str
     type: Literal["message.deleted"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -2435,7 +2439,7 @@ class MessageRedactedEvent(TypedDict):
     id: str
     type: Literal["message.redacted"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -2499,7 +2503,7 @@ class NoteCreatedEvent(TypedDict):
     id: str
     type: Literal["note.created"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3319,7 +3323,7 @@ class SurveyDeletedEvent(TypedDict):
     id: str
     type: Literal["survey.deleted"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3492,7 +3496,7 @@ class SurveyResponseCreatedEvent(TypedDict):
     id: str
     type: Literal["survey.response.created"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3507,7 +3511,7 @@ class SurveyResponseDeletedEvent(TypedDict):
     id: str
     type: Literal["survey.response.deleted"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3785,7 +3789,7 @@ class TicketChangedEvent(TypedDict):
     id: str
     type: Literal["ticket.changed"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3809,7 +3813,7 @@ class TicketCreatedEvent(TypedDict):
     id: str
     type: Literal["ticket.created"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -3832,7 +3836,7 @@ class TicketDeletedEvent(TypedDict):
     id: str
     type: Literal["ticket.deleted"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4099,7 +4103,7 @@ class WebhookCircuitClosedEvent(TypedDict):
     id: str
     type: Literal["webhook.circuit.closed"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4114,7 +4118,7 @@ class WebhookCircuitOpenedEvent(TypedDict):
     id: str
     type: Literal["webhook.circuit.opened"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4129,7 +4133,7 @@ class WebhookDisabledEvent(TypedDict):
     id: str
     type: Literal["webhook.disabled"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4144,7 +4148,7 @@ class WebhookEnabledEvent(TypedDict):
     id: str
     type: Literal["webhook.enabled"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4160,6 +4164,8 @@ class WebhookEndpoint(TypedDict):
     url: str
     events: list[str]
     """The event types sent. An empty list means all types of the contract except typing."""
+    apiVersion: str
+    """The version in which events are sent to it."""
     secret: str
     oldSecretUntil: str | None
     """The time until which the replaced secret also signs."""
@@ -4220,7 +4226,7 @@ class WebhookTestEvent(TypedDict):
     id: str
     type: Literal["webhook.test"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4278,7 +4284,7 @@ class WorkflowCompletedEvent(TypedDict):
     id: str
     type: Literal["workflow.completed"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str
@@ -4364,7 +4370,7 @@ class WorkflowStepPresentedEvent(TypedDict):
     id: str
     type: Literal["workflow.step.presented"]
     apiVersion: str
-    """Known values: `2026-11-01`; a later release may add others."""
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     projectId: str

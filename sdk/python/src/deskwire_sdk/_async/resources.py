@@ -1086,6 +1086,7 @@ class AsyncDashboardWebhooks:
         description: str | Omit | None = OMIT,
         catch_up: Literal["automatic", "off"] | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        api_version: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.WebhookEndpoint:
         """Create a webhook endpoint. The response shows the signing secret, only once.
@@ -1109,6 +1110,7 @@ class AsyncDashboardWebhooks:
                     "description": description,
                     "catchUp": catch_up,
                     "internal": internal,
+                    "apiVersion": api_version,
                 },
                 project=True,
                 idempotent=True,
@@ -1147,6 +1149,7 @@ class AsyncDashboardWebhooks:
         status: Literal["enabled", "disabled"] | Omit = OMIT,
         catch_up: Literal["automatic", "off"] | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        api_version: str | Omit = OMIT,
     ) -> types.WebhookEndpoint:
         """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped.
 
@@ -1156,6 +1159,7 @@ class AsyncDashboardWebhooks:
 
         Args:
             internal: Whether it may list types that hold what agents write for agents.
+            api_version: The version in which events are sent to the endpoint, the date in their `apiVersion`.
             endpoint_id: The id of the webhook endpoint.
         """
         found: types.WebhookEndpoint = await self._transport.json(
@@ -1169,6 +1173,7 @@ class AsyncDashboardWebhooks:
                     "status": status,
                     "catchUp": catch_up,
                     "internal": internal,
+                    "apiVersion": api_version,
                 },
                 project=True,
             )
@@ -5016,6 +5021,7 @@ class AsyncWebhooks:
         description: str | Omit | None = OMIT,
         catch_up: Literal["automatic", "off"] | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        api_version: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.WebhookEndpoint:
         """Create a webhook endpoint. The response shows the signing secret, only once.
@@ -5039,6 +5045,7 @@ class AsyncWebhooks:
                     "description": description,
                     "catchUp": catch_up,
                     "internal": internal,
+                    "apiVersion": api_version,
                 },
                 idempotent=True,
                 idempotency_key=idempotency_key,
@@ -5076,6 +5083,7 @@ class AsyncWebhooks:
         status: Literal["enabled", "disabled"] | Omit = OMIT,
         catch_up: Literal["automatic", "off"] | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        api_version: str | Omit = OMIT,
     ) -> types.WebhookEndpoint:
         """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped.
 
@@ -5085,6 +5093,7 @@ class AsyncWebhooks:
 
         Args:
             internal: Whether it may list types that hold what agents write for agents.
+            api_version: The version in which events are sent to the endpoint, the date in their `apiVersion`.
             endpoint_id: The id of the webhook endpoint.
         """
         found: types.WebhookEndpoint = await self._transport.json(
@@ -5098,6 +5107,7 @@ class AsyncWebhooks:
                     "status": status,
                     "catchUp": catch_up,
                     "internal": internal,
+                    "apiVersion": api_version,
                 },
             )
         )

@@ -1078,6 +1078,7 @@ class DashboardWebhooks:
         description: str | Omit | None = OMIT,
         catch_up: Literal["automatic", "off"] | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        api_version: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.WebhookEndpoint:
         """Create a webhook endpoint. The response shows the signing secret, only once.
@@ -1101,6 +1102,7 @@ class DashboardWebhooks:
                     "description": description,
                     "catchUp": catch_up,
                     "internal": internal,
+                    "apiVersion": api_version,
                 },
                 project=True,
                 idempotent=True,
@@ -1139,6 +1141,7 @@ class DashboardWebhooks:
         status: Literal["enabled", "disabled"] | Omit = OMIT,
         catch_up: Literal["automatic", "off"] | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        api_version: str | Omit = OMIT,
     ) -> types.WebhookEndpoint:
         """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped.
 
@@ -1148,6 +1151,7 @@ class DashboardWebhooks:
 
         Args:
             internal: Whether it may list types that hold what agents write for agents.
+            api_version: The version in which events are sent to the endpoint, the date in their `apiVersion`.
             endpoint_id: The id of the webhook endpoint.
         """
         found: types.WebhookEndpoint = self._transport.json(
@@ -1161,6 +1165,7 @@ class DashboardWebhooks:
                     "status": status,
                     "catchUp": catch_up,
                     "internal": internal,
+                    "apiVersion": api_version,
                 },
                 project=True,
             )
@@ -4988,6 +4993,7 @@ class Webhooks:
         description: str | Omit | None = OMIT,
         catch_up: Literal["automatic", "off"] | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        api_version: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.WebhookEndpoint:
         """Create a webhook endpoint. The response shows the signing secret, only once.
@@ -5011,6 +5017,7 @@ class Webhooks:
                     "description": description,
                     "catchUp": catch_up,
                     "internal": internal,
+                    "apiVersion": api_version,
                 },
                 idempotent=True,
                 idempotency_key=idempotency_key,
@@ -5048,6 +5055,7 @@ class Webhooks:
         status: Literal["enabled", "disabled"] | Omit = OMIT,
         catch_up: Literal["automatic", "off"] | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        api_version: str | Omit = OMIT,
     ) -> types.WebhookEndpoint:
         """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped.
 
@@ -5057,6 +5065,7 @@ class Webhooks:
 
         Args:
             internal: Whether it may list types that hold what agents write for agents.
+            api_version: The version in which events are sent to the endpoint, the date in their `apiVersion`.
             endpoint_id: The id of the webhook endpoint.
         """
         found: types.WebhookEndpoint = self._transport.json(
@@ -5070,6 +5079,7 @@ class Webhooks:
                     "status": status,
                     "catchUp": catch_up,
                     "internal": internal,
+                    "apiVersion": api_version,
                 },
             )
         )
