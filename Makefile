@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 AGAIN := -m tests.again -n $(WORKERS) --dist worksteal
 PYTEST_AGAIN := $(BIN)/python $(AGAIN)
 
-.PHONY: run demo lint unit test newest verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release cut upgrade-data format docs sdk site explorer vendor web-types web-lint clients containers image audit lock clean
+.PHONY: run demo lint unit test newest newest-dependencies verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release cut upgrade-data format docs sdk site explorer vendor web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -60,15 +60,22 @@ newest:
 	@.venv-newest/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	.venv-newest/bin/python $(AGAIN) -m "not long and not web" $(ARGS)
 
+# What `pip install` takes without the locks: a few tests with the newest dependencies that pyproject.toml allows, in an
+# environment of their own, if one of them is not the locked one. ARGS=--where-reached passes where no index can be reached.
+newest-dependencies: $(DEV_STAMP)
+	@$(BIN)/python -m tests.newest_dependencies $(ARGS)
+
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
 	$(addprefix tests/api/,accounts audit contacts conventions desk operating privacy reports search snippets tickets \
 	translations uploads webhooks workflows)
 
-# What `test` leaves out: crashes, losses of power, simulated lives, and what others publish. The S3 is for both: `test`
+# What `test` leaves out: crashes, losses of power, simulated lives, what others publish, and other examples of the
+# property tests in each run. The S3 is for both: `test`
 # skips what needs it where its environment was never made. The examples in other languages are for `clients`.
 verify: $(DEV_STAMP) $(S3_STAMP)
 	$(PYTEST_AGAIN) -m "long or s3" --ignore=tests/examples $(ARGS)
+	RANDOM_EXAMPLES=1 $(PYTEST) -m "hypothesis and not long and not web" $(ARGS)
 	$(PYTEST_AGAIN) -m "not long and not web and not sqlite" --store postgres $(ON_POSTGRES) $(ARGS)
 
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
@@ -77,7 +84,7 @@ cover: $(DEV_STAMP)
 
 # The property tests with many more examples, other ones in each run; what fails is printed so that it can be played again.
 fuzz: $(DEV_STAMP)
-	FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/protocol/test_http_bytes.py \
+	RANDOM_EXAMPLES=1 FUZZ_FACTOR=20 MODEL_EXAMPLES=500 $(PYTEST) tests/model tests/protocol/test_http_bytes.py \
 	  tests/api/conventions/test_fuzzed_requests.py tests/protocol/stream/test_fuzzed_streams.py \
 	  tests/engine/webhooks/policy/test_signature_checks.py $(ARGS)
 
@@ -120,7 +127,7 @@ binary: $(DEV_STAMP)
 	$(BIN)/python -m release.binary build/wheel/*.whl dist
 
 # What a version hands out, in dist/release, of the last commit; built twice and compared. docs/releasing.md
-release: .venv/.release-stamp
+release: .venv/.release-stamp $(if $(shell command -v npm),tests/clients/tools/node_modules/.stamp)
 	$(BIN)/python -m release $(ARGS)
 
 # The changes of the commit that is a release, `make cut TO=0.2.0`, and of the one after it, `make cut NEXT=0.3.0`.
@@ -141,22 +148,25 @@ format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-# The reference that the program writes about itself, and the outlines of its API and commands; tests fail when they are out
-# of date. The pages of all calls and of all commands are rendered by `make site`.
+# The reference that the program writes about itself, the outlines of its API and commands, and the version and settings in
+# the Helm chart; tests fail when they are out of date. The pages of all calls and of all commands are rendered by `make site`.
 docs: $(DEV_STAMP)
 	$(BIN)/deskwire config --markdown > docs/reference/settings.md
 	for page in events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
 	$(BIN)/python -m tests.api.description.outline
 	$(BIN)/python -m tests.commands.reference.outline
+	$(BIN)/python -m tests.deploy.chart
 	$(MAKE) sdk
 
 # The types and resources of the SDKs, from the description that the service gives and sdk/operations.toml.
 sdk: $(DEV_STAMP)
 	$(BIN)/python -m sdk.generate.python
+	$(BIN)/python -m sdk.generate.typescript
 
 # docs/ as a site in build/site, whose pages need nothing from elsewhere.
 site: .venv/.site-stamp
-	$(BIN)/sphinx-build -q -W --keep-going -n -b html -c docs/site docs build/site
+	$(BIN)/python docs/site/sources.py build/site-source
+	$(BIN)/sphinx-build -q -W --keep-going -n -b html -c docs/site build/site-source build/site
 
 # Whether an advisory names one of the pins; asks the network about each of them, in an environment of its own.
 # What may pass for a while is in tests/audit/exceptions.toml; ARGS=--where-reached goes on where nobody can be asked.
@@ -209,7 +219,7 @@ web: web-lint .venv/.web-stamp
 	WEB=required $(PYTEST_AGAIN) --dist loadfile tests/web $(ARGS)
 
 # The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used; then the
-# examples in six languages. Needs a JDK, Ruby and PHP, too, and the websocket libraries that .ci/run installs. What else is
+# examples in six languages, and the SDK for TypeScript, also in Chromium. Needs a JDK, Ruby and PHP, too, and the websocket libraries that .ci/run installs. What else is
 # installed is in tests/clients/tools and requirements/clients.txt; nothing is fetched besides.
 CLIENT_TOOLS := tests/clients/tools
 
@@ -218,7 +228,7 @@ $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS
 	@touch $@
 
 clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
-	CLIENTS=required $(PYTEST_AGAIN) tests/clients tests/examples $(ARGS)
+	CLIENTS=required $(PYTEST_AGAIN) tests/clients tests/examples tests/sdk/typescript $(ARGS)
 
 # The image, built and run without an engine, and the files to deploy with, each read by the program that it is for. Needs
 # Linux, root and promtool (Debian's package prometheus), and leaves out what kubectl alone could say where there is none.
@@ -244,7 +254,7 @@ lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 
 clean:
-	rm -rf .venv .venv-audit .venv-bench .venv-newest .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-audit .venv-bench .venv-newest .venv-newest-dependencies .venv-s3 build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 
 # What the program itself needs; the tools of developers come on top when they are asked for.
 $(RUN_STAMP): requirements/run.txt requirements/build.txt pyproject.toml

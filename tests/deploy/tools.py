@@ -27,7 +27,9 @@ LIBRARIES: Final = {
     "kubernetes_validate": "the group `containers`",
 }
 """The source of each library."""
-OPTIONAL: Final = {"amtool", "docker", "kubectl"} | ({"helm_python"} if platform.machine() != "x86_64" else set())
+OPTIONAL: Final = {"amtool", "docker", "kubectl"} | (
+    {"helm_python"} if platform.machine() != "x86_64" else set()
+)
 """Tools that `make containers` can do without: other tests check the same files, or this machine has no package."""
 
 

@@ -1,4 +1,4 @@
-"""Data of each release, as that release wrote it, under the present program: the upgrade that users make."""
+"""Data that each release wrote, under the present program: the upgrade that users make."""
 
 from __future__ import annotations
 

@@ -157,7 +157,8 @@ export interface AgentMessageOrHeldMessage {
 export interface AgentTypingStartedEvent {
   id: string;
   type: "agent.typing.started";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -170,7 +171,8 @@ export interface AgentTypingStartedEvent {
 export interface AgentTypingStoppedEvent {
   id: string;
   type: "agent.typing.stopped";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -589,6 +591,8 @@ export interface ChangeWebhookEndpointRequest {
   catchUp?: "automatic" | "off" | (string & {}) | undefined;
   /** Whether it may list types that hold what agents write for agents. */
   internal?: boolean | undefined;
+  /** The version in which events are sent to the endpoint, the date in their `apiVersion`. */
+  apiVersion?: string | undefined;
 }
 
 /** The fields to change. The guide to workflows describes them. */
@@ -646,7 +650,8 @@ export interface Contact {
 export interface ContactChangedEvent {
   id: string;
   type: "contact.changed";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -700,7 +705,8 @@ export interface ContactInput {
 export interface ContactMergedEvent {
   id: string;
   type: "contact.merged";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -740,7 +746,8 @@ export interface ContactReference {
 export interface ContactUpdatedEvent {
   id: string;
   type: "contact.updated";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -818,7 +825,8 @@ export interface ConversationActor {
 export interface ConversationAssignedEvent {
   id: string;
   type: "conversation.assigned";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -844,7 +852,8 @@ export interface ConversationClosedData {
 export interface ConversationClosedEvent {
   id: string;
   type: "conversation.closed";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -900,7 +909,8 @@ export interface ConversationContext {
 export interface ConversationCreatedEvent {
   id: string;
   type: "conversation.created";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -924,7 +934,8 @@ export interface ConversationDeletedData {
 export interface ConversationDeletedEvent {
   id: string;
   type: "conversation.deleted";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -1011,7 +1022,8 @@ export interface ConversationRating {
 export interface ConversationReopenedEvent {
   id: string;
   type: "conversation.reopened";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -1041,7 +1053,8 @@ export interface ConversationUpdatedData {
 export interface ConversationUpdatedEvent {
   id: string;
   type: "conversation.updated";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -1054,7 +1067,8 @@ export interface ConversationUpdatedEvent {
 export interface ConversationsImportedEvent {
   id: string;
   type: "conversations.imported";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -1140,7 +1154,7 @@ export interface CreateTicketRequest {
 /**
  * The URL to send events to, and their types. An empty `events` means all types of the contract except typing.
  *
- * Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`.
+ * Extensions are sent to the endpoints that list them. `note.created` can be listed only with `internal`. Without `apiVersion` the endpoint is pinned to the newest version of events.
  */
 export interface CreateWebhookEndpointRequest {
   url: string;
@@ -1150,6 +1164,7 @@ export interface CreateWebhookEndpointRequest {
   catchUp?: "automatic" | "off" | (string & {}) | undefined;
   /** Whether it may list types that hold what agents write for agents. Default: `false`. */
   internal?: boolean | undefined;
+  apiVersion?: string | null | undefined;
 }
 
 /** The new workflow. The guide to workflows describes its fields. */
@@ -2079,7 +2094,8 @@ export interface MessageActionInput {
 export interface MessageCreatedEvent {
   id: string;
   type: "message.created";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -2098,7 +2114,8 @@ export interface MessageData {
 export interface MessageDeletedEvent {
   id: string;
   type: "message.deleted";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -2123,7 +2140,8 @@ export interface MessagePage {
 export interface MessageRedactedEvent {
   id: string;
   type: "message.redacted";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -2180,7 +2198,8 @@ export interface NetworkRequestInput {
 export interface NoteCreatedEvent {
   id: string;
   type: "note.created";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -2902,7 +2921,8 @@ export interface SurveyDefinitionInput {
 export interface SurveyDeletedEvent {
   id: string;
   type: "survey.deleted";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3045,7 +3065,8 @@ export interface SurveyResponse {
 export interface SurveyResponseCreatedEvent {
   id: string;
   type: "survey.response.created";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3058,7 +3079,8 @@ export interface SurveyResponseCreatedEvent {
 export interface SurveyResponseDeletedEvent {
   id: string;
   type: "survey.response.deleted";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3299,7 +3321,8 @@ export interface TicketActor {
 export interface TicketChangedEvent {
   id: string;
   type: "ticket.changed";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3320,7 +3343,8 @@ export interface TicketChanges {
 export interface TicketCreatedEvent {
   id: string;
   type: "ticket.created";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3340,7 +3364,8 @@ export interface TicketData {
 export interface TicketDeletedEvent {
   id: string;
   type: "ticket.deleted";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3575,7 +3600,8 @@ export interface WaitingRuns {
 export interface WebhookCircuitClosedEvent {
   id: string;
   type: "webhook.circuit.closed";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3588,7 +3614,8 @@ export interface WebhookCircuitClosedEvent {
 export interface WebhookCircuitOpenedEvent {
   id: string;
   type: "webhook.circuit.opened";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3601,7 +3628,8 @@ export interface WebhookCircuitOpenedEvent {
 export interface WebhookDisabledEvent {
   id: string;
   type: "webhook.disabled";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3614,7 +3642,8 @@ export interface WebhookDisabledEvent {
 export interface WebhookEnabledEvent {
   id: string;
   type: "webhook.enabled";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3629,6 +3658,8 @@ export interface WebhookEndpoint {
   url: string;
   /** The event types sent. An empty list means all types of the contract except typing. */
   events: string[];
+  /** The version in which events are sent to it. */
+  apiVersion: string;
   secret: string;
   /** The time until which the replaced secret also signs. */
   oldSecretUntil: string | null;
@@ -3683,7 +3714,8 @@ export interface WebhookTestData {
 export interface WebhookTestEvent {
   id: string;
   type: "webhook.test";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3740,7 +3772,8 @@ export type WorkflowActionInput = MessageActionInput | ButtonsActionInput | Form
 export interface WorkflowCompletedEvent {
   id: string;
   type: "workflow.completed";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
@@ -3812,7 +3845,8 @@ export interface WorkflowStep {
 export interface WorkflowStepPresentedEvent {
   id: string;
   type: "workflow.step.presented";
-  apiVersion: "2026-11-01" | (string & {});
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   projectId: string;
