@@ -20,10 +20,11 @@ from tests.api.events.test_channels_agree import consuming, receiving, register
 from tests.deploy.test_proxies import started
 from tests.deploy.tools import needs, program
 from tests.support.api.service import Service, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.node_processes import Nodes, running_nodes
 from tests.support.root import ROOT
 from tests.support.sockets.receivers import answering
-from tests.support.sockets.server_process import LOOK_S, READY_S, free_port
+from tests.support.sockets.server_process import LOOK_S, free_port
 
 DASHBOARD: Final[dict[str, Any]] = json.loads((ROOT / "docs/monitoring/dashboard.json").read_text())
 VARIABLES: Final = {"$job": ".*", "$instance": ".*", "$__rate_interval": "30s"}
@@ -118,7 +119,7 @@ async def scraped(http: httpx.AsyncClient, nodes: int, times: int) -> None:
         found = await ask(http, seen)
         return int(found[0]["value"][1]) if found else 0
 
-    with trio.fail_after(READY_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         wanted = await count() + times
         while True:
             if await count() >= wanted:

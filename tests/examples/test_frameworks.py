@@ -28,7 +28,8 @@ from deskwire.engine.webhooks.signature import signature_header
 from tests.clients.generating import go
 from tests.docs.pages import blocks
 from tests.examples.languages import _GO, EXAMPLES, GO_CACHE
-from tests.examples.running import WITHIN_S, listening, running
+from tests.examples.running import listening, running
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 from tests.support.sockets.server_process import LOOK_S, Server, environment, free_port
 
@@ -235,7 +236,7 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 async def until_stored(shop: Shop, count: int) -> None:
     """Wait until this number of events is stored."""
-    with trio.fail_after(WITHIN_S):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             if shop.framework.stored(shop.folder) == count:
                 return

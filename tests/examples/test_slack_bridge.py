@@ -17,8 +17,9 @@ import pytest
 import trio
 
 from tests.examples.languages import EXAMPLES
-from tests.examples.running import WITHIN_S, Example, listening, running
+from tests.examples.running import Example, listening, running
 from tests.examples.slack import CHANNEL, SIGNING_SECRET, TOKEN, Slack, reply, send, slack
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import answering
 from tests.support.sockets.server_process import LOOK_S, Server, free_port
 
@@ -61,7 +62,7 @@ class Stage:
 
     async def messages(self, conversation: str, number: int) -> list[dict[str, Any]]:
         """Wait until a conversation has this number of messages; return them."""
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 found: list[dict[str, Any]] = (
                     await self.api.get(f"/s2s/conversations/{conversation}/messages")
@@ -73,7 +74,7 @@ class Stage:
 
     async def placed(self) -> None:
         """Wait until the bridge has its place in the feed."""
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 if self.rows("SELECT event FROM place"):
                     return
@@ -91,7 +92,7 @@ class Stage:
 
     async def handled(self, *keys: str) -> None:
         """Wait until these replies are handled."""
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while True:
                 done = {key for (key,) in self.rows("SELECT key FROM inbox WHERE message IS NOT NULL")}
                 if {f"{CHANNEL}-{key}" for key in keys} <= done:
@@ -314,7 +315,7 @@ async def test_deleted_conversation_is_deleted_from_slack(stage: Stage) -> None:
         conversation = await stage.begin()
         await stage.slack.until(2)
         await stage.api.delete(f"/s2s/conversations/{conversation}")
-        with trio.fail_after(WITHIN_S):
+        with trio.fail_after(HANG_TIMEOUT_S):
             while stage.slack.messages:
                 await stage.slack.changed.wait()
         await stage.begin("Another")

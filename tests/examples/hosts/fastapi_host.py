@@ -11,9 +11,10 @@ from fastapi import HTTPException, Request
 
 async def user(request: Request) -> str:
     """Return the user whom the test names."""
-    if "X-User" not in request.headers:
+    name: str | None = request.headers.get("X-User")
+    if name is None:
         raise HTTPException(401)
-    return request.headers["X-User"]
+    return name
 
 
 support.app.dependency_overrides[support.current_user] = user
