@@ -1,0 +1,117 @@
+"""The calls about accounts: signing in, members, projects, credentials, the audit trail; and about the service itself."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import httpx
+
+from tests.clients.tour.backend import SINCE, UNTIL, owner
+from tests.clients.tour.recorder import Recorder
+from tests.support.api.browsers import browser, enter, staff
+from tests.support.api.staff import PASSWORD, client, organisation_of, sign_in
+
+
+async def signing_in(call: Recorder) -> None:
+    """Call the operations of signing in, as another member than the owner."""
+    hired = await staff(call.service, "agent", "sign-in@example.org")
+    credentials = {"email": hired["email"], "password": PASSWORD}
+    await call("listSignInMethods")
+    async with AsyncExitStack() as stack:
+        page = await stack.enter_async_context(browser(call.service))
+        issued = await call("issueToken", client=page, body=credentials)
+        await call("startSession", client=page, body={**credentials, "newPassword": None})
+        await call("getSession", client=page)
+        await call("endSession", client=page)
+        agent = await stack.enter_async_context(client(call.service, issued["token"]))
+        await own_account(call, agent, page, hired["email"])
+
+
+async def own_account(call: Recorder, agent: httpx.AsyncClient, page: httpx.AsyncClient, email: str) -> None:
+    """Call the operations of the signed-in user, whose account is deleted at the end."""
+    await call("getMe", client=agent)
+    await call("changeMe", client=agent, body={"name": "Grace Hopper"})
+    await call("getPermissions", client=agent, organisationId=await organisation_of(call.service))
+    await enter(page, email)
+    sessions = await call("listSessions", client=agent, limit=10)
+    await call("endSessionById", sessions["items"][0]["id"], client=agent)
+    await enter(page, email)
+    await call("endSessions", client=agent, others=False)
+    other = (await sign_in(call.service, email, PASSWORD)).json()
+    await call("listTokens", client=agent, limit=10)
+    await call("endTokenById", other["id"], client=agent)
+    body = {"password": PASSWORD, "newPassword": f"{PASSWORD} 2"}
+    renewed = await call("setPassword", client=agent, body=body)
+    async with client(call.service, renewed["token"]) as again:
+        await call("endToken", client=again)
+    last = (await sign_in(call.service, email, f"{PASSWORD} 2")).json()["token"]
+    async with client(call.service, last) as again:
+        await call("deleteMe", client=again)
+
+
+async def organisations(call: Recorder) -> None:
+    """Call the operations of the organisation and its members."""
+    organisation = await organisation_of(call.service)
+    await call("listOrganisations", limit=10)
+    await call("getOrganisation", organisation)
+    await call("changeOrganisation", organisation, body={"name": "Demo & Co"})
+    body = {"email": "new@example.org", "name": None, "role": "agent"}
+    member = (await call("addMember", organisation, body=body, Idempotency_Key="o1"))["id"]
+    await call("listMembers", organisation, limit=10)
+    await call("changeMember", organisation, member, body={"role": "viewer"})
+    await call("getMember", organisation, member)
+    hired = await staff(call.service, "agent", "tokens@example.org")
+    tokens = await call("listMemberTokens", organisation, hired["id"], limit=10)
+    await call("endMemberToken", organisation, hired["id"], tokens["items"][0]["id"])
+    await call("endMemberSessions", organisation, hired["id"])
+    await call("renewMemberPassword", organisation, hired["id"])
+    await call("removeMember", organisation, member)
+
+
+async def projects(call: Recorder) -> None:
+    """Call the operations of projects, their keys and their credentials."""
+    organisation = await organisation_of(call.service)
+    await call("listProjects", limit=10)
+    await call("listOrganisationProjects", organisation, limit=10)
+    settings = {"archivedRetentionDays": None, "primaryLanguage": "en", "languages": ["en", "de"], "memoryEnabled": True}
+    project = (await call("createProject", organisation, body={"name": "Shop", "settings": settings}, Idempotency_Key="p1"))["id"]
+    await call("changeProject", project, body={"settings": {"archivedRetentionDays": 90}})
+    await call("getProject", project)
+    key = (await call("createKey", project, body={"label": "CRM"}, Idempotency_Key="p2"))["id"]
+    await call("listKeys", project, limit=10)
+    await call("revokeKey", project, key)
+    await call("getProjectHealth", call.service.demo["projectId"])
+    await credentials(call, project)
+    await call("deleteProject", project)
+
+
+async def credentials(call: Recorder, project: str) -> None:
+    """Call the operations of machine credentials."""
+    body = {"name": "CRM", "permissions": ["tickets.manage", "tickets.read"], "expiresAt": "2027-11-01T12:00:00.000Z"}
+    made = (await call("createCredential", project, body=body, Idempotency_Key="c1"))["id"]
+    await call("listCredentials", project, limit=10)
+    await call("changeCredential", project, made, body={"permissions": ["tickets.read"], "expiresAt": None})
+    await call("getCredential", project, made)
+    await call("rotateCredential", project, made, body={"overlapSeconds": 3600}, Idempotency_Key="c2")
+    await call("revokeCredential", project, made)
+
+
+async def audit(call: Recorder) -> None:
+    """Call the operations of the audit trail."""
+    organisation = await organisation_of(call.service)
+    await call("putAuditPush", organisation, body={"url": call.receiver})
+    await call("getAuditPush", organisation)
+    await call("rotateAuditPushSecret", organisation, Idempotency_Key="a1")
+    await call("deleteAuditPush", organisation)
+    await call("listAuditRecords", organisation, limit=200)
+    actor = await owner(call)
+    await call("listAuditRecords", organisation, actor=actor, action="project.created", since=SINCE, until=UNTIL)
+
+
+async def service(call: Recorder) -> None:
+    """Call the operations about the service itself."""
+    await call("about")
+    await call("healthz")
+    await call("readyz")
+    await call("openapiDocument")
+    await call("asyncapiDocument")

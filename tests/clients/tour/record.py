@@ -1,0 +1,88 @@
+"""Records the tour, and lists the operations that are no part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.api.events.test_channels_agree import receiving
+from tests.clients.tour import accounts, agents, backend, surveys
+from tests.clients.tour.recorder import Exchange, Recorder
+from tests.support.api.service import running
+from tests.support.sockets.model_server import model_server
+
+_NDJSON: Final = "NDJSON, which generated clients do not read: the guide recommends an HTTP library"
+_CSV: Final = "CSV, which generated clients return as text"
+_PAGE: Final = "a page or a file for browsers"
+
+WITHOUT_JSON: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            "importHistory",
+            "exportConversations",
+            "exportMessages",
+            "exportTickets",
+            "exportSurveyResponses",
+            "exportAuditRecords",
+        ),
+        _NDJSON,
+    ),
+    **dict.fromkeys(
+        (
+            "exportFirstResponse",
+            "exportTimeToClose",
+            "exportCsat",
+            "exportVolume",
+            "exportBacklog",
+            "exportResponses",
+        ),
+        _CSV,
+    ),
+    **dict.fromkeys(("explorer", "explorerAsset", "errorPage", "desk", "deskPlace", "deskFile"), _PAGE),
+    "followStream": "server-sent events without an end",
+    "uploadFile": "a multipart body",
+    "fetchFile": "a file of any type",
+    "metrics": "text for Prometheus",
+}
+"""The operations whose request or response is not JSON, with the reason."""
+
+TOUR: Final = (
+    backend.conversations,
+    backend.workflow_steps,
+    backend.contacts,
+    backend.imports,
+    backend.webhooks,
+    backend.stream,
+    agents.conversations,
+    agents.inbox,
+    agents.contacts,
+    agents.workflows,
+    agents.teams,
+    agents.uploads,
+    agents.translations,
+    agents.tickets,
+    agents.reports,
+    surveys.surveys,
+    backend.events,
+    accounts.signing_in,
+    accounts.organisations,
+    accounts.projects,
+    accounts.audit,
+    accounts.service,
+)
+"""The parts in their order: later ones use objects of earlier ones."""
+
+
+async def recorded(directory: Path) -> list[Exchange]:
+    """Run the whole tour against a service in a directory of its own; return all exchanges."""
+    async with (
+        receiving() as receiver,
+        model_server() as model,
+        running(directory, model_url=model.url, model_name="m-1") as service,
+    ):
+        model.answer({"transcript": "sorry", "reply": "We are sorry.", "themes": []})
+        call = Recorder(service, receiver.url)
+        for part in TOUR:
+            await part(call)
+    return call.exchanges

@@ -1,0 +1,161 @@
+"""Calls operations of a running service, and records each request with its response."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
+from tests.support.api.openapi_check import described
+from tests.support.api.service import Service
+
+NO_BODY: Final = object()
+_BY_BACKEND: Final = ("server_key",)
+_OWN_CREDENTIALS: Final = frozenset({"Authorization", "project"})
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a request: its name and its place as in the description, and its value."""
+
+    name: str
+    place: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request of an operation, and the response of the service.
+
+    Args:
+        template: the path with its parameters in braces.
+        has_body: True if the request has a JSON body, which may be null.
+        request_model: the name of the body's schema; None for a body without a component.
+        response_model: the name of the response's schema; None for a response without a component.
+    """
+
+    operation: str
+    tag: str
+    method: str
+    template: str
+    path: str
+    secured: bool
+    parameters: list[Parameter]
+    has_body: bool
+    body: Any
+    request_model: str | None
+    response_model: str | None
+    status: int
+    response: Any
+
+    def given(self, place: str) -> dict[str, Any]:
+        """Return the parameters in the query, the headers or the path, by name."""
+        return {each.name: each.value for each in self.parameters if each.place == place}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the exchange for a client's program."""
+        return asdict(self)
+
+
+@dataclass
+class Recorder:
+    """Calls operations by their ids.
+
+    Args:
+        url: the model server's address, which a recording of the tour needs.
+        receiver: the address of a webhook receiver that accepts everything.
+    """
+
+    service: Service
+    receiver: str
+    exchanges: list[Exchange] = field(default_factory=list)
+
+    async def __call__(
+        self,
+        operation_id: str,
+        *path: object,
+        body: Any = NO_BODY,
+        client: httpx.AsyncClient | None = None,
+        **parameters: Any,
+    ) -> Any:
+        """Call an operation, record the exchange, and return the parsed response.
+
+        Args:
+            path: the values of the path's parameters, in their order.
+            client: whose call it is; by default the backend's or the owner's, as the operation requires.
+            parameters: query parameters and headers; a `_` in a name stands for a `-`.
+        """
+        route = _ROUTES[operation_id]
+        operation = described()["paths"][route.public_path][route.method.lower()]
+        given = self._parameters(operation, route, path, parameters, client)
+        address = route.public_path
+        for each in given:
+            if each.place == "path":
+                address = address.replace(f"{{{each.name}}}", quote(str(each.value), safe=""))
+        caller = client or (self.service.http if route.access.kind in _BY_BACKEND else self.service.dashboard)
+        answer = await caller.request(
+            route.method,
+            f"{self.service.url}{address}",
+            params={each.name: _text(each.value) for each in given if each.place == "query"},
+            headers={each.name: str(each.value) for each in given if each.place == "header"},
+            **({} if body is NO_BODY else {"json": body}),
+        )
+        assert answer.is_success, f"{operation_id}: {answer.status_code} {answer.text}"
+        content = operation["responses"][str(answer.status_code)].get("content", {})
+        self.exchanges.append(
+            Exchange(
+                operation_id,
+                operation["tags"][0],
+                route.method,
+                route.public_path,
+                address,
+                bool(operation["security"]) and {} not in operation["security"],
+                given,
+                body is not NO_BODY,
+                None if body is NO_BODY else body,
+                _model(operation.get("requestBody", {}).get("content", {})),
+                _model(content),
+                answer.status_code,
+                answer.json() if answer.content else None,
+            )
+        )
+        return self.exchanges[-1].response
+
+    def _parameters(
+        self,
+        operation: Mapping[str, Any],
+        route: Route,
+        path: tuple[object, ...],
+        given: Mapping[str, Any],
+        client: httpx.AsyncClient | None,
+    ) -> list[Parameter]:
+        """Return the parameters with their places; the project of a user's call is among them."""
+        names = re.findall(r"{(\w+)}", route.public_path)
+        assert len(names) == len(path), (route.operation_id, names, path)
+        known = {each["name"]: each["in"] for each in operation.get("parameters", ())}
+        values = {name.replace("_", "-") if name.replace("_", "-") in known else name: value for name, value in given.items()}
+        needs_project = known.get("project") == "header" and route.access.kind not in _BY_BACKEND
+        if needs_project and client is None and "project" not in values:
+            values["project"] = self.service.demo["projectId"]
+        found = [Parameter(name, "path", value) for name, value in zip(names, path, strict=True)]
+        return found + [Parameter(name, known[name], value) for name, value in values.items()]
+
+
+_ROUTES: Final = {route.operation_id: route for route in ROUTES}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _model(content: Mapping[str, Any]) -> str | None:
+    """Return the name of the component that JSON content has."""
+    schema = content.get("application/json", {}).get("schema", {})
+    reference: str | None = schema.get("$ref")
+    return None if reference is None else reference.rpartition("/")[2]
