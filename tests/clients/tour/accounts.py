@@ -73,8 +73,17 @@ async def projects(call: Recorder) -> None:
     organisation = await organisation_of(call.service)
     await call("listProjects", limit=10)
     await call("listOrganisationProjects", organisation, limit=10)
-    settings = {"archivedRetentionDays": None, "primaryLanguage": "en", "languages": ["en", "de"], "memoryEnabled": True}
-    project = (await call("createProject", organisation, body={"name": "Shop", "settings": settings}, Idempotency_Key="p1"))["id"]
+    settings = {
+        "archivedRetentionDays": None,
+        "primaryLanguage": "en",
+        "languages": ["en", "de"],
+        "memoryEnabled": True,
+    }
+    project = (
+        await call(
+            "createProject", organisation, body={"name": "Shop", "settings": settings}, Idempotency_Key="p1"
+        )
+    )["id"]
     await call("changeProject", project, body={"settings": {"archivedRetentionDays": 90}})
     await call("getProject", project)
     key = (await call("createKey", project, body={"label": "CRM"}, Idempotency_Key="p2"))["id"]
@@ -87,7 +96,11 @@ async def projects(call: Recorder) -> None:
 
 async def credentials(call: Recorder, project: str) -> None:
     """Call the operations of machine credentials."""
-    body = {"name": "CRM", "permissions": ["tickets.manage", "tickets.read"], "expiresAt": "2027-11-01T12:00:00.000Z"}
+    body = {
+        "name": "CRM",
+        "permissions": ["tickets.manage", "tickets.read"],
+        "expiresAt": "2027-11-01T12:00:00.000Z",
+    }
     made = (await call("createCredential", project, body=body, Idempotency_Key="c1"))["id"]
     await call("listCredentials", project, limit=10)
     await call("changeCredential", project, made, body={"permissions": ["tickets.read"], "expiresAt": None})
@@ -105,7 +118,9 @@ async def audit(call: Recorder) -> None:
     await call("deleteAuditPush", organisation)
     await call("listAuditRecords", organisation, limit=200)
     actor = await owner(call)
-    await call("listAuditRecords", organisation, actor=actor, action="project.created", since=SINCE, until=UNTIL)
+    await call(
+        "listAuditRecords", organisation, actor=actor, action="project.created", since=SINCE, until=UNTIL
+    )
 
 
 async def service(call: Recorder) -> None:

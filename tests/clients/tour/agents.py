@@ -35,18 +35,33 @@ async def conversations(call: Recorder) -> None:
         Idempotency_Key="s2",
     )
     await call("dashboardPostMessage", first, body={"text": "A note", "internal": True})
-    await call("dashboardChangeConversation", first, view="agent", body={"tags": ["vip"], "snoozedUntil": None})
+    await call(
+        "dashboardChangeConversation", first, view="agent", body={"tags": ["vip"], "snoozedUntil": None}
+    )
     await call("dashboardRedactMessage", first, said["id"], body={"text": True}, Idempotency_Key="s3")
     await call("dashboardSetTyping", first, body={"typing": True, "internal": True})
     await call("dashboardMarkRead", first)
-    await call.service.http.put(f"/s2s/conversations/{first}/network-logs", json={"requests": [{"url": "https://a.b/c"}]})
+    await call.service.http.put(
+        f"/s2s/conversations/{first}/network-logs", json={"requests": [{"url": "https://a.b/c"}]}
+    )
     await call("dashboardGetNetworkLogs", first)
     await call("dashboardAssignConversation", first, body={"assignee": None})
     await call("dashboardCloseConversation", first)
     await call("dashboardReopenConversation", first, body={})
     await call("dashboardGetConversation", first, view="agent")
-    await call("dashboardListConversations", limit=20, view="agent", status="OPEN,PENDING", tag="vip", since=SINCE,
-        until=UNTIL, archived=False, visible=True, sort="activity", order="desc")
+    await call(
+        "dashboardListConversations",
+        limit=20,
+        view="agent",
+        status="OPEN,PENDING",
+        tag="vip",
+        since=SINCE,
+        until=UNTIL,
+        archived=False,
+        visible=True,
+        sort="activity",
+        order="desc",
+    )
     await call("dashboardListMessages", first, limit=20, order="desc")
     await call("dashboardListConversationEvents", first, after=0, limit=50)
     await call("dashboardListConversationActivity", first, limit=50)
@@ -64,13 +79,20 @@ async def inbox(call: Recorder) -> None:
     await call("getInboxCounters")
     await call("putSeen", first, body={"index": 0})
     await call("putAllSeen", body={"until": None})
-    await call("putDraft", first, "reply", body={"text": "It left", "version": 0, "baseSequence": 1, "attachments": []})
+    await call(
+        "putDraft",
+        first,
+        "reply",
+        body={"text": "It left", "version": 0, "baseSequence": 1, "attachments": []},
+    )
     await call("getDrafts", first)
     await call("listDrafts", limit=20)
     held = []
     for text in ("Soon", "Later"):
         body = {"text": text, "holdSeconds": 60}
-        held.append((await call.service.dashboard.post(f"/conversations/{first}/messages", json=body)).json()["id"])
+        held.append(
+            (await call.service.dashboard.post(f"/conversations/{first}/messages", json=body)).json()["id"]
+        )
     await call("listHeldMessagesOfConversation", first)
     await call("listHeldMessages")
     await call("takeBackMessage", held[0])
@@ -85,11 +107,25 @@ async def inbox(call: Recorder) -> None:
 
 async def contacts(call: Recorder) -> None:
     """Call the operations of contacts for agents."""
-    ids = [(await call.service.http.put(f"/s2s/contacts/{name}", json={"name": name})).json()["id"] for name in ("v1", "v2", "v3")]
+    ids = [
+        (await call.service.http.put(f"/s2s/contacts/{name}", json={"name": name})).json()["id"]
+        for name in ("v1", "v2", "v3")
+    ]
     await call("dashboardGetContact", ids[0])
-    await call("dashboardChangeContact", ids[0], body={"email": "v@example.org", "phone": None, "attributes": {"plan": "pro"}})
+    await call(
+        "dashboardChangeContact",
+        ids[0],
+        body={"email": "v@example.org", "phone": None, "attributes": {"plan": "pro"}},
+    )
     await call("dashboardMergeContact", ids[0], body={"from": ids[1]})
-    await call("dashboardListContacts", limit=10, updatedSince=SINCE, attribute="plan:pro", sort="updated", order="desc")
+    await call(
+        "dashboardListContacts",
+        limit=10,
+        updatedSince=SINCE,
+        attribute="plan:pro",
+        sort="updated",
+        order="desc",
+    )
     await call("exportContactWithNotes", ids[0])
     await memory(call, ids[0])
     await call("dashboardDeleteContact", ids[2])
@@ -97,7 +133,12 @@ async def contacts(call: Recorder) -> None:
 
 async def memory(call: Recorder, contact: str) -> None:
     """Call the operations of a contact's memory."""
-    await call("putMemory", contact, body={"name": "shoe size", "content": "43", "description": None}, Idempotency_Key="m")
+    await call(
+        "putMemory",
+        contact,
+        body={"name": "shoe size", "content": "43", "description": None},
+        Idempotency_Key="m",
+    )
     await call("putMemory", contact, body={"name": "plan", "content": "gold"})
     await call("changeMemory", contact, "shoe size", body={"description": "since May"})
     await call("getMemory", contact, "shoe size")
@@ -118,7 +159,9 @@ async def workflows(call: Recorder) -> None:
     await call("listWorkflows", limit=10, trigger="manual")
     await call("listWorkflowVersions", flow, limit=10)
     await call("getWorkflowVersion", flow, 1)
-    await call("simulateWorkflow", body={"flows": body["flows"], "attributes": {"plan": "pro"}, "answers": ["order"]})
+    await call(
+        "simulateWorkflow", body={"flows": body["flows"], "attributes": {"plan": "pro"}, "answers": ["order"]}
+    )
     conversation = (await call.service.create("u8"))["id"]
     await call("dashboardStartWorkflow", conversation, body={"workflowId": flow}, Idempotency_Key="f2")
     await call("dashboardGetWorkflowStep", conversation)
@@ -141,10 +184,22 @@ async def tickets(call: Recorder) -> None:
     }
     ticket = (await call("createTicket", body=body, Idempotency_Key="t1"))["id"]
     await call("changeTicket", ticket, body={"status": "IN_PROGRESS", "snoozedUntil": None})
-    await call("changeTickets", body={"selection": {"ids": [ticket]}, "payload": {"priority": "URGENT", "duration": 3600.5}})
+    await call(
+        "changeTickets",
+        body={"selection": {"ids": [ticket]}, "payload": {"priority": "URGENT", "duration": 3600.5}},
+    )
     await call("getTicket", ticket)
-    await call("listTickets", limit=10, status="IN_PROGRESS", priority="URGENT", tag="lost", snoozed=False, conversation=conversation,
-        sort="createdAt", order="desc")
+    await call(
+        "listTickets",
+        limit=10,
+        status="IN_PROGRESS",
+        priority="URGENT",
+        tag="lost",
+        snoozed=False,
+        conversation=conversation,
+        sort="createdAt",
+        order="desc",
+    )
     await call("listActivity", ticket, limit=20)
     await _voice(call, ticket, conversation)
     await call("deleteTicket", ticket)
@@ -166,11 +221,21 @@ async def reports(call: Recorder) -> None:
 
 async def teams(call: Recorder) -> None:
     """Call the operations of teams and snippets."""
-    team = (await call("createTeam", body={"name": "Billing", "members": [await owner(call)]}, Idempotency_Key="x1"))["id"]
+    team = (
+        await call(
+            "createTeam", body={"name": "Billing", "members": [await owner(call)]}, Idempotency_Key="x1"
+        )
+    )["id"]
     await call("listTeams", limit=10)
     await call("changeTeam", team, body={"name": "Refunds"})
     await call("getTeam", team)
-    hello = {"shortcut": "hi", "title": "Hello", "text": "Hello {contact.name}", "language": None, "teamId": team}
+    hello = {
+        "shortcut": "hi",
+        "title": "Hello",
+        "text": "Hello {contact.name}",
+        "language": None,
+        "teamId": team,
+    }
     snippet = (await call("createSnippet", body=hello, Idempotency_Key="x2"))["id"]
     await call("listSnippets", limit=10)
     await call("changeSnippet", snippet, body={"teamId": None, "language": "en"})

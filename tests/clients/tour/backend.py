@@ -77,7 +77,9 @@ async def conversations(call: Recorder) -> None:
     await call("replaceConversationTags", first, body={"tags": ["returns", "vip"]})
     await call("getConversationTags", first)
     await call("listTags", limit=10)
-    await call("redactMessage", first, said["id"], body={"ranges": [{"start": 0, "end": 2}]}, Idempotency_Key="r1")
+    await call(
+        "redactMessage", first, said["id"], body={"ranges": [{"start": 0, "end": 2}]}, Idempotency_Key="r1"
+    )
     await call("closeConversation", first, body={"closedBy": "bot"})
     await call("reopenConversation", first)
     await call("listMessages", first, limit=2)
@@ -139,13 +141,23 @@ async def contacts(call: Recorder) -> None:
     await call(
         "changeContact",
         "u1",
-        body={"phone": "+49 30 1234", "attributes": {"plan": "pro", "seats": 3, "gone": None}, "tags": ["vip"]},
+        body={
+            "phone": "+49 30 1234",
+            "attributes": {"plan": "pro", "seats": 3, "gone": None},
+            "tags": ["vip"],
+        },
     )
     await call("getContact", "u1")
     await call("listContactConversations", "u1", limit=10, archived=False)
     await call(
-        "listContacts", limit=10, updatedSince=SINCE, updatedBefore=UNTIL, attribute="plan:pro", tag="vip",
-        sort="updated", order="asc",
+        "listContacts",
+        limit=10,
+        updatedSince=SINCE,
+        updatedBefore=UNTIL,
+        attribute="plan:pro",
+        tag="vip",
+        sort="updated",
+        order="asc",
     )
     await call("exportContact", "u1")
     await call("mergeContact", "u1", body={"from": "u3"})
@@ -189,9 +201,21 @@ async def webhooks(call: Recorder) -> None:
 
 async def _endpoint(call: Recorder, operations: str, body: dict[str, Any]) -> None:
     """Call the operations in their order with an endpoint of its own, which receives the events of a message."""
-    create, list_all, get, change, rotate, test, get_delivery, listed, redeliver, recover, replay, figures, delete = (
-        operations.split()
-    )
+    (
+        create,
+        list_all,
+        get,
+        change,
+        rotate,
+        test,
+        get_delivery,
+        listed,
+        redeliver,
+        recover,
+        replay,
+        figures,
+        delete,
+    ) = operations.split()
     conversation = (await call.service.create("u4", message={"text": "Before"}))["id"]
     endpoint = (await call(create, body={"url": call.receiver, **body}, Idempotency_Key="e1"))["id"]
     await call(list_all)
@@ -205,7 +229,9 @@ async def _endpoint(call: Recorder, operations: str, body: dict[str, Any]) -> No
     await call(get_delivery, delivery)
     await call(redeliver, delivery, Idempotency_Key="e3")
     await call(recover, endpoint, body={"since": SINCE, "dryRun": True})
-    await call(replay, endpoint, body={"conversationId": conversation, "from": 1, "to": None, "dryRun": False})
+    await call(
+        replay, endpoint, body={"conversationId": conversation, "from": 1, "to": None, "dryRun": False}
+    )
     await call(listed, endpoint, limit=20, since=SINCE, until=UNTIL)
     await call(listed, endpoint, limit=20, type="webhook.test")
     await call(figures, endpoint, since=in_days(-1), bucket="hour")

@@ -17,16 +17,22 @@ from tests.support.api.service import Service
 
 NO_BODY: Final = object()
 _BY_BACKEND: Final = ("server_key",)
-_OWN_CREDENTIALS: Final = frozenset({"Authorization", "project"})
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a request: its name and its place as in the description, and its value."""
+    """A parameter of a request.
+
+    Args:
+        name: its name in the description.
+        place: `path`, `query` or `header`.
+        format: its format in the description, such as `date-time`; None without one.
+    """
 
     name: str
     place: str
     value: Any
+    format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,12 +40,15 @@ class Exchange:
     """A request of an operation, and the response of the service.
 
     Args:
+        name: the operation's id, with a number after the first call: `listEvents 2`.
         template: the path with its parameters in braces.
+        secured: True if the operation requires a credential.
         has_body: True if the request has a JSON body, which may be null.
         request_model: the name of the body's schema; None for a body without a component.
         response_model: the name of the response's schema; None for a response without a component.
     """
 
+    name: str
     operation: str
     tag: str
     method: str
@@ -68,7 +77,6 @@ class Recorder:
     """Calls operations by their ids.
 
     Args:
-        url: the model server's address, which a recording of the tour needs.
         receiver: the address of a webhook receiver that accepts everything.
     """
 
@@ -108,8 +116,10 @@ class Recorder:
         )
         assert answer.is_success, f"{operation_id}: {answer.status_code} {answer.text}"
         content = operation["responses"][str(answer.status_code)].get("content", {})
+        earlier = sum(each.operation == operation_id for each in self.exchanges)
         self.exchanges.append(
             Exchange(
+                f"{operation_id} {earlier + 1}" if earlier else operation_id,
                 operation_id,
                 operation["tags"][0],
                 route.method,
@@ -138,13 +148,21 @@ class Recorder:
         """Return the parameters with their places; the project of a user's call is among them."""
         names = re.findall(r"{(\w+)}", route.public_path)
         assert len(names) == len(path), (route.operation_id, names, path)
-        known = {each["name"]: each["in"] for each in operation.get("parameters", ())}
-        values = {name.replace("_", "-") if name.replace("_", "-") in known else name: value for name, value in given.items()}
-        needs_project = known.get("project") == "header" and route.access.kind not in _BY_BACKEND
+        known = {each["name"]: each for each in operation.get("parameters", ())}
+        values = {
+            name.replace("_", "-") if name.replace("_", "-") in known else name: value
+            for name, value in given.items()
+        }
+        needs_project = (
+            known.get("project", {}).get("in") == "header" and route.access.kind not in _BY_BACKEND
+        )
         if needs_project and client is None and "project" not in values:
             values["project"] = self.service.demo["projectId"]
         found = [Parameter(name, "path", value) for name, value in zip(names, path, strict=True)]
-        return found + [Parameter(name, known[name], value) for name, value in values.items()]
+        return found + [
+            Parameter(name, known[name]["in"], value, known[name]["schema"].get("format"))
+            for name, value in values.items()
+        ]
 
 
 _ROUTES: Final = {route.operation_id: route for route in ROUTES}

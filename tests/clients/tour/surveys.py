@@ -62,10 +62,14 @@ _INSIGHTS: Final = {
 
 async def surveys(call: Recorder) -> None:
     """Call all operations of surveys."""
-    made = await call("createSurvey", body={"name": "After the chat", "definition": DEFINITION}, Idempotency_Key="v1")
+    made = await call(
+        "createSurvey", body={"name": "After the chat", "definition": DEFINITION}, Idempotency_Key="v1"
+    )
     survey = made["id"]
     await call("validateDefinition", survey, body={"definition": {"title": 1}})
-    await call("publishVersion", survey, body={"definition": {**DEFINITION, "title": "Second"}}, Idempotency_Key="v2")
+    await call(
+        "publishVersion", survey, body={"definition": {**DEFINITION, "title": "Second"}}, Idempotency_Key="v2"
+    )
     await call("changeSurvey", survey, body={"name": "Chats"})
     await call("listSurveys", limit=10, status="OPEN", q="chats")
     await call("getSurvey", survey)
@@ -82,7 +86,9 @@ async def responses(call: Recorder, survey: str) -> None:
     body = {"answers": _ANSWERS, "contact": {"userId": "u1"}, "version": None, "language": "en"}
     made = await call("createResponse", survey, body=body, Idempotency_Key="v3")
     contact = (await call.service.http.get("/s2s/contacts/u1")).json()["id"]
-    await call("listResponses", survey, limit=10, version=2, contact=contact, language="en", since=SINCE, until=UNTIL)
+    await call(
+        "listResponses", survey, limit=10, version=2, contact=contact, language="en", since=SINCE, until=UNTIL
+    )
     await call("getResponse", survey, made["id"])
     await call("getSurveyFigures", survey, timezone="Europe/Berlin", version=2, bucket="week")
     other = {"answers": {"score": 1}}

@@ -1,0 +1,76 @@
+"""Calls every recorded operation with the generated client: `python every_operation.py URL TOKEN CASSETTE`.
+
+Prints JSON: for each call and each event its error, or the answer in the client's own JSON.
+"""
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deskwire_client as package
+from deskwire_client import api as apis
+
+
+def plain(name: str) -> str:
+    """Return a name without case and marks, as the generator changes both."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def methods(client: Any) -> dict[str, Callable[..., Any]]:
+    """Return the methods of all classes of calls, by operation id without case and marks."""
+    found = {}
+    for name, kind in inspect.getmembers(apis, inspect.isclass):
+        if name.endswith("Api"):
+            instance = kind(client)
+            found |= {plain(each): getattr(instance, each) for each in dir(instance) if each[0] != "_"}
+    return found
+
+
+def arguments(method: Callable[..., Any], exchange: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call; the body is made of its JSON."""
+    named = {plain(each).removeprefix("var"): each for each in inspect.signature(method).parameters}
+    given = {named[plain(each["name"])]: each["value"] for each in exchange["parameters"]}
+    if exchange["has_body"]:
+        given["body"] = getattr(package, exchange["request_model"]).from_dict(exchange["body"])
+    return given
+
+
+def survived(value: Any) -> Any:
+    """Return a model's JSON after it was written, read and written again."""
+    if not hasattr(value, "to_json"):
+        return value
+    again = type(value).from_json(value.to_json())
+    assert again == value, "it differs after its own JSON"
+    return json.loads(again.to_json())
+
+
+def outcome(act: Callable[[], Any]) -> dict[str, Any]:
+    """Return the answer of a call or its error."""
+    try:
+        return {"answer": survived(act())}
+    except Exception as error:  # noqa: BLE001  # the test prints what any of 230 calls raises
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def main(url: str, token: str, cassette: str) -> None:
+    """Make all calls, and read all events."""
+    tour = json.loads(Path(cassette).read_text())
+    configuration = package.Configuration(host=url, access_token=token)
+    found = {}
+    with package.ApiClient(configuration) as client:
+        known = methods(client)
+        for each in tour["exchanges"]:
+            method = known[plain(each["operation"])]
+            found[each["name"]] = outcome(lambda method=method, each=each: method(**arguments(method, each)))
+    for each in tour["events"]:
+        model = getattr(package, each["model"])
+        found[each["name"]] = outcome(lambda model=model, each=each: model.from_dict(each["body"]))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
