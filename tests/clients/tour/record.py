@@ -12,8 +12,8 @@ from tests.clients.tour.recorder import Exchange, Recorder
 from tests.support.api.service import running
 from tests.support.sockets.model_server import model_server
 
-_NDJSON: Final = "NDJSON, which generated clients do not read: the guide recommends an HTTP library"
-_CSV: Final = "CSV, which generated clients return as text"
+_NDJSON: Final = "NDJSON, for which the guide recommends an HTTP library"
+_CSV: Final = "CSV, for which the guide recommends an HTTP library"
 _PAGE: Final = "a page or a file for browsers"
 
 WITHOUT_JSON: Final[Mapping[str, str]] = {

@@ -85,6 +85,7 @@ HEADERS: Final = (
 )
 """The headers of responses. To add one, add a line."""
 
+_JSON: Final = "application/json"
 _DESCRIPTIONS: Final = {
     200: "The request succeeded.",
     204: "The request succeeded. The response has no body.",
@@ -131,7 +132,13 @@ def responses(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[s
 
 
 def _media(content_type: str, status: int) -> Schema:
-    return {"description": _DESCRIPTIONS[status], "headers": headers(status), "content": {content_type: {}}}
+    # Without a schema, generated clients return nothing.
+    schema = {"schema": {"type": "object", "additionalProperties": True}} if content_type == _JSON else {}
+    return {
+        "description": _DESCRIPTIONS[status],
+        "headers": headers(status),
+        "content": {content_type: schema},
+    }
 
 
 def _description(schema: Schema, schemas: Schemas) -> str:
