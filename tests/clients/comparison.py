@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
+
+_EXACT_MAX: Final = 2**53  # larger numbers are inexact in JavaScript, and in Go's values of any type
 
 
 def differences(expected: Any, found: Any, *, nulls: bool, at: str = "") -> Iterator[str]:
@@ -32,6 +34,8 @@ def _equal(expected: Any, found: Any) -> bool:
         return expected is found
     if expected == found:
         return True
+    if isinstance(expected, int) and abs(expected) > _EXACT_MAX and isinstance(found, int | float):
+        return float(expected) == found
     instants = _instant(expected), _instant(found)
     return instants[0] is not None and instants[0] == instants[1]
 

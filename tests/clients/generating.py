@@ -7,10 +7,10 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.support.api.openapi_check import described
 
@@ -28,8 +28,13 @@ _QUIET: Final = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "
 OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "python": (f"--additional-properties=packageName={PACKAGE}",),
     "typescript-fetch": ("--additional-properties=importFileExtension=.js",),
-    "go": ("--additional-properties=packageName=deskwire,enumClassPrefix=true",),
-    "java": ("--library=native", "--additional-properties=openApiNullable=false,useJakartaEe=false"),
+    "go": (
+        "--additional-properties=packageName=deskwire,enumClassPrefix=true,useOneOfDiscriminatorLookup=true",
+    ),
+    "java": (
+        "--library=native",
+        "--additional-properties=openApiNullable=false,containerDefaultToNull=true,useJakartaEe=false",
+    ),
 }
 """The generators, and the options that a user would give each."""
 
@@ -84,9 +89,32 @@ def succeed(
     return done.stdout
 
 
+COMPILER_OPTIONS: Final[Mapping[str, Any]] = {
+    "strict": True,
+    "target": "es2022",
+    "module": "nodenext",
+    "moduleResolution": "nodenext",
+    "skipLibCheck": True,
+    "typeRoots": [str(TOOLS / "node_modules/@types")],
+    "types": ["node"],
+    "outDir": "built",
+}
+"""How a user's project compiles the TypeScript client."""
+
+_GO_FILE: Final = """package main
+
+import client "github.com/GIT_USER_ID/GIT_REPO_ID"
+
+// The models of events, which Go can't find by their names.
+var models = map[string]func() any{{
+{lines}
+}}
+"""
+
+
 @dataclass
 class Generator:
-    """Makes a client for a language, once."""
+    """Makes a client for a language, and compiles it with the programs of tests/clients/jobs; each once."""
 
     directory: Path
 
@@ -96,6 +124,61 @@ class Generator:
         if not target.exists():
             succeed(self._command(language), self.directory)
         return target
+
+    def typescript(self) -> Path:
+        """Return the folder with the compiled TypeScript client and `job.js`."""
+        project = self.directory / "typescript"
+        if not project.exists():
+            shutil.copytree(self.client("typescript-fetch"), project / "client")
+            shutil.copy(HERE / "jobs/job.ts", project)
+            (project / "package.json").write_text('{"type": "module"}')
+            config = {"compilerOptions": COMPILER_OPTIONS, "files": ["job.ts"]}
+            (project / "tsconfig.json").write_text(json.dumps(config))
+            succeed([BINARIES / "tsc", "-p", "."], project)
+        return project / "built"
+
+    def go_program(self, models: Iterable[str]) -> Path:
+        """Return the program that calls every operation with the Go client.
+
+        Args:
+            models: the names of the models of events.
+        """
+        program = self.directory / "every-operation"
+        if not program.exists():
+            client = self.client("go")
+            folder = client / "cmd/every-operation"
+            shutil.copytree(HERE / "jobs/go", folder)
+            lines = "\n".join(f'\t"{each}": func() any {{ return new(client.{each}) }},' for each in models)
+            (folder / "models.go").write_text(_GO_FILE.format(lines=lines))
+            # Nothing is fetched: the one module that the client needs is replaced.
+            settings = {"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", "GOSUMDB": "off"}
+            environment = {**settings, "GOCACHE": str(self.directory / "go-cache")}
+            stub = f"gopkg.in/validator.v2={HERE / 'stubs/go'}"
+            succeed([go(), "mod", "edit", "-replace", stub], client, environment)
+            # Type checks count, not speed.
+            build: list[str | Path] = [
+                go(),
+                "build",
+                "-gcflags=all=-N -l",
+                "-o",
+                program,
+                "./cmd/every-operation",
+            ]
+            succeed(build, client, environment)
+        return program
+
+    def java_classes(self) -> str:
+        """Return the class path of the Java client and of the program that calls every operation."""
+        classes = self.directory / "java-classes"
+        if not classes.exists():
+            folders = (self.client("java") / "src/main/java", HERE / "stubs/java", HERE / "jobs/java")
+            sources = [each for folder in folders for each in folder.rglob("*.java")]
+            (self.directory / "java-sources").write_text("\n".join(map(str, sources)))
+            options = ["-nowarn", "-parameters", "-proc:none", "-Xmaxerrs", "1000"]
+            # The generator's own jar has the libraries for JSON that the client needs, too.
+            command: list[str | Path] = ["javac", *options, "-cp", jar(), "-d", classes, "@java-sources"]
+            succeed(command, self.directory)
+        return f"{classes}{os.pathsep}{jar()}"
 
     def _command(self, language: str) -> list[str | Path]:
         source = self.directory / "openapi.json"

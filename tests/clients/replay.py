@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl, unquote
 
 from tests.clients.comparison import differences
@@ -136,7 +136,7 @@ def serving(replay: Replay) -> Iterator[str]:
         def _do(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             content = self._chunks() if self.headers.get("Transfer-Encoding") else self.rfile.read(length)
-            request = Request(self.command, self.path, self.headers, content)
+            request = Request(self.command, self.path, cast("Mapping[str, str]", self.headers), content)
             status, body = replay.answer(request)
             self.send_response(status)
             if body:

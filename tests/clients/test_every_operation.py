@@ -51,12 +51,47 @@ def test_no_two_exchanges_have_the_same_request(tour: Exchanges) -> None:
     assert len(set(requests)) == len(requests)
 
 
+@pytest.mark.xdist_group("python")
 def test_python_client_calls_every_operation(
     generator: Generator, tour: Exchanges, release: Release, tmp_path: Path
 ) -> None:
     environment = {"PYTHONPATH": str(generator.client("python"))}
-    command = [sys.executable, HERE / "jobs/every_operation.py"]
+    command: list[str | Path] = [sys.executable, HERE / "jobs/every_operation.py"]
     check(tour, release, tmp_path, lambda given: succeed([*command, *given], tmp_path, environment))
+
+
+@pytest.mark.xdist_group("typescript")
+def test_typescript_client_calls_every_operation(
+    generator: Generator, tour: Exchanges, release: Release, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [
+        "node",
+        HERE / "jobs/every_operation.mjs",
+        generator.typescript() / "client/index.js",
+    ]
+    check(tour, release, tmp_path, lambda given: succeed([*command, *given], tmp_path))
+
+
+@pytest.mark.xdist_group("go")
+def test_go_client_calls_every_operation(
+    generator: Generator, tour: Exchanges, release: Release, tmp_path: Path
+) -> None:
+    program = generator.go_program(each["model"] for each in events("this"))
+    check(tour, release, tmp_path, lambda given: succeed([program, *given], tmp_path))
+
+
+@pytest.mark.xdist_group("java")
+def test_java_client_calls_every_operation(
+    generator: Generator, tour: Exchanges, release: Release, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [
+        "java",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        generator.java_classes(),
+        "EveryOperation",
+    ]
+    check(tour, release, tmp_path, lambda given: succeed([*command, *given], tmp_path))
 
 
 def check(tour: Exchanges, release: Release, directory: Path, run: Callable[[list[str | Path]], str]) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -22,8 +23,9 @@ def plain(name: str) -> str:
 
 def methods(client: Any) -> dict[str, Callable[..., Any]]:
     """Return the methods of all classes of calls, by operation id without case and marks."""
-    found = {}
-    for name, kind in inspect.getmembers(apis, inspect.isclass):
+    found: dict[str, Callable[..., Any]] = {}
+    kinds: list[tuple[str, Any]] = inspect.getmembers(apis, inspect.isclass)
+    for name, kind in kinds:
         if name.endswith("Api"):
             instance = kind(client)
             found |= {plain(each): getattr(instance, each) for each in dir(instance) if each[0] != "_"}
@@ -79,6 +81,11 @@ def outcome(act: Callable[[], Any]) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {error}"}
 
 
+def called(method: Callable[..., Any], exchange: dict[str, Any]) -> Any:
+    """Return the answer to a call."""
+    return method(**arguments(method, exchange))
+
+
 def main(url: str, token: str, cassette: str) -> None:
     """Make all calls, and read all events."""
     tour = json.loads(Path(cassette).read_text())
@@ -87,11 +94,10 @@ def main(url: str, token: str, cassette: str) -> None:
     with package.ApiClient(configuration) as client:
         known = methods(client)
         for each in tour["exchanges"]:
-            method = known[plain(each["operation"])]
-            found[each["name"]] = outcome(lambda method=method, each=each: method(**arguments(method, each)))
+            found[each["name"]] = outcome(partial(called, known[plain(each["operation"])], each))
     for each in tour["events"]:
         model = getattr(package, each["model"])
-        found[each["name"]] = outcome(lambda model=model, each=each: model.from_dict(each["body"]))
+        found[each["name"]] = outcome(partial(model.from_dict, each["body"]))
     print(json.dumps(found))
 
 

@@ -29,17 +29,13 @@ def main(url: str, server_key: str) -> None:
         made = conversations.create_conversation(
             m.CreateConversationRequest(contact=contact, title="Order A-1001")
         )
-        said = conversations.post_message(
-            made.id, message_body=m.PostMessageRequest(text="Where is my order?")
-        )
+        said = conversations.post_message(made.id, body=m.PostMessageRequest(text="Where is my order?"))
         answer = conversations.post_message(
             made.id,
-            message_body=m.PostMessageRequest(
-                text="On its way.", author=m.AuthorInput(type="agent", name="Grace")
-            ),
+            body=m.PostMessageRequest(text="On its way.", author=m.AuthorInput(type="agent", name="Grace")),
         )
         patched = conversations.change_conversation(
-            made.id, conversation_patch=m.ChangeConversationRequest(attributes={"order": "A-1001"})
+            made.id, body=m.ChangeConversationRequest(attributes={"order": "A-1001"})
         )
         conversations.rate_conversation(made.id, m.RateConversationRequest(rating=9))
         problem = refused(conversations, made.id)
@@ -47,7 +43,6 @@ def main(url: str, server_key: str) -> None:
             m.CreateWebhookEndpointRequest(url="https://crm.example.org/deskwire", events=[])
         )
         page = calls.EventsApi(client).list_events(limit=50)
-        events = [each.actual_instance for each in page.items]
         listed = conversations.list_messages(made.id, limit=1)
         rest = conversations.list_messages(made.id, limit=1, cursor=listed.next_cursor)
         print(
@@ -64,7 +59,7 @@ def main(url: str, server_key: str) -> None:
                         [each.pointer for each in problem.errors or []],
                     ],
                     "secret": hook.secret[:6],
-                    "events": [[type(each).__name__, each.sequence] for each in events],
+                    "events": [[each.type, each.sequence] for each in page.items],
                     "rating": conversations.get_conversation(made.id).rating,
                 }
             )

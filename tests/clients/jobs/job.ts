@@ -15,7 +15,7 @@ const conversations = new ConversationsApi(configuration);
 
 async function refused(conversationId: string): Promise<ProblemDocument> {
   try {
-    await conversations.rateConversation({ conversationId, ratingBody: { rating: 11 } });
+    await conversations.rateConversation({ conversationId, body: { rating: 11 } });
   } catch (error) {
     if (error instanceof ResponseError) return ProblemDocumentFromJSON(await error.response.json());
     throw error;
@@ -24,22 +24,22 @@ async function refused(conversationId: string): Promise<ProblemDocument> {
 }
 
 const made = await conversations.createConversation({
-  createBody: { contact: { userId: "u1", name: "Ada Lovelace" }, title: "Order A-1001" },
+  body: { contact: { userId: "u1", name: "Ada Lovelace" }, title: "Order A-1001" },
 });
 const conversationId = made.id;
-const said = await conversations.postMessage({ conversationId, messageBody: { text: "Where is my order?" } });
+const said = await conversations.postMessage({ conversationId, body: { text: "Where is my order?" } });
 const answer = await conversations.postMessage({
   conversationId,
-  messageBody: { text: "On its way.", author: { type: "agent", name: "Grace" } },
+  body: { text: "On its way.", author: { type: "agent", name: "Grace" } },
 });
 const patched = await conversations.changeConversation({
   conversationId,
-  conversationPatch: { attributes: { order: "A-1001" } },
+  body: { attributes: { order: "A-1001" } },
 });
-await conversations.rateConversation({ conversationId, ratingBody: { rating: 9 } });
+await conversations.rateConversation({ conversationId, body: { rating: 9 } });
 const problem = await refused(conversationId);
 const hook = await new WebhooksApi(configuration).createEndpoint({
-  endpointBody: { url: "https://crm.example.org/deskwire", events: [] },
+  body: { url: "https://crm.example.org/deskwire", events: [] },
 });
 const page = await new EventsApi(configuration).listEvents({ limit: 50 });
 const listed = await conversations.listMessages({ conversationId, limit: 1 });

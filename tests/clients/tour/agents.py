@@ -67,7 +67,7 @@ async def conversations(call: Recorder) -> None:
     await call("dashboardListConversationActivity", first, limit=50)
     await call("listConversationTags", limit=20)
     await call("getConversationContext", first)
-    await call("listConversationDeliveries", first, limit=20, **{"from": 1, "to": 9})
+    await call("listConversationDeliveries", first, limit=20, from_=1, to=9)
     await call("listConversationConsumers", first)
     await call("dashboardDeleteMessage", first, said["id"])
     await call("dashboardDeleteConversation", (await call.service.create("u6"))["id"])
@@ -89,17 +89,17 @@ async def inbox(call: Recorder) -> None:
     await call("listDrafts", limit=20)
     held = []
     for text in ("Soon", "Later"):
-        body = {"text": text, "holdSeconds": 60}
+        waiting = {"text": text, "holdSeconds": 60}
         held.append(
-            (await call.service.dashboard.post(f"/conversations/{first}/messages", json=body)).json()["id"]
+            (await call.service.dashboard.post(f"/conversations/{first}/messages", json=waiting)).json()["id"]
         )
     await call("listHeldMessagesOfConversation", first)
     await call("listHeldMessages")
     await call("takeBackMessage", held[0])
     await call("sendHeldMessage", held[1], body={"ifSequence": None})
     async with page(call.service.dashboard) as opened:
-        body = {"conversationIds": [first], "composing": first}
-        await call("showView", opened.hello["streamId"], body=body)
+        view = {"conversationIds": [first], "composing": first}
+        await call("showView", opened.hello["streamId"], body=view)
     await call("listRecentEvents", limit=100)
     await call("listRecentEvents", types="message.created", conversation=first)
     await call("getEvent", (await call.service.events())[0]["id"])
@@ -216,7 +216,7 @@ async def reports(call: Recorder) -> None:
     """Call the reports, and the search."""
     for name in ("FirstResponse", "TimeToClose", "Csat", "Volume", "Backlog"):
         await call(f"report{name}", by="day", timezone="Europe/Berlin", imported=False)
-    await call("search", q="order", limit=5, **{"in": "conversations,tickets"})
+    await call("search", q="order", limit=5, in_="conversations,tickets")
 
 
 async def teams(call: Recorder) -> None:

@@ -97,7 +97,8 @@ class Recorder:
         Args:
             path: the values of the path's parameters, in their order.
             client: whose call it is; by default the backend's or the owner's, as the operation requires.
-            parameters: query parameters and headers; a `_` in a name stands for a `-`.
+            parameters: query parameters and headers; a `_` inside a name stands for a `-`,
+                and one at its end sets it apart from a word of Python.
         """
         route = _ROUTES[operation_id]
         operation = described()["paths"][route.public_path][route.method.lower()]
@@ -149,10 +150,7 @@ class Recorder:
         names = re.findall(r"{(\w+)}", route.public_path)
         assert len(names) == len(path), (route.operation_id, names, path)
         known = {each["name"]: each for each in operation.get("parameters", ())}
-        values = {
-            name.replace("_", "-") if name.replace("_", "-") in known else name: value
-            for name, value in given.items()
-        }
+        values = {name.rstrip("_").replace("_", "-"): value for name, value in given.items()}
         needs_project = (
             known.get("project", {}).get("in") == "header" and route.access.kind not in _BY_BACKEND
         )

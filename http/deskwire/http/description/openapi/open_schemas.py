@@ -6,10 +6,12 @@ them. In responses and events of the served description, therefore,
 - an object accepts unknown fields,
 - a string with known values lists them as `x-extensible-enum`,
 - a union of objects is one object with the fields of all its members,
-- a value has no limit, pattern or constant: limits may be raised, and ids become longer.
+- a value has no limit, pattern or constant: limits may be raised, and ids become longer,
+- a field that may have any value, or an array or null, is not required: generated models in Go do not write its null.
 
-Requests stay closed. A field's default is in its description only: generators for TypeScript require a field with a
-`default`. A schema of both requests and responses has a closed twin for requests, with the suffix `Input`.
+Requests stay closed. The default of a field or parameter is in its description only: generators for TypeScript require a
+field with a `default`, and those for Go send it. A schema of both requests and responses has a closed twin for
+requests, with the suffix `Input`. Every integer has 64 bits: without `format`, generators for Go and Java give it 32.
 """
 
 from __future__ import annotations
@@ -63,11 +65,14 @@ def opened(document: Schema) -> Schema:
     schemas = {twins.get(name, name): closer.close(schema) for name, schema in requested.items()}
     schemas |= closer.made
     schemas |= opener.reachable([_answers(paths), document["webhooks"], document["components"]["responses"]])
-    return {
-        **document,
-        "paths": paths,
-        "components": {**document["components"], "schemas": dict(sorted(schemas.items()))},
-    }
+    result: Schema = _with_64_bits(
+        {
+            **document,
+            "paths": paths,
+            "components": {**document["components"], "schemas": dict(sorted(schemas.items()))},
+        }
+    )
+    return result
 
 
 def _answers(paths: Mapping[str, Schema]) -> list[Schema]:
@@ -78,7 +83,34 @@ def _operation(operation: Schema, opener: Opener, closer: _Closer) -> Schema:
     result = {**operation, "responses": opener.open(operation["responses"])}
     if "requestBody" in operation:
         result["requestBody"] = closer.close(operation["requestBody"])
+    if "parameters" in operation:
+        result["parameters"] = [_parameter(each) for each in operation["parameters"]]
     return result
+
+
+def _parameter(parameter: Schema) -> Schema:
+    """Return a parameter with its default as a sentence of its description."""
+    schema = parameter["schema"]
+    if "default" not in schema:
+        return parameter
+    moved = _without_default({**schema, "description": parameter.get("description", "")})
+    return {
+        **parameter,
+        "description": moved["description"],
+        "schema": {key: value for key, value in schema.items() if key != "default"},
+    }
+
+
+def _with_64_bits(value: Any) -> Any:
+    """Return a document whose integers are of 64 bits."""
+    if isinstance(value, list):
+        return [_with_64_bits(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    result = {
+        key: each if key in ("examples", "example") else _with_64_bits(each) for key, each in value.items()
+    }
+    return {**result, "format": "int64"} if result.get("type") == "integer" else result
 
 
 class _Closer(Struct):
@@ -236,11 +268,12 @@ class Opener(Struct):
             required = [each for each in names if all(each in m.get("required", ()) for m in members)]
             each_of = " Or: ".join(dict.fromkeys(each.get("description", "") for each in members))
             words = [description or each_of, _by_type(members, fields)]
+            merged = {each: self._merged(options) for each, options in fields.items()}
             self.made[name] = {
                 "type": "object",
                 "description": "\n\n".join(each for each in words if each),
-                "properties": {each: self._merged(options) for each, options in fields.items()},
-                "required": required,
+                "properties": merged,
+                "required": _always_written(required, merged),
                 "additionalProperties": True,
             }
         return {"$ref": f"{PREFIX}{name}"}
@@ -253,6 +286,10 @@ class Opener(Struct):
 def _open_values(schema: Mapping[str, Any]) -> Schema:
     """Return a schema whose own keywords are open."""
     result = {key: value for key, value in schema.items() if key not in _LIMITS}
+    if isinstance(result.get("required"), list):
+        result["required"] = _always_written(result["required"], result.get("properties", {}))
+        if not result["required"]:
+            del result["required"]
     if result.get("additionalProperties") is False:
         result["additionalProperties"] = True  # generators for Go refuse unknown fields without it
     values = _values(result)
@@ -263,6 +300,17 @@ def _open_values(schema: Mapping[str, Any]) -> Schema:
         result.setdefault("type", "boolean" if isinstance(constant, bool) else "integer")
         result.setdefault("examples", [constant])
     return result
+
+
+def _always_written(required: Sequence[str], fields: Mapping[str, Schema]) -> list[str]:
+    """Return the required fields whose null generated models in Go write."""
+    return [name for name in required if name not in fields or not _left_out(fields[name])]
+
+
+def _left_out(schema: Schema) -> bool:
+    options = schema.get("anyOf", [schema])
+    types = {"any" if "$ref" not in each and "type" not in each else each.get("type") for each in options}
+    return types in ({"any"}, {"array", "null"})
 
 
 def _values(schema: Mapping[str, Any]) -> list[str] | None:

@@ -149,7 +149,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "PutTranslationRequest": {"language": "en", "fields": {"text": "Checkout"}},
     "PutSeenRequest": {"index": 3},
     "SetTypingRequest": {"typing": True},
-    "ReopenConversationRequest": {},
+    "DashboardReopenConversationRequest": {},
     "PutAllSeenRequest": {},
     "SetContactTypingRequest": {"typing": True},
     "PublishSurveyVersionRequest": {"definition": _DEFINITION},

@@ -17,8 +17,8 @@ from deskwire.http.resources.conversations import inbox, lists, operations, rewr
 from deskwire.http.resources.conversations.lists import ConversationLists, View
 from deskwire.http.resources.conversations.requests import (
     AssignConversationRequest,
+    DashboardReopenConversationRequest,
     RedactMessageRequest,
-    ReopenConversationRequest,
     SequenceList,
     SetTypingRequest,
     StartWorkflowRequest,
@@ -223,10 +223,10 @@ async def close_conversation(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/reopen",
     _MANAGE,
     operation_id="dashboardReopenConversation",
-    body=ReopenConversationRequest,
+    body=DashboardReopenConversationRequest,
     answer=shapes.Conversation,
 )
-async def reopen_conversation(call: Call[ReopenConversationRequest, Query]) -> Answer:
+async def reopen_conversation(call: Call[DashboardReopenConversationRequest, Query]) -> Answer:
     """Reopen a closed conversation. With `waitingSince`, its contact waits for an answer again."""
     since = writing.waited_since(call.body.waiting_since, call.services.clock())
     return await operations.carry_out(call, Reopen(since))

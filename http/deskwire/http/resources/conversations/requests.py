@@ -72,7 +72,7 @@ class AssignConversationRequest(Body):
     assignee: AssigneeInput | None
 
 
-class ReopenConversationRequest(Body):
+class DashboardReopenConversationRequest(Body):
     """`waitingSince` undoes a close: the time since which the contact had been waiting for an answer."""
 
     waiting_since: Time | None = None
