@@ -35,7 +35,7 @@ def _equal(expected: Any, found: Any) -> bool:
     if expected == found:
         return True
     if isinstance(expected, int) and abs(expected) > _EXACT_MAX and isinstance(found, int | float):
-        return float(expected) == found
+        return float(expected) == float(found)
     instants = _instant(expected), _instant(found)
     return instants[0] is not None and instants[0] == instants[1]
 

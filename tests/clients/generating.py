@@ -33,7 +33,7 @@ OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "java": (
         "--library=native",
-        "--additional-properties=openApiNullable=false,containerDefaultToNull=true,useJakartaEe=false",
+        "--additional-properties=containerDefaultToNull=true",
     ),
 }
 """The generators, and the options that a user would give each."""

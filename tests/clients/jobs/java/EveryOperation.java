@@ -39,7 +39,8 @@ public final class EveryOperation {
     String[] words = exchange.get("tag").asText().split("\\W+");
     StringBuilder name = new StringBuilder();
     for (String word : words) {
-      name.append(word.substring(0, 1).toUpperCase(Locale.ROOT)).append(word.substring(1));
+      name.append(word.substring(0, 1).toUpperCase(Locale.ROOT));
+      name.append(word.equals("API") ? "pi" : word.substring(1));
     }
     Class<?> api = Class.forName(APIS + name + "Api");
     Method method = method(api, exchange.get("operation").asText());
