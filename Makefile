@@ -218,9 +218,10 @@ web-lint: $(TOOLS)/node_modules/.stamp
 web: web-lint .venv/.web-stamp
 	WEB=required $(PYTEST_AGAIN) --dist loadfile tests/web $(ARGS)
 
-# The descriptions of the API: linted, made into clients for four languages, those compiled, and two of them used; then the
-# examples in six languages, and the SDK for TypeScript, also in Chromium. Needs a JDK, Ruby and PHP, too, and the websocket libraries that .ci/run installs. What else is
-# installed is in tests/clients/tools and requirements/clients.txt; nothing is fetched besides.
+# The descriptions of the API: linted, and made into clients for four languages, which call every operation; then the
+# examples in six languages, and the SDK for TypeScript, also in Chromium. Needs a JDK, Ruby and PHP, too, and the
+# websocket libraries that .ci/run installs. What else is installed is in tests/clients/tools and
+# requirements/clients.txt; nothing is fetched besides.
 CLIENT_TOOLS := tests/clients/tools
 
 $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS)/package-lock.json
@@ -228,7 +229,7 @@ $(CLIENT_TOOLS)/node_modules/.stamp: $(CLIENT_TOOLS)/package.json $(CLIENT_TOOLS
 	@touch $@
 
 clients: $(CLIENT_TOOLS)/node_modules/.stamp .venv/.clients-stamp
-	CLIENTS=required $(PYTEST_AGAIN) tests/clients tests/examples tests/sdk/typescript $(ARGS)
+	CLIENTS=required $(PYTEST_AGAIN) --dist loadfile tests/clients tests/examples tests/sdk/typescript $(ARGS)
 
 # The image, built and run without an engine, and the files to deploy with, each read by the program that it is for. Needs
 # Linux, root and promtool (Debian's package prometheus), and leaves out what kubectl alone could say where there is none.

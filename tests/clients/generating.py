@@ -28,9 +28,7 @@ _QUIET: Final = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "
 OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "python": (f"--additional-properties=packageName={PACKAGE}",),
     "typescript-fetch": ("--additional-properties=importFileExtension=.js",),
-    "go": (
-        "--additional-properties=packageName=deskwire,enumClassPrefix=true,useOneOfDiscriminatorLookup=true",
-    ),
+    "go": ("--additional-properties=packageName=deskwire,useOneOfDiscriminatorLookup=true",),
     "java": (
         "--library=native",
         "--additional-properties=containerDefaultToNull=true",

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import trio
 
-from tests.clients.generating import HERE, PACKAGE, Generator, succeed
+from tests.clients.generating import HERE, OPTIONS, PACKAGE, Generator, succeed
 from tests.support.api.service import Service
+from tests.support.root import ROOT
 
 NUMBERED = [
     "conversation.created",
@@ -46,12 +47,22 @@ def as_expected(seen: dict[str, Any]) -> None:
     assert seen == {
         "title": "Order A-1001",
         "attributes": {"order": "A-1001"},
+        "eventTexts": ["Where is my order?", "On its way."],
         "messages": ["Where is my order?", "On its way."],
         "authors": ["contact", "agent"],
         "problem": [422, "invalid_input", ["/rating"]],
         "secret": "whsec_",
         "rating": 9,
     }
+
+
+def test_the_guide_has_the_options_of_the_generators() -> None:
+    guide = (ROOT / "docs/guide/clients.md").read_text()
+    for language, options in OPTIONS.items():
+        assert (
+            f"openapi-generator-cli generate -i openapi.json -o client -g {' '.join((language, *options))}\n"
+            in guide
+        )
 
 
 @pytest.mark.xdist_group("python")

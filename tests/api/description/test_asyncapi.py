@@ -54,6 +54,29 @@ def test_every_schema_is_referred_to_by_a_message_or_another_schema() -> None:
     assert unused == []
 
 
+def test_every_object_with_fields_is_a_named_component() -> None:
+    """Generators call any other one AnonymousSchema_17."""
+
+    def inline(value: Any, at: str) -> list[str]:
+        if isinstance(value, list):
+            return [found for index, each in enumerate(value) for found in inline(each, f"{at}/{index}")]
+        if not isinstance(value, dict):
+            return []
+        inner = [
+            found
+            for name, each in value.items()
+            if name not in ("examples", "example")
+            for found in inline(each, f"{at}/{name}")
+        ]
+        return [at, *inner] if isinstance(value.get("properties"), dict) else inner
+
+    components = told()["components"]
+    for name, message in components["messages"].items():
+        assert inline(message, name) == []
+    for name, schema in components["schemas"].items():
+        assert [at for at in inline(schema, name) if at != name] == []
+
+
 async def test_real_events_fit_the_messages_of_webhooks_and_stream(service: Service) -> None:
     made = await service.create(title="Order")
     await service.say(made, "Hello")

@@ -20,6 +20,7 @@ from deskwire.http.app import ROUTES
 from deskwire.http.description.event_examples import example_envelopes
 from deskwire.http.description.extension_examples import extension_envelopes
 from deskwire.http.description.openapi import document as made
+from deskwire.http.description.openapi.references import reachable
 from deskwire.http.description.openapi.samples import BODIES, LINES, sample
 from deskwire.http.pages.explorer import routes as description_routes
 from deskwire.http.schemas.agent_events import DATA as AGENT_DATA
@@ -210,6 +211,44 @@ def test_every_schema_of_the_exact_document_is_closed() -> None:
         # A workflow to validate may have any fields: its check finds every problem.
         if "properties" in schema and name != "ValidateWorkflowRequest":
             assert schema["additionalProperties"] is False, name
+
+
+def test_requests_are_closed_and_responses_and_events_are_open() -> None:
+    """A typo in a request is refused; clients read what later releases add (ADR 108)."""
+    components = described()["components"]["schemas"]
+    bodies = [operation["requestBody"] for _, operation in operations() if "requestBody" in operation]
+    requested = reachable(bodies, components).keys()
+    free = {"ValidateWorkflowRequest"}  # reports unknown fields as findings
+    for name, schema in components.items():
+        if "properties" in schema and name not in free:
+            assert schema["additionalProperties"] is (name not in requested), name
+
+
+def test_every_integer_has_64_bits_and_no_default() -> None:
+    """Clients in Go and Java read 32 bits without the format, and those in Go send defaults."""
+
+    def check(value: Any) -> None:
+        if isinstance(value, list):
+            for each in value:
+                check(each)
+        elif isinstance(value, dict):
+            assert value.get("type") != "integer" or value.get("format") == "int64", value
+            assert "default" not in value or not isinstance(value.get("type"), str), value
+            for key, each in value.items():
+                if key not in ("example", "examples"):
+                    check(each)
+
+    check(described()["paths"])
+    check(described()["components"]["schemas"])
+
+
+def test_a_request_schema_has_the_name_of_its_own_operation() -> None:
+    """The TypeScript client calls the parameters of an operation `<Operation>Request`, and exports both."""
+    for where, operation in operations():
+        name = operation["operationId"][:1].upper() + operation["operationId"][1:] + "Request"
+        content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+        if name in described()["components"]["schemas"]:
+            assert content.get("schema") == {"$ref": f"#/components/schemas/{name}"}, where
 
 
 def test_a_sample_is_made_of_the_examples_of_its_fields() -> None:

@@ -73,7 +73,8 @@ async def test_ten_calls_with_a_generated_client(api: Api, service: Service) -> 
             "conversation.updated",
             "conversation.closed",
         ]
-        assert isinstance(feed.items[1], models.MessageCreatedEvent)
+        written = models.MessageCreatedEvent.from_dict(feed.items[1].to_dict())
+        assert written.data.message.text == "Hello"
         body = models.CreateTicketRequest(title="Lost", conversation_id=made.id)
         ticket = await call("tickets.create_ticket", client=user, body=body, project=project)
         assert ticket.conversation_id == made.id

@@ -59,6 +59,11 @@ def main(url: str, server_key: str) -> None:
                         [each.pointer for each in problem.errors or []],
                     ],
                     "secret": hook.secret[:6],
+                    "eventTexts": [
+                        m.MessageCreatedEvent.from_dict(each.to_dict()).data.message.text
+                        for each in page.items
+                        if each.type == "message.created"
+                    ],
                     "events": [[each.type, each.sequence] for each in page.items],
                     "rating": conversations.get_conversation(made.id).rating,
                 }

@@ -2,7 +2,9 @@
 import {
   Configuration,
   ConversationsApi,
+  EventToJSON,
   EventsApi,
+  MessageCreatedEventFromJSON,
   ProblemDocumentFromJSON,
   ResponseError,
   WebhooksApi,
@@ -54,6 +56,9 @@ console.log(
     authors: [said.author.type, answer.author.type],
     problem: [problem.status, problem.code, (problem.errors ?? []).map((each) => each.pointer)],
     secret: hook.secret.slice(0, 6),
+    eventTexts: page.items
+      .filter((each) => each.type === "message.created")
+      .map((each) => MessageCreatedEventFromJSON(EventToJSON(each)).data.message.text),
     events: page.items.map((each) => [each.type, each.sequence]),
     rating: (await conversations.getConversation({ conversationId })).rating,
   }),
