@@ -40,7 +40,9 @@ def release(request: pytest.FixtureRequest) -> Release:
 def test_the_tour_has_every_operation_with_json(tour: Exchanges) -> None:
     called = {each.operation for each in tour}
     assert called.isdisjoint(WITHOUT_JSON)
-    assert called | WITHOUT_JSON.keys() == {each.operation_id for each in ROUTES}
+    missing = {each.operation_id for each in ROUTES} - called - WITHOUT_JSON.keys()
+    assert missing == set(), "call them in a part of tests/clients/tour"
+    assert called | WITHOUT_JSON.keys() <= {each.operation_id for each in ROUTES}
 
 
 def test_no_two_exchanges_have_the_same_request(tour: Exchanges) -> None:
