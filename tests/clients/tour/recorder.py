@@ -12,6 +12,7 @@ import httpx
 
 from deskwire.http.api.routing import Route
 from deskwire.http.app import ROUTES
+from deskwire.http.description.asyncapi.parts import capitalized
 from tests.support.api.openapi_check import described
 from tests.support.api.service import Service
 
@@ -44,7 +45,7 @@ class Exchange:
         template: the path with its parameters in braces.
         secured: True if the operation requires a credential.
         has_body: True if the request has a JSON body, which may be null.
-        request_model: the name of the body's schema; None for a body without a component.
+        request_model: the name of the body's model in generated clients.
         response_model: the name of the response's schema; None for a response without a component.
     """
 
@@ -58,7 +59,7 @@ class Exchange:
     parameters: list[Parameter]
     has_body: bool
     body: Any
-    request_model: str | None
+    request_model: str
     response_model: str | None
     status: int
     response: Any
@@ -130,7 +131,9 @@ class Recorder:
                 given,
                 body is not NO_BODY,
                 None if body is NO_BODY else body,
-                _model(operation.get("requestBody", {}).get("content", {})),
+                # Generators name an inline schema of a body so.
+                _model(operation.get("requestBody", {}).get("content", {}))
+                or capitalized(operation_id) + "Request",
                 _model(content),
                 answer.status_code,
                 answer.json() if answer.content else None,

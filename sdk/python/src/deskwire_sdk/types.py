@@ -339,8 +339,8 @@ class AuditActor(TypedDict):
 class AuditChange(TypedDict):
     """The value of a field before and after the action; null for none."""
 
-    before: Any
-    after: Any
+    before: NotRequired[Any]
+    after: NotRequired[Any]
 
 
 class AuditObject(TypedDict):
@@ -953,8 +953,8 @@ ConversationChange = TypedDict(
     "ConversationChange",
     {
         "field": "str",
-        "from": "Any",
-        "to": "Any",
+        "from": "NotRequired[Any]",
+        "to": "NotRequired[Any]",
     },
 )
 """The change of a field."""
@@ -1019,8 +1019,8 @@ class ConversationContext(TypedDict):
 
     contact: Contact | None
     conversations: list[AgentConversation]
-    tickets: list[Ticket] | None
-    memory: list[MemoryEntry] | None
+    tickets: NotRequired[list[Ticket] | None]
+    memory: NotRequired[list[MemoryEntry] | None]
     networkLogs: LoggedRequests | None
     workflow: RunningWorkflow | None
     activity: list[ConversationActivity]
@@ -1437,6 +1437,12 @@ class DashboardPostMessageRequest(TypedDict):
     then: NotRequired[FollowUpInput | None]
     holdSeconds: NotRequired[int | None]
     draftVersion: NotRequired[int | None]
+
+
+class DashboardReopenConversationRequest(TypedDict):
+    """`waitingSince` undoes a close: the time since which the contact had been waiting for an answer."""
+
+    waitingSince: NotRequired[str | None]
 
 
 class Deleted(TypedDict):
@@ -2824,12 +2830,6 @@ class RenameRequest(TypedDict):
     name: str
 
 
-class ReopenConversationRequest(TypedDict):
-    """`waitingSince` undoes a close: the time since which the contact had been waiting for an answer."""
-
-    waitingSince: NotRequired[str | None]
-
-
 class ReplaceNetworkLogsRequest(TypedDict):
     """The snapshot of network requests, which replaces the previous one. Numbers keep all digits."""
 
@@ -2932,9 +2932,9 @@ class SearchMore(TypedDict):
 class SearchResult(TypedDict):
     """The result of a search. A part that was not requested, or that the user may not read, is null."""
 
-    conversations: list[SearchedConversation] | None
-    contacts: list[Contact] | None
-    tickets: list[Ticket] | None
+    conversations: NotRequired[list[SearchedConversation] | None]
+    contacts: NotRequired[list[Contact] | None]
+    tickets: NotRequired[list[Ticket] | None]
     more: SearchMore
     behind: SearchBehind | None
     """Null if the index had all stored data at the time of the search; contacts and tickets are always complete."""
@@ -3085,7 +3085,7 @@ class SimulatedStep(TypedDict):
     """Known values: `buttons`, `form`; a later release may add others."""
     actionFlowId: str
     actionId: int
-    action: PresentedAction
+    action: NotRequired[PresentedAction]
 
 
 class Simulation(TypedDict):
@@ -3849,8 +3849,8 @@ TicketFieldChange = TypedDict(
     "TicketFieldChange",
     {
         "field": "str",
-        "from": "Any",
-        "to": "Any",
+        "from": "NotRequired[Any]",
+        "to": "NotRequired[Any]",
     },
 )
 """The change of a field."""
@@ -4361,7 +4361,7 @@ class WorkflowStep(TypedDict):
     """Known values: `buttons`, `form`; a later release may add others."""
     actionFlowId: str
     actionId: int
-    action: PresentedAction
+    action: NotRequired[PresentedAction]
 
 
 class WorkflowStepPresentedEvent(TypedDict):

@@ -9,14 +9,12 @@ import orjson
 from deskwire.engine.core.limits.body_limits import DEFAULT_BODY_LIMITS, variable_of
 from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.routing import Route
-from deskwire.http.description.openapi.references import PREFIX
 from deskwire.http.description.openapi.samples import BODIES, LINES
 from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.schemas.base import public_name
 
 _NDJSON: Final = "application/x-ndjson"
 _FORM: Final = "application/x-www-form-urlencoded"
-_STREAM_NAME: Final = "AuthorizeStreamRequest"
 _STREAM: Final[Schema] = {
     "type": "object",
     "description": "The channel to subscribe to, and the consumer that subscribes.",
@@ -69,11 +67,7 @@ def _taken(route: Route, schemas: Schemas) -> Schema | None:
     if route.streamed:
         return {"required": True, "content": {"multipart/form-data": {"schema": _FILE}}}
     if not route.json_only:
-        schemas.components[_STREAM_NAME] = _STREAM
-        media: dict[str, Any] = {
-            "schema": {"$ref": f"{PREFIX}{_STREAM_NAME}"},
-            "example": _SUBSCRIPTION,
-        }
+        media: dict[str, Any] = {"schema": _STREAM, "example": _SUBSCRIPTION}
         return {"required": False, "content": {"application/json": media, _FORM: media}}
     if route.body is None or route.body is Empty:
         return None

@@ -41,6 +41,10 @@ class AsyncDashboardContacts:
         With `q`, every word must match the beginning of a word, without regard to case and accents.
 
         Permission: `contacts.read`.
+
+        Args:
+            limit: Default: `50`.
+            order: Default: `desc`.
         """
         return AsyncPager(
             self._transport,
@@ -185,6 +189,11 @@ class AsyncDashboardConversations:
         """List the conversations of a project, newest activity first by default (`sort`, `order`).
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
+            sort: Default: `activity`.
+            order: Default: `desc`.
         """
         return AsyncPager(
             self._transport,
@@ -433,6 +442,8 @@ class AsyncDashboardConversations:
         Permission: `conversations.read`.
 
         Args:
+            after: Default: `0`.
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return AsyncPager(
@@ -453,6 +464,7 @@ class AsyncDashboardConversations:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return AsyncPager(
@@ -518,6 +530,7 @@ class AsyncDashboardConversations:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return AsyncPager(
@@ -665,6 +678,9 @@ class AsyncDashboardDrafts:
         """List your drafts in a project, newest first.
 
         Permission: `conversations.reply`.
+
+        Args:
+            limit: Default: `50`.
         """
         return AsyncPager(
             self._transport,
@@ -728,6 +744,7 @@ class AsyncDashboardEvents:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             types: Event types, separated by commas; default: all types that you may read.
         """
         return AsyncPager(
@@ -864,6 +881,8 @@ class AsyncDashboardMessages:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
+            order: Default: `asc`.
             conversation_id: The id of the conversation.
         """
         return AsyncPager(
@@ -1065,6 +1084,9 @@ class AsyncDashboardTags:
         """List the tags of a project's conversations by name, each with the number of conversations that have it.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return AsyncPager(
             self._transport,
@@ -1267,6 +1289,7 @@ class AsyncDashboardWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            limit: Default: `50`.
             endpoint_id: The id of the webhook endpoint.
         """
         return AsyncPager(
@@ -1369,6 +1392,7 @@ class AsyncDashboardWebhooks:
 
         Args:
             since: The last 24 hours if it is not given.
+            bucket: Default: `hour`.
             endpoint_id: The id of the webhook endpoint.
         """
         found: types.EndpointFigures = await self._transport.json(
@@ -1468,6 +1492,7 @@ class AsyncAudit:
         Permission: `members.manage`.
 
         Args:
+            limit: Default: `50`.
             organisation_id: The id of the organisation.
         """
         return AsyncPager(
@@ -1835,6 +1860,11 @@ class AsyncContacts:
         A contact that changes while its pages are fetched appears again on a later page, so that none is missed. After the last page, events after `asOf` show further changes.
 
         Permission: `contacts.read`.
+
+        Args:
+            limit: Default: `50`.
+            sort: Default: `updated`.
+            order: Default: `asc`.
         """
         return AsyncPager(
             self._transport,
@@ -1870,6 +1900,7 @@ class AsyncContacts:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             user_id: The id of the user in your own system, with at most 255 characters.
         """
         return AsyncPager(
@@ -1970,6 +2001,12 @@ class AsyncConversations:
         To mirror all conversations, fetch all pages with `sort=updated&order=asc`, then follow the event feed from `asOf`.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
+            visible: Default: `true`.
+            sort: Default: `activity`.
+            order: Default: `desc`.
         """
         return AsyncPager(
             self._transport,
@@ -2195,6 +2232,8 @@ class AsyncConversations:
         Permission: `conversations.read`.
 
         Args:
+            after: Default: `0`.
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return AsyncPager(
@@ -2304,6 +2343,7 @@ class AsyncCredentials:
         Permission: `projects.manage`.
 
         Args:
+            limit: Default: `50`.
             project_id: The id of the project.
         """
         return AsyncPager(
@@ -2606,6 +2646,8 @@ class AsyncEvents:
 
         Args:
             types: Event types, separated by commas. Extensions are listed only if named here.
+            limit: Default: `50`.
+            wait: Default: `0`.
         """
         return AsyncPager(
             self._transport,
@@ -2710,6 +2752,7 @@ class AsyncImports:
 
         Args:
             lines: The lines, as dicts or as bytes.
+            events: Default: `false`.
         """
         found: types.ImportReport = await self._transport.json(
             Request("POST", "/v3/s2s/import", query={"events": events}, lines=lines)
@@ -2741,6 +2784,7 @@ class AsyncKeys:
         Permission: `projects.manage`.
 
         Args:
+            limit: Default: `50`.
             project_id: The id of the project.
         """
         return AsyncPager(
@@ -2838,13 +2882,21 @@ class AsyncMe:
     def list_sessions(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> AsyncPager[types.BrowserSessionSummary]:
-        """List the sessions of the signed-in user, newest first. `current` is the caller's."""
+        """List the sessions of the signed-in user, newest first. `current` is the caller's.
+
+        Args:
+            limit: Default: `50`.
+        """
         return AsyncPager(
             self._transport, Request("GET", "/v3/users/me/sessions", query={"limit": limit, "cursor": cursor})
         )
 
     async def end_sessions(self, *, others: bool | None = None) -> types.SessionsEnded:
-        """End all sessions of the signed-in user, or with `others=true` all except the caller's. Access tokens stay."""
+        """End all sessions of the signed-in user, or with `others=true` all except the caller's. Access tokens stay.
+
+        Args:
+            others: Default: `false`.
+        """
         found: types.SessionsEnded = await self._transport.json(
             Request("DELETE", "/v3/users/me/sessions", query={"others": others})
         )
@@ -2864,7 +2916,11 @@ class AsyncMe:
     def list_tokens(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> AsyncPager[types.TokenSummary]:
-        """List the valid access tokens of the signed-in user, newest first. Tokens of an identity provider are not listed."""
+        """List the valid access tokens of the signed-in user, newest first. Tokens of an identity provider are not listed.
+
+        Args:
+            limit: Default: `50`.
+        """
         return AsyncPager(
             self._transport, Request("GET", "/v3/users/me/tokens", query={"limit": limit, "cursor": cursor})
         )
@@ -2893,6 +2949,7 @@ class AsyncMembers:
         """List the members of an organisation, oldest account first.
 
         Args:
+            limit: Default: `50`.
             organisation_id: The id of the organisation.
         """
         return AsyncPager(
@@ -3024,6 +3081,7 @@ class AsyncMembers:
         Permission: `members.manage`.
 
         Args:
+            limit: Default: `50`.
             organisation_id: The id of the organisation.
             user_id: The id of the user.
         """
@@ -3069,6 +3127,7 @@ class AsyncMemory:
         Permission: `memory.read`.
 
         Args:
+            limit: Default: `50`.
             session_id: The id of the session, which is the id of a contact.
         """
         return AsyncPager(
@@ -3200,6 +3259,7 @@ class AsyncMessages:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return AsyncPager(
@@ -3301,7 +3361,11 @@ class AsyncOrganisations:
         self._transport = transport
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPager[types.Organisation]:
-        """List the organisations of the signed-in user, oldest membership first."""
+        """List the organisations of the signed-in user, oldest membership first.
+
+        Args:
+            limit: Default: `50`.
+        """
         return AsyncPager(
             self._transport, Request("GET", "/v3/organisations", query={"limit": limit, "cursor": cursor})
         )
@@ -3350,7 +3414,11 @@ class AsyncProjects:
         self._transport = transport
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPager[types.Project]:
-        """List the projects of all organisations of the signed-in user, newest first."""
+        """List the projects of all organisations of the signed-in user, newest first.
+
+        Args:
+            limit: Default: `50`.
+        """
         return AsyncPager(
             self._transport, Request("GET", "/v3/projects", query={"limit": limit, "cursor": cursor})
         )
@@ -3361,6 +3429,7 @@ class AsyncProjects:
         """List the projects of an organisation, newest first.
 
         Args:
+            limit: Default: `50`.
             organisation_id: The id of the organisation.
         """
         return AsyncPager(
@@ -3480,9 +3549,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.DurationReport = await self._transport.json(
             Request(
@@ -3512,9 +3581,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return AsyncDownload(
             self._transport,
@@ -3544,9 +3613,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.DurationReport = await self._transport.json(
             Request(
@@ -3576,9 +3645,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return AsyncDownload(
             self._transport,
@@ -3608,9 +3677,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.CsatReport = await self._transport.json(
             Request(
@@ -3640,9 +3709,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return AsyncDownload(
             self._transport,
@@ -3672,9 +3741,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.VolumeReport = await self._transport.json(
             Request(
@@ -3704,9 +3773,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return AsyncDownload(
             self._transport,
@@ -3736,9 +3805,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.BacklogReport = await self._transport.json(
             Request(
@@ -3768,9 +3837,9 @@ class AsyncReports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return AsyncDownload(
             self._transport,
@@ -3797,7 +3866,8 @@ class AsyncSearch:
         Permission: `conversations.read`.
 
         Args:
-            in_: The parts to search, separated by commas.
+            in_: The parts to search, separated by commas. Default: `conversations,contacts,tickets`.
+            limit: Default: `20`.
         """
         found: types.SearchResult = await self._transport.json(
             Request("GET", "/v3/search", query={"q": q, "in": in_, "limit": limit}, project=True)
@@ -3875,6 +3945,9 @@ class AsyncSnippets:
         """List the snippets of a project, newest first.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return AsyncPager(
             self._transport,
@@ -4088,6 +4161,9 @@ class AsyncSurveys:
         """List the surveys of a project, newest first, without their definitions.
 
         Permission: `surveys.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return AsyncPager(
             self._transport,
@@ -4213,6 +4289,7 @@ class AsyncSurveys:
         Permission: `surveys.read`.
 
         Args:
+            limit: Default: `50`.
             survey_id: The id of the survey.
         """
         return AsyncPager(
@@ -4260,6 +4337,7 @@ class AsyncSurveys:
         Permission: `surveys.read`.
 
         Args:
+            limit: Default: `50`.
             survey_id: The id of the survey.
         """
         return AsyncPager(
@@ -4449,9 +4527,9 @@ class AsyncSurveys:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             version: Counts only responses to this version and its questions. By default, the questions of the published version are counted, including other versions in which a question has the same type and scale.
-            bucket: The length of a step. Weeks begin on Monday.
+            bucket: The length of a step. Weeks begin on Monday. Default: `day`.
             survey_id: The id of the survey.
         """
         found: types.SurveyFigures = await self._transport.json(
@@ -4475,6 +4553,9 @@ class AsyncTags:
         """List the tags of the project's conversations by name, each with the number of conversations that have it.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return AsyncPager(
             self._transport, Request("GET", "/v3/s2s/tags", query={"limit": limit, "cursor": cursor})
@@ -4513,6 +4594,9 @@ class AsyncTeams:
         """List the teams of a project with their members, newest first.
 
         Permission: `tickets.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return AsyncPager(
             self._transport,
@@ -4641,6 +4725,11 @@ class AsyncTickets:
         """List the tickets of a project, newest first by default (`sort`, `order`).
 
         Permission: `tickets.read`.
+
+        Args:
+            limit: Default: `50`.
+            sort: Default: `createdAt`.
+            order: Default: `desc`.
         """
         return AsyncPager(
             self._transport,
@@ -4767,6 +4856,7 @@ class AsyncTickets:
         Permission: `tickets.read`.
 
         Args:
+            limit: Default: `50`.
             ticket_id: The id of the ticket.
         """
         return AsyncPager(
@@ -4822,6 +4912,9 @@ class AsyncTranslations:
         """List the translatable entries of a project, newest first, without their content.
 
         Permission: `translations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return AsyncPager(
             self._transport,
@@ -5199,6 +5292,7 @@ class AsyncWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            limit: Default: `50`.
             endpoint_id: The id of the webhook endpoint.
         """
         return AsyncPager(
@@ -5298,6 +5392,7 @@ class AsyncWebhooks:
 
         Args:
             since: The last 24 hours if it is not given.
+            bucket: Default: `hour`.
             endpoint_id: The id of the webhook endpoint.
         """
         found: types.EndpointFigures = await self._transport.json(
@@ -5353,6 +5448,9 @@ class AsyncWorkflows:
         """List the workflows of a project, newest first, without their flows.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return AsyncPager(
             self._transport,
@@ -5477,6 +5575,8 @@ class AsyncWorkflows:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
+            state: Default: `waiting`.
             workflow_id: The id of the workflow.
         """
         return AsyncPager(
@@ -5512,6 +5612,7 @@ class AsyncWorkflows:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             workflow_id: The id of the workflow.
         """
         return AsyncPager(

@@ -41,6 +41,10 @@ class DashboardContacts:
         With `q`, every word must match the beginning of a word, without regard to case and accents.
 
         Permission: `contacts.read`.
+
+        Args:
+            limit: Default: `50`.
+            order: Default: `desc`.
         """
         return first_page(
             self._transport,
@@ -185,6 +189,11 @@ class DashboardConversations:
         """List the conversations of a project, newest activity first by default (`sort`, `order`).
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
+            sort: Default: `activity`.
+            order: Default: `desc`.
         """
         return first_page(
             self._transport,
@@ -429,6 +438,8 @@ class DashboardConversations:
         Permission: `conversations.read`.
 
         Args:
+            after: Default: `0`.
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return first_page(
@@ -449,6 +460,7 @@ class DashboardConversations:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return first_page(
@@ -514,6 +526,7 @@ class DashboardConversations:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return first_page(
@@ -661,6 +674,9 @@ class DashboardDrafts:
         """List your drafts in a project, newest first.
 
         Permission: `conversations.reply`.
+
+        Args:
+            limit: Default: `50`.
         """
         return first_page(
             self._transport,
@@ -724,6 +740,7 @@ class DashboardEvents:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             types: Event types, separated by commas; default: all types that you may read.
         """
         return first_page(
@@ -856,6 +873,8 @@ class DashboardMessages:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
+            order: Default: `asc`.
             conversation_id: The id of the conversation.
         """
         return first_page(
@@ -1057,6 +1076,9 @@ class DashboardTags:
         """List the tags of a project's conversations by name, each with the number of conversations that have it.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return first_page(
             self._transport,
@@ -1257,6 +1279,7 @@ class DashboardWebhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            limit: Default: `50`.
             endpoint_id: The id of the webhook endpoint.
         """
         return first_page(
@@ -1357,6 +1380,7 @@ class DashboardWebhooks:
 
         Args:
             since: The last 24 hours if it is not given.
+            bucket: Default: `hour`.
             endpoint_id: The id of the webhook endpoint.
         """
         found: types.EndpointFigures = self._transport.json(
@@ -1456,6 +1480,7 @@ class Audit:
         Permission: `members.manage`.
 
         Args:
+            limit: Default: `50`.
             organisation_id: The id of the organisation.
         """
         return first_page(
@@ -1819,6 +1844,11 @@ class Contacts:
         A contact that changes while its pages are fetched appears again on a later page, so that none is missed. After the last page, events after `asOf` show further changes.
 
         Permission: `contacts.read`.
+
+        Args:
+            limit: Default: `50`.
+            sort: Default: `updated`.
+            order: Default: `asc`.
         """
         return first_page(
             self._transport,
@@ -1854,6 +1884,7 @@ class Contacts:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             user_id: The id of the user in your own system, with at most 255 characters.
         """
         return first_page(
@@ -1954,6 +1985,12 @@ class Conversations:
         To mirror all conversations, fetch all pages with `sort=updated&order=asc`, then follow the event feed from `asOf`.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
+            visible: Default: `true`.
+            sort: Default: `activity`.
+            order: Default: `desc`.
         """
         return first_page(
             self._transport,
@@ -2177,6 +2214,8 @@ class Conversations:
         Permission: `conversations.read`.
 
         Args:
+            after: Default: `0`.
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return first_page(
@@ -2286,6 +2325,7 @@ class Credentials:
         Permission: `projects.manage`.
 
         Args:
+            limit: Default: `50`.
             project_id: The id of the project.
         """
         return first_page(
@@ -2588,6 +2628,8 @@ class Events:
 
         Args:
             types: Event types, separated by commas. Extensions are listed only if named here.
+            limit: Default: `50`.
+            wait: Default: `0`.
         """
         return first_page(
             self._transport,
@@ -2692,6 +2734,7 @@ class Imports:
 
         Args:
             lines: The lines, as dicts or as bytes.
+            events: Default: `false`.
         """
         found: types.ImportReport = self._transport.json(
             Request("POST", "/v3/s2s/import", query={"events": events}, lines=lines)
@@ -2723,6 +2766,7 @@ class Keys:
         Permission: `projects.manage`.
 
         Args:
+            limit: Default: `50`.
             project_id: The id of the project.
         """
         return first_page(
@@ -2818,13 +2862,21 @@ class Me:
     def list_sessions(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[types.BrowserSessionSummary]:
-        """List the sessions of the signed-in user, newest first. `current` is the caller's."""
+        """List the sessions of the signed-in user, newest first. `current` is the caller's.
+
+        Args:
+            limit: Default: `50`.
+        """
         return first_page(
             self._transport, Request("GET", "/v3/users/me/sessions", query={"limit": limit, "cursor": cursor})
         )
 
     def end_sessions(self, *, others: bool | None = None) -> types.SessionsEnded:
-        """End all sessions of the signed-in user, or with `others=true` all except the caller's. Access tokens stay."""
+        """End all sessions of the signed-in user, or with `others=true` all except the caller's. Access tokens stay.
+
+        Args:
+            others: Default: `false`.
+        """
         found: types.SessionsEnded = self._transport.json(
             Request("DELETE", "/v3/users/me/sessions", query={"others": others})
         )
@@ -2842,7 +2894,11 @@ class Me:
         return found
 
     def list_tokens(self, *, limit: int | None = None, cursor: str | None = None) -> Page[types.TokenSummary]:
-        """List the valid access tokens of the signed-in user, newest first. Tokens of an identity provider are not listed."""
+        """List the valid access tokens of the signed-in user, newest first. Tokens of an identity provider are not listed.
+
+        Args:
+            limit: Default: `50`.
+        """
         return first_page(
             self._transport, Request("GET", "/v3/users/me/tokens", query={"limit": limit, "cursor": cursor})
         )
@@ -2871,6 +2927,7 @@ class Members:
         """List the members of an organisation, oldest account first.
 
         Args:
+            limit: Default: `50`.
             organisation_id: The id of the organisation.
         """
         return first_page(
@@ -3002,6 +3059,7 @@ class Members:
         Permission: `members.manage`.
 
         Args:
+            limit: Default: `50`.
             organisation_id: The id of the organisation.
             user_id: The id of the user.
         """
@@ -3047,6 +3105,7 @@ class Memory:
         Permission: `memory.read`.
 
         Args:
+            limit: Default: `50`.
             session_id: The id of the session, which is the id of a contact.
         """
         return first_page(
@@ -3178,6 +3237,7 @@ class Messages:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             conversation_id: The id of the conversation.
         """
         return first_page(
@@ -3279,7 +3339,11 @@ class Organisations:
         self._transport = transport
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[types.Organisation]:
-        """List the organisations of the signed-in user, oldest membership first."""
+        """List the organisations of the signed-in user, oldest membership first.
+
+        Args:
+            limit: Default: `50`.
+        """
         return first_page(
             self._transport, Request("GET", "/v3/organisations", query={"limit": limit, "cursor": cursor})
         )
@@ -3328,7 +3392,11 @@ class Projects:
         self._transport = transport
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[types.Project]:
-        """List the projects of all organisations of the signed-in user, newest first."""
+        """List the projects of all organisations of the signed-in user, newest first.
+
+        Args:
+            limit: Default: `50`.
+        """
         return first_page(
             self._transport, Request("GET", "/v3/projects", query={"limit": limit, "cursor": cursor})
         )
@@ -3339,6 +3407,7 @@ class Projects:
         """List the projects of an organisation, newest first.
 
         Args:
+            limit: Default: `50`.
             organisation_id: The id of the organisation.
         """
         return first_page(
@@ -3454,9 +3523,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.DurationReport = self._transport.json(
             Request(
@@ -3486,9 +3555,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return Download(
             self._transport,
@@ -3518,9 +3587,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.DurationReport = self._transport.json(
             Request(
@@ -3550,9 +3619,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return Download(
             self._transport,
@@ -3582,9 +3651,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.CsatReport = self._transport.json(
             Request(
@@ -3614,9 +3683,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return Download(
             self._transport,
@@ -3646,9 +3715,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.VolumeReport = self._transport.json(
             Request(
@@ -3678,9 +3747,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return Download(
             self._transport,
@@ -3710,9 +3779,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         found: types.BacklogReport = self._transport.json(
             Request(
@@ -3742,9 +3811,9 @@ class Reports:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
-            imported: Whether imported conversations count.
+            imported: Whether imported conversations count. Default: `true`.
         """
         return Download(
             self._transport,
@@ -3771,7 +3840,8 @@ class Search:
         Permission: `conversations.read`.
 
         Args:
-            in_: The parts to search, separated by commas.
+            in_: The parts to search, separated by commas. Default: `conversations,contacts,tickets`.
+            limit: Default: `20`.
         """
         found: types.SearchResult = self._transport.json(
             Request("GET", "/v3/search", query={"q": q, "in": in_, "limit": limit}, project=True)
@@ -3849,6 +3919,9 @@ class Snippets:
         """List the snippets of a project, newest first.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return first_page(
             self._transport,
@@ -4060,6 +4133,9 @@ class Surveys:
         """List the surveys of a project, newest first, without their definitions.
 
         Permission: `surveys.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return first_page(
             self._transport,
@@ -4185,6 +4261,7 @@ class Surveys:
         Permission: `surveys.read`.
 
         Args:
+            limit: Default: `50`.
             survey_id: The id of the survey.
         """
         return first_page(
@@ -4232,6 +4309,7 @@ class Surveys:
         Permission: `surveys.read`.
 
         Args:
+            limit: Default: `50`.
             survey_id: The id of the survey.
         """
         return first_page(
@@ -4421,9 +4499,9 @@ class Surveys:
         Args:
             from_: A day, such as 2026-11-01, or a time; by default so that the report has 30 days. A day begins at its first moment in the time zone.
             to: The first day or time that no longer counts; by default now. A report covers at most 400 days.
-            timezone: The time zone of the days, from the IANA database.
+            timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             version: Counts only responses to this version and its questions. By default, the questions of the published version are counted, including other versions in which a question has the same type and scale.
-            bucket: The length of a step. Weeks begin on Monday.
+            bucket: The length of a step. Weeks begin on Monday. Default: `day`.
             survey_id: The id of the survey.
         """
         found: types.SurveyFigures = self._transport.json(
@@ -4447,6 +4525,9 @@ class Tags:
         """List the tags of the project's conversations by name, each with the number of conversations that have it.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return first_page(
             self._transport, Request("GET", "/v3/s2s/tags", query={"limit": limit, "cursor": cursor})
@@ -4485,6 +4566,9 @@ class Teams:
         """List the teams of a project with their members, newest first.
 
         Permission: `tickets.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return first_page(
             self._transport,
@@ -4613,6 +4697,11 @@ class Tickets:
         """List the tickets of a project, newest first by default (`sort`, `order`).
 
         Permission: `tickets.read`.
+
+        Args:
+            limit: Default: `50`.
+            sort: Default: `createdAt`.
+            order: Default: `desc`.
         """
         return first_page(
             self._transport,
@@ -4739,6 +4828,7 @@ class Tickets:
         Permission: `tickets.read`.
 
         Args:
+            limit: Default: `50`.
             ticket_id: The id of the ticket.
         """
         return first_page(
@@ -4794,6 +4884,9 @@ class Translations:
         """List the translatable entries of a project, newest first, without their content.
 
         Permission: `translations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return first_page(
             self._transport,
@@ -5169,6 +5262,7 @@ class Webhooks:
         Permission: `webhooks.manage`.
 
         Args:
+            limit: Default: `50`.
             endpoint_id: The id of the webhook endpoint.
         """
         return first_page(
@@ -5266,6 +5360,7 @@ class Webhooks:
 
         Args:
             since: The last 24 hours if it is not given.
+            bucket: Default: `hour`.
             endpoint_id: The id of the webhook endpoint.
         """
         found: types.EndpointFigures = self._transport.json(
@@ -5321,6 +5416,9 @@ class Workflows:
         """List the workflows of a project, newest first, without their flows.
 
         Permission: `conversations.read`.
+
+        Args:
+            limit: Default: `50`.
         """
         return first_page(
             self._transport,
@@ -5443,6 +5541,8 @@ class Workflows:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
+            state: Default: `waiting`.
             workflow_id: The id of the workflow.
         """
         return first_page(
@@ -5478,6 +5578,7 @@ class Workflows:
         Permission: `conversations.read`.
 
         Args:
+            limit: Default: `50`.
             workflow_id: The id of the workflow.
         """
         return first_page(
