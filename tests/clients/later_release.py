@@ -1,4 +1,4 @@
-"""Responses and events as a later release may send them: with unknown fields and unknown values (ADR 108)."""
+"""Responses and events as a later release may send them: with unknown fields and unknown values."""
 
 from __future__ import annotations
 

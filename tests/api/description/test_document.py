@@ -214,7 +214,7 @@ def test_every_schema_of_the_exact_document_is_closed() -> None:
 
 
 def test_requests_are_closed_and_responses_and_events_are_open() -> None:
-    """A typo in a request is refused; clients read what later releases add (ADR 108)."""
+    """A typo in a request is refused; clients read what later releases add."""
     components = described()["components"]["schemas"]
     bodies = [operation["requestBody"] for _, operation in operations() if "requestBody" in operation]
     requested = reachable(bodies, components).keys()

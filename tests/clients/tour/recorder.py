@@ -97,7 +97,7 @@ class Recorder:
 
         Args:
             path: the values of the path's parameters, in their order.
-            client: whose call it is; by default the backend's or the owner's, as the operation requires.
+            client: the caller; the default is the backend or the owner, as the operation requires.
             parameters: query parameters and headers; a `_` inside a name stands for a `-`,
                 and one at its end sets it apart from a word of Python.
         """
