@@ -53,7 +53,6 @@ def test_no_two_exchanges_have_the_same_request(tour: Exchanges) -> None:
     assert len(set(requests)) == len(requests)
 
 
-@pytest.mark.xdist_group("python")
 def test_python_client_calls_every_operation(
     generator: Generator, tour: Exchanges, release: Release, tmp_path: Path
 ) -> None:
@@ -62,7 +61,6 @@ def test_python_client_calls_every_operation(
     check(tour, release, tmp_path, lambda given: succeed([*command, *given], tmp_path, environment))
 
 
-@pytest.mark.xdist_group("typescript")
 def test_typescript_client_calls_every_operation(
     generator: Generator, tour: Exchanges, release: Release, tmp_path: Path
 ) -> None:
@@ -74,7 +72,6 @@ def test_typescript_client_calls_every_operation(
     check(tour, release, tmp_path, lambda given: succeed([*command, *given], tmp_path))
 
 
-@pytest.mark.xdist_group("go")
 def test_go_client_calls_every_operation(
     generator: Generator, tour: Exchanges, release: Release, tmp_path: Path
 ) -> None:
@@ -82,7 +79,6 @@ def test_go_client_calls_every_operation(
     check(tour, release, tmp_path, lambda given: succeed([program, *given], tmp_path))
 
 
-@pytest.mark.xdist_group("java")
 def test_java_client_calls_every_operation(
     generator: Generator, tour: Exchanges, release: Release, tmp_path: Path
 ) -> None:

@@ -7,7 +7,6 @@ import os
 import sys
 from typing import Any
 
-import pytest
 import trio
 
 from tests.clients.generating import HERE, OPTIONS, PACKAGE, Generator, succeed
@@ -65,7 +64,6 @@ def test_the_guide_has_the_options_of_the_generators() -> None:
         )
 
 
-@pytest.mark.xdist_group("python")
 async def test_the_python_client_does_a_small_job(generator: Generator, service: Service) -> None:
     client = generator.client("python")
     succeed([sys.executable, "-m", "compileall", "-q", PACKAGE], client)
@@ -73,7 +71,6 @@ async def test_the_python_client_does_a_small_job(generator: Generator, service:
     as_expected(seen)
 
 
-@pytest.mark.xdist_group("python")
 def test_every_module_of_the_python_client_can_be_imported(generator: Generator) -> None:
     script = (
         f"import importlib, pkgutil, {PACKAGE} as package\n"
@@ -82,7 +79,6 @@ def test_every_module_of_the_python_client_can_be_imported(generator: Generator)
     succeed([sys.executable, "-c", script], generator.client("python"))
 
 
-@pytest.mark.xdist_group("typescript")
 async def test_the_typescript_client_compiles_and_does_a_small_job(
     generator: Generator, service: Service
 ) -> None:
