@@ -65,6 +65,7 @@ import type {
   DashboardChangeConversationRequest,
   DashboardMergeContactRequest,
   DashboardPostMessageRequest,
+  DashboardReopenConversationRequest,
   Deleted,
   DeletedEntry,
   Delivery,
@@ -121,7 +122,6 @@ import type {
   RecoveryResult,
   RedactMessageRequest,
   RenameRequest,
-  ReopenConversationRequest,
   ReplaceNetworkLogsRequest,
   ReplaceTagsRequest,
   ReplayConversationRequest,
@@ -213,9 +213,9 @@ export interface ConversationsListParams {
   until?: string | Date | undefined;
   q?: string | undefined;
   include?: "tags" | (string & {}) | undefined;
-  /** Default: `"activity"`. */
+  /** Default: `activity`. */
   sort?: "updated" | "activity" | "created" | (string & {}) | undefined;
-  /** Default: `"desc"`. */
+  /** Default: `desc`. */
   order?: "asc" | "desc" | (string & {}) | undefined;
 }
 
@@ -255,9 +255,9 @@ export interface ContactsListParams {
   email?: string | undefined;
   attribute?: string | undefined;
   tag?: string | undefined;
-  /** Default: `"updated"`. */
+  /** Default: `updated`. */
   sort?: "updated" | "created" | (string & {}) | undefined;
-  /** Default: `"asc"`. */
+  /** Default: `asc`. */
   order?: "asc" | "desc" | (string & {}) | undefined;
 }
 
@@ -323,7 +323,7 @@ export interface WebhooksListDeliveriesParams {
 export interface WebhooksGetFiguresParams {
   /** The last 24 hours if it is not given. */
   since?: string | Date | undefined;
-  /** Default: `"hour"`. */
+  /** Default: `hour`. */
   bucket?: "hour" | "day" | (string & {}) | undefined;
 }
 
@@ -360,9 +360,9 @@ export interface DashboardConversationsListParams {
   since?: string | Date | undefined;
   until?: string | Date | undefined;
   q?: string | undefined;
-  /** Default: `"activity"`. */
+  /** Default: `activity`. */
   sort?: "activity" | "waiting" | "created" | (string & {}) | undefined;
-  /** Default: `"desc"`. */
+  /** Default: `desc`. */
   order?: "asc" | "desc" | (string & {}) | undefined;
 }
 
@@ -403,7 +403,7 @@ export interface DashboardMessagesListParams {
   cursor?: string | undefined;
   /** Default: `50`. */
   limit?: number | undefined;
-  /** Default: `"asc"`. */
+  /** Default: `asc`. */
   order?: "asc" | "desc" | (string & {}) | undefined;
 }
 
@@ -423,7 +423,7 @@ export interface DashboardContactsListParams {
   tag?: string | undefined;
   updatedSince?: string | Date | undefined;
   sort?: "updated" | "created" | (string & {}) | undefined;
-  /** Default: `"desc"`. */
+  /** Default: `desc`. */
   order?: "asc" | "desc" | (string & {}) | undefined;
 }
 
@@ -461,7 +461,7 @@ export interface DashboardWebhooksListDeliveriesParams {
 export interface DashboardWebhooksGetFiguresParams {
   /** The last 24 hours if it is not given. */
   since?: string | Date | undefined;
-  /** Default: `"hour"`. */
+  /** Default: `hour`. */
   bucket?: "hour" | "day" | (string & {}) | undefined;
 }
 
@@ -481,7 +481,7 @@ export interface WorkflowsListRunsParams {
   /** Default: `50`. */
   limit?: number | undefined;
   cursor?: string | undefined;
-  /** Default: `"waiting"`. */
+  /** Default: `waiting`. */
   state?: "waiting" | "ended" | "stopped" | (string & {}) | undefined;
 }
 
@@ -504,9 +504,9 @@ export interface TicketsListParams {
   contact?: string | undefined;
   conversation?: string | undefined;
   q?: string | undefined;
-  /** Default: `"createdAt"`. */
+  /** Default: `createdAt`. */
   sort?: "createdAt" | "updatedAt" | "priority" | "lastActivity" | (string & {}) | undefined;
-  /** Default: `"desc"`. */
+  /** Default: `desc`. */
   order?: "asc" | "desc" | (string & {}) | undefined;
 }
 
@@ -518,7 +518,7 @@ export interface TicketsListActivityParams {
 
 export interface SearchQueryParams {
   q: string;
-  /** The parts to search, separated by commas. Default: `"conversations,contacts,tickets"`. */
+  /** The parts to search, separated by commas. Default: `conversations,contacts,tickets`. */
   in?: string | undefined;
   /** Default: `20`. */
   limit?: number | undefined;
@@ -529,7 +529,7 @@ export interface ReportsFirstResponseParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -542,7 +542,7 @@ export interface ReportsFirstResponseCsvParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -555,7 +555,7 @@ export interface ReportsTimeToCloseParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -568,7 +568,7 @@ export interface ReportsTimeToCloseCsvParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -581,7 +581,7 @@ export interface ReportsCsatParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -594,7 +594,7 @@ export interface ReportsCsatCsvParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -607,7 +607,7 @@ export interface ReportsVolumeParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -620,7 +620,7 @@ export interface ReportsVolumeCsvParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -633,7 +633,7 @@ export interface ReportsBacklogParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -646,7 +646,7 @@ export interface ReportsBacklogCsvParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
   by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
@@ -737,11 +737,11 @@ export interface SurveysGetFiguresParams {
   from?: string | undefined;
   /** The first day or time that no longer counts; by default now. A report covers at most 400 days. */
   to?: string | undefined;
-  /** The time zone of the days, from the IANA database. Default: `"UTC"`. */
+  /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** Counts only responses to this version and its questions. By default, the questions of the published version are counted, including other versions in which a question has the same type and scale. */
   version?: number | undefined;
-  /** The length of a step. Weeks begin on Monday. Default: `"day"`. */
+  /** The length of a step. Weeks begin on Monday. Default: `day`. */
   bucket?: "day" | "week" | "month" | (string & {}) | undefined;
 }
 
@@ -908,7 +908,7 @@ export class DashboardConversationsResource {
    *
    * `POST /v3/conversations/{conversationId}/reopen`
    */
-  reopen(conversationId: string, params?: ReopenConversationRequest, options?: RequestOptions): Promise<Conversation> {
+  reopen(conversationId: string, params?: DashboardReopenConversationRequest, options?: RequestOptions): Promise<Conversation> {
     return this.#transport.json({ name: "dashboard.conversations.reopen", method: "POST", path: `/v3/conversations/${segment("conversationId", conversationId)}/reopen`, credential: true, project: true, body: params }, options);
   }
 

@@ -295,8 +295,8 @@ export interface AuditActor {
 
 /** The value of a field before and after the action; null for none. */
 export interface AuditChange {
-  before: unknown;
-  after: unknown;
+  before?: unknown | undefined;
+  after?: unknown | undefined;
 }
 
 /** The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact. */
@@ -838,8 +838,8 @@ export interface ConversationAssignedEvent {
 /** The change of a field. */
 export interface ConversationChange {
   field: string;
-  from: unknown;
-  to: unknown;
+  from?: unknown | undefined;
+  to?: unknown | undefined;
 }
 
 /** The conversation, and the agent, bot or system that closed it. */
@@ -896,8 +896,8 @@ export interface ConversationContact {
 export interface ConversationContext {
   contact: Contact | null;
   conversations: AgentConversation[];
-  tickets: Ticket[] | null;
-  memory: MemoryEntry[] | null;
+  tickets?: Ticket[] | null | undefined;
+  memory?: MemoryEntry[] | null | undefined;
   networkLogs: LoggedRequests | null;
   workflow: RunningWorkflow | null;
   activity: ConversationActivity[];
@@ -1260,6 +1260,11 @@ export interface DashboardPostMessageRequest {
   then?: FollowUpInput | null | undefined;
   holdSeconds?: number | null | undefined;
   draftVersion?: number | null | undefined;
+}
+
+/** `waitingSince` undoes a close: the time since which the contact had been waiting for an answer. */
+export interface DashboardReopenConversationRequest {
+  waitingSince?: string | null | undefined;
 }
 
 /** The confirmation of a permanent deletion. */
@@ -2484,11 +2489,6 @@ export interface RenameRequest {
   name: string;
 }
 
-/** `waitingSince` undoes a close: the time since which the contact had been waiting for an answer. */
-export interface ReopenConversationRequest {
-  waitingSince?: string | null | undefined;
-}
-
 /** The snapshot of network requests, which replaces the previous one. Numbers keep all digits. */
 export interface ReplaceNetworkLogsRequest {
   requests: NetworkRequestInput[];
@@ -2578,9 +2578,9 @@ export interface SearchMore {
 
 /** The result of a search. A part that was not requested, or that the user may not read, is null. */
 export interface SearchResult {
-  conversations: SearchedConversation[] | null;
-  contacts: Contact[] | null;
-  tickets: Ticket[] | null;
+  conversations?: SearchedConversation[] | null | undefined;
+  contacts?: Contact[] | null | undefined;
+  tickets?: Ticket[] | null | undefined;
   more: SearchMore;
   /** Null if the index had all stored data at the time of the search; contacts and tickets are always complete. */
   behind: SearchBehind | null;
@@ -2712,7 +2712,7 @@ export interface SimulatedStep {
   stepType: "buttons" | "form" | (string & {});
   actionFlowId: string;
   actionId: number;
-  action: PresentedAction;
+  action?: PresentedAction | undefined;
 }
 
 /**
@@ -3377,8 +3377,8 @@ export interface TicketDeletedEvent {
 /** The change of a field. */
 export interface TicketFieldChange {
   field: string;
-  from: unknown;
-  to: unknown;
+  from?: unknown | undefined;
+  to?: unknown | undefined;
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
@@ -3838,7 +3838,7 @@ export interface WorkflowStep {
   stepType: "buttons" | "form" | (string & {});
   actionFlowId: string;
   actionId: number;
-  action: PresentedAction;
+  action?: PresentedAction | undefined;
 }
 
 /** A workflow step is waiting for the customer. */
