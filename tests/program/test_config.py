@@ -59,7 +59,12 @@ def test_variables_of_other_programs_are_left_alone() -> None:
 
 
 def test_server_ignores_the_variables_of_other_commands_and_knows_their_names() -> None:
-    environ = {"DESKWIRE_URL": "nonsense", "DESKWIRE_KEY": "sk_1", "DESKWIRE_CACERT": "x"}
+    environ = {
+        "DESKWIRE_URL": "nonsense",
+        "DESKWIRE_KEY": "sk_1",
+        "DESKWIRE_API_KEY": "sk_1",
+        "DESKWIRE_CACERT": "x",
+    }
     assert CLIENT_VARIABLES.keys() == environ.keys()
     assert Config.load(environ, {}) == Config()
     (problem,) = refusal({"DESKWIRE_KEYS": "sk_1"}).problems

@@ -227,7 +227,7 @@ def whole(model: type[BaseModel]) -> int | None:
     """Return the maximum bytes of a body, including its names."""
     total = 2
     for name, field in model.model_fields.items():
-        typed = "password" in name or (public_name(model) == "LoginBody")
+        typed = "password" in name or (public_name(model) == "SignInRequest")
         size = (
             ATTRIBUTES_BYTES * 6
             if name == "attributes"
@@ -240,8 +240,8 @@ def whole(model: type[BaseModel]) -> int | None:
 
 
 BOUNDED_ELSEWHERE: Final = {
-    "ReplyBody": 20_000 * ESCAPED,  # its value as a message
-    "SurveyResponseBody": 64 * 1024 * 6 + 40_000,  # its answers, and a contact
+    "ReplyToStepRequest": 20_000 * ESCAPED,  # its value as a message
+    "CreateSurveyResponseRequest": 64 * 1024 * 6 + 40_000,  # its answers, and a contact
 }
 
 

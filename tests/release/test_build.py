@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("cyclonedx", reason="`make release` installs the group `release`")
+
 from release.build import NODE_TOOLS, Release
 
 

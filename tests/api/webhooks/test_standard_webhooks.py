@@ -13,6 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from tests.api.events.test_channels_agree import receiving, register
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of
+from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Receiver, Request, answering
 
 
@@ -74,7 +75,7 @@ async def test_both_secrets_verify_during_the_overlap_of_a_rotation(
 
 async def delivered(service: Service, endpoint: dict[str, Any]) -> str:
     """Return the id of the endpoint's newest delivery once it was delivered."""
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while True:
             newest = (await service.http.get(f"/s2s/webhooks/{endpoint['id']}/deliveries")).json()["items"][0]
             if newest["status"] == "delivered":
@@ -86,13 +87,17 @@ async def test_id_stays_over_attempts_redelivery_replay_and_endpoints(
     service: Service, receiver: Receiver
 ) -> None:
     """A receiver removes duplicates by `webhook-id`, and a redelivery is a delivery of its own."""
-    accept, receiver.behaviour = receiver.behaviour, answering("500 No")
+    accept, refuse = receiver.behaviour, answering("500 No")
+
+    async def refuse_first_attempts(stream: trio.abc.Stream, request: Request) -> None:
+        await (refuse if request.headers["Service-Attempt"] == "1" else accept)(stream, request)
+
+    receiver.behaviour = refuse_first_attempts
     endpoint = await register(service, receiver.url, events=["conversation.created"])
     other = await register(service, receiver.url + "&other", events=["conversation.created"])
     conversation = await service.create()
-    await receiver.wait(2)
-    receiver.behaviour = accept
     await receiver.wait(4)  # the second attempt of each
+    receiver.behaviour = accept
     answer = await service.http.post(f"/s2s/deliveries/{await delivered(service, endpoint)}/redeliver")
     assert answer.status_code == 200, answer.text
     answer = await service.http.post(
@@ -143,7 +148,7 @@ async def test_audit_pushes_carry_an_id_for_their_records(service: Service, rece
     await receiver.wait(1)
     rotated = (await service.dashboard.post(f"{path}/rotate-secret")).json()["secret"]
     receiver.behaviour = accept
-    with trio.fail_after(30):
+    with trio.fail_after(HANG_TIMEOUT_S):
         while len(json.loads(receiver.requests[-1].body)["records"]) < 2:
             await receiver.wait(len(receiver.requests) + 1)
     assert accepts(push["secret"], receiver.requests[0])
