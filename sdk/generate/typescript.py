@@ -232,7 +232,8 @@ def _class(path: _ResourcePath, methods: Sequence[Operation], tree: Mapping[_Res
     own = "  readonly #transport: Transport;\n\n  constructor(transport: Transport) {\n    this.#transport = transport;\n  }\n"
     begin = _children(path, tree) if nested else own
     if nested and methods:
-        raise NotImplementedError(f"{'.'.join(path)} has both methods and resources")
+        name = ".".join(path)
+        raise ValueError(f"sdk/operations.toml: {name} has both methods and resources below it; rename one")
     body = "\n".join([begin, *map(_method, methods)])
     return f"export class {_class_name(path)} {{\n{body}}}\n"
 

@@ -117,7 +117,7 @@ def check(tour: Exchanges, release: Release, directory: Path, run: Callable[[lis
 
 
 def answer(exchange: Exchange, release: Release) -> Any:
-    """Return the response to an exchange, as this or a later release sends it."""
+    """Return the response of this or a later release to an exchange."""
     if release == "this" or exchange.response is None:
         return exchange.response
     operation = described()["paths"][exchange.template][exchange.method.lower()]

@@ -80,7 +80,7 @@ async def delivered(service: Service, endpoint: dict[str, Any]) -> str:
             newest = (await service.http.get(f"/s2s/webhooks/{endpoint['id']}/deliveries")).json()["items"][0]
             if newest["status"] == "delivered":
                 return str(newest["id"])
-            await trio.sleep(0.02)
+            await trio.sleep(0.02)  # poll: there is no notification when the outcome is stored
 
 
 async def test_id_stays_over_attempts_redelivery_replay_and_endpoints(

@@ -222,7 +222,7 @@ async def test_drop_or_removal_cuts_off_attempts_of_an_endpoint_under_release(
     mock_clock: MockClock,
     ending: Callable[[Dispatcher, int], None],
 ) -> None:
-    """A node that lost the lease leaves the delivery to the node that took it, and a removed endpoint gets no more deliveries."""
+    """After losing the lease, a node leaves the delivery to its successor; a removed endpoint gets no more deliveries."""
 
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
         await trio.sleep_forever()

@@ -5,7 +5,7 @@ previous one has ended, so a receiver that always times out pushes its attempts 
 could not start on time because the receiver had asked for a pause or the circuit was open, the rest of the
 plan shifts by the same delay.
 
-A delivery older than the horizon is no longer sent, whatever it was waiting for.
+A delivery older than the horizon is no longer sent, even if it was held by a circuit or a pause.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct, field
 
-from deskwire.http.description.openapi.references import PREFIX, reachable, renamed
+from deskwire.http.description.openapi.references import PREFIX, reachable, references, renamed
 from deskwire.http.description.openapi.schemas import Schema
 
 EXTENSIBLE: Final = "x-extensible-enum"
@@ -180,15 +180,15 @@ class Opener(Struct):
         return {key: self._keyword(key, each) for key, each in _open_values(value).items()}
 
     def reachable(self, root: Any) -> dict[str, Schema]:
-        """Return the opened components that a value refers to, directly or indirectly."""
+        """Return the opened components that an opened value refers to, directly or indirectly."""
         found: dict[str, Schema] = {}
-        ahead = [*reachable([root], {**self.components, **self.made})]
+        ahead = [*references(root)]
         while ahead:
             name = ahead.pop()
             if name not in found:
                 found[name] = self.made.get(name) or self._component(name)
-                ahead += reachable([found[name]], {**self.components, **self.made}).keys() - found.keys()
-        return reachable([root], found)
+                ahead += references(found[name])
+        return dict(sorted(found.items()))
 
     def _component(self, name: str) -> Schema:
         schema = self.components[name]

@@ -11,25 +11,26 @@ PREFIX: Final = "#/components/schemas/"
 def reachable(root: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the directly or indirectly referenced schemas, by name."""
     found: set[str] = set()
-    ahead = list(_references(root))
+    ahead = list(references(root))
     while ahead:
         name = ahead.pop()
         if name not in found:
             found.add(name)
-            ahead.extend(_references(known[name]))
+            ahead.extend(references(known[name]))
     return {name: known[name] for name in sorted(found)}
 
 
-def _references(value: Any) -> Iterator[str]:
+def references(value: Any) -> Iterator[str]:
+    """Yield the names of the directly referenced schemas."""
     if isinstance(value, Mapping):
         reference = value.get("$ref")
         if isinstance(reference, str) and reference.startswith(PREFIX):
             yield reference.removeprefix(PREFIX)
         for each in value.values():
-            yield from _references(each)
+            yield from references(each)
     elif isinstance(value, list):
         for each in value:
-            yield from _references(each)
+            yield from references(each)
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
