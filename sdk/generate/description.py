@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from deskwire.http.description.openapi.document import document
+from deskwire.http.description.openapi.references import PREFIX, reachable
 
 NAMES: Final = Path(__file__).parents[1] / "operations.toml"
-_REFERENCE: Final = "#/components/schemas/"
 _IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 _PROJECT: Final = "project"
 
@@ -152,38 +152,16 @@ def description(openapi: Mapping[str, Any], table: Mapping[str, Any]) -> Descrip
     operations = tuple(
         _operation(name, *found[key], schemas=schemas) for key, name in table["operations"].items()
     )
-    sent = reachable((each.body.schema for each in operations if each.body), schemas)
+    sent = frozenset(reachable([each.body.schema for each in operations if each.body], schemas))
     events = tuple(_events(openapi))
-    received = reachable([*(each.response.schema for each in operations), *events], schemas)
+    received = frozenset(reachable([*(each.response.schema for each in operations), *events], schemas))
     return Description(openapi["info"]["version"], operations, schemas, events, sent, received)
 
 
 def schema_name(schema: Schema) -> str | None:
     """Return the name of the component that a schema refers to; None if it is written in place."""
     reference = schema.get("$ref", "")
-    return reference.removeprefix(_REFERENCE) if reference.startswith(_REFERENCE) else None
-
-
-def reachable(roots: Iterable[Schema], schemas: Mapping[str, Schema]) -> frozenset[str]:
-    """Return the names of the components that these schemas need, directly or through others."""
-    names: set[str] = set()
-    ahead = [name for root in roots for name in _references(root)]
-    while ahead:
-        name = ahead.pop()
-        if name not in names:
-            names.add(name)
-            ahead.extend(_references(schemas[name]))
-    return frozenset(names)
-
-
-def _references(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        if name := schema_name(value):
-            yield name
-        value = [each for key, each in value.items() if key != "discriminator"]
-    if isinstance(value, list):
-        for each in value:
-            yield from _references(each)
+    return reference.removeprefix(PREFIX) if reference.startswith(PREFIX) else None
 
 
 def _all(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str, Schema]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deskwire.http.description.openapi.document import document
-from sdk.generate.description import Description, Operation, Schema, described, reachable, schema_name
+from sdk.generate.description import Description, Operation, Schema, described, schema_name
 
 FOLDER: Final = Path(__file__).parents[1] / "typescript/src"
 EVENT_UNION: Final = "DeskwireEvent"
@@ -45,8 +45,7 @@ def generated() -> dict[Path, str]:
 
 def types(found: Description, openapi: Mapping[str, Any]) -> str:
     """Return the module with an interface for each schema that an operation or event uses."""
-    lines = (each.body.schema for each in found.operations if each.body)
-    names = found.sent | found.received | reachable(lines, found.schemas)
+    names = found.sent | found.received
     if EVENT_UNION in found.schemas:
         raise NameTaken(EVENT_UNION)
     sent = {kind: methods["post"] for kind, methods in openapi["webhooks"].items()}

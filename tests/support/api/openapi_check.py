@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,11 +15,11 @@ import orjson
 from deskwire.http.api.route_trie import RouteTrie, path_segments
 from deskwire.http.app import ROUTES
 from deskwire.http.description.openapi.document import closed_document, document
+from deskwire.http.description.openapi.references import reachable
 from tests.support.deadlines import HANG_TIMEOUT_S
 
 PROBLEM: Final = "application/problem+json"
 _UNKNOWN: Final = {"not_found", "method_not_allowed"}
-_REFERENCE: Final = re.compile(rb'"\$ref":"#/components/schemas/([^"/]+)"')
 _MENDING: Final = (
     "Say it where the route is added: routes.add(…, answer=…, errors=(…)), shapes are in deskwire.http.schemas; "
     "what holds for many routes is a line in deskwire.http.description.openapi.refusals.RULES or answers.HEADERS."
@@ -74,23 +73,9 @@ def _said_of(answer: _Answer) -> Mapping[str, Any] | None:
 @cache
 def _validator(answer: _Answer, content_type: str) -> jsonschema_rs.Draft202012Validator:
     schema = (_said_of(answer) or {})["content"][content_type].get("schema", {})
-    return jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": _needed(schema)}})
-
-
-def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the components that a schema refers to: a validator compiles all it is given, and there are hundreds."""
-    needed: dict[str, Any] = {}
-    ahead = _named(schema)
-    while ahead:
-        name = ahead.pop()
-        if name not in needed:
-            needed[name] = exact()["components"]["schemas"][name]
-            ahead |= _named(needed[name])
-    return needed
-
-
-def _named(schema: Mapping[str, Any]) -> set[str]:
-    return {name.decode() for name in _REFERENCE.findall(orjson.dumps(schema))}
+    # A validator compiles all that it is given, and there are hundreds of schemas.
+    needed = reachable(schema, exact()["components"]["schemas"])
+    return jsonschema_rs.Draft202012Validator({**schema, "components": {"schemas": needed}})
 
 
 UNCHECKED: Final[dict[str, Any]] = {"unchecked": True}
