@@ -1,1 +1,1 @@
-"""`deskwire convert`: turns exports of Chatwoot, Intercom and Zendesk into lines for `deskwire import` (ADR 12)."""
+"""`deskwire convert`: turns exports of Chatwoot, Intercom and Zendesk into lines for `deskwire import` (ADR 3)."""

@@ -1,1 +1,1 @@
-"""`deskwire deliveries` and `deskwire redeliver`: the delivery log for operators (ADR 12)."""
+"""`deskwire deliveries` and `deskwire redeliver`: the delivery log for operators (ADR 3)."""

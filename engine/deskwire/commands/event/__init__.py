@@ -1,1 +1,1 @@
-"""`deskwire event`: follows the events of a project through its API (ADR 12)."""
+"""`deskwire event`: follows the events of a project through its API (ADR 3)."""

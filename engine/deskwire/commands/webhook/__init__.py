@@ -1,1 +1,1 @@
-"""`deskwire webhook`: the webhook endpoints of a project, through its API (ADR 12)."""
+"""`deskwire webhook`: the webhook endpoints of a project, through its API (ADR 3)."""

@@ -153,7 +153,7 @@ _ALL: Final = (1 << 63) - 1
 def delete_organisation(
     tx: OrganisationTransaction, organisation: Organisation, at: int, *, with_accounts: bool
 ) -> list[str]:
-    """Delete an organisation with its empty projects and all memberships, for the operator (ADR 12).
+    """Delete an organisation with its empty projects and all memberships, for the operator (ADR 3).
 
     Args:
         with_accounts: whether to delete accounts that are left without memberships.
