@@ -24,7 +24,7 @@ from deskwire.program import serve as program
 from deskwire.storage.postgres.store import open_postgres
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import open_store
-from tests.support.api.openapi_check import caller, described
+from tests.support.api.openapi_check import caller, exact
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import AnyStore, settings_of
 
@@ -139,7 +139,7 @@ async def running(
     **settings: Any,
 ) -> AsyncIterator[Service]:
     """Run a service on `directory` until the context ends; clients verify its certificate with `trust`."""
-    described()  # takes seconds once; during the service, its node's lease might expire in that time
+    exact()  # takes seconds once; during the service, its node's lease might expire in that time
     async with trio.open_nursery() as nursery:
         config = Config(data_dir=directory, **{**SMALL, **settings_of(directory), **settings})
         serving = await nursery.start(partial(program.serve, config, versions=versions))
