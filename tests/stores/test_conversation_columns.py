@@ -54,6 +54,10 @@ STATE = Conversation(
     replier_id="usr_2",
     team_id="team_1",
     seen_until=NOON + 19,
+    channel="chn_1",
+    client_id="draft-1",
+    contact_reached_index=14,
+    contact_reached_at=NOON + 20,
 )
 """A state in which no field has its default."""
 

@@ -54,7 +54,7 @@ class Message(Struct, frozen=True):
 class Conversation(Struct, frozen=True):
     """A conversation's whole state. Times are milliseconds since the epoch.
 
-    Consumers do not see `waiting_since`, `snoozed_until`, `tags` and `contact_seen_index`. `asked_at`, `answered_at`,
+    Consumers do not see `waiting_since`, `snoozed_until`, `tags`, `contact_seen_index` and `contact_reached_index`. `asked_at`, `answered_at`,
     `opened_at`, `replier_id` and `team_id` are for reports only; the API does not show them.
 
     Args:
@@ -65,11 +65,14 @@ class Conversation(Struct, frozen=True):
         waiting_since: the time of the contact's first unanswered message.
         tags: at most 20.
         contact_seen_index: the index of the newest message when the contact last read.
+        contact_reached_index: the index of the newest message that a stream of the contact delivered.
         seen_until: the contact's messages before this time count as seen by every agent; 0 for none.
         asked_at, answered_at: the contact's first message, and an agent's first answer to it.
         opened_at: the last reopening.
         replier_id: the agent who wrote last.
         team_id: the team that it was last assigned to.
+        channel: the id of the channel in which the contact began it, also after the channel was removed.
+        client_id: the id that the contact's client gave to it.
         run: the workflow run; listings leave it out.
     """
 
@@ -112,6 +115,10 @@ class Conversation(Struct, frozen=True):
     opened_at: int | None = None
     replier_id: str | None = None
     team_id: str | None = None
+    channel: str | None = None
+    client_id: str | None = None
+    contact_reached_index: int | None = None
+    contact_reached_at: int | None = None
     run: WorkflowRun | None = None
 
 

@@ -38,6 +38,8 @@ Prefix = Literal[
     "str",
     "tok",
     "psh",
+    "chn",
+    "cse",
 ]
 
 _RANDOM_BITS: Final = 80

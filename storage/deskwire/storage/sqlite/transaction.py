@@ -31,7 +31,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
 
     Notifications for the rest of the program are collected in `published`, `deliveries`, `erased`, `redacted`,
     `rewritten`, `due`, `runs_due`, `snoozes_due`, `held_due`, `writing` and `sessions_ended` until the commit is durable.
-    Triggers set `callers_changed` after changes of server keys, machine credentials and projects, and `people_changed`
+    Triggers set `callers_changed` after changes of server keys, machine credentials, projects and channels, and `people_changed`
     after changes of passwords, accounts and roles. `scrub_wanted` is True if other text was deleted.
     """
 
@@ -55,6 +55,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
             ("server_keys", "UPDATE OF hash, project, revoked_at"),
             ("machine_credentials", f"UPDATE OF {MACHINE_RIGHTS}"),
             ("projects", "UPDATE"),
+            ("channels", "UPDATE"),
         ):
             for change in ("INSERT", what, "DELETE"):
                 connection.execute(
@@ -68,6 +69,10 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
         )
         connection.execute(
             "CREATE TEMP TRIGGER IF NOT EXISTS access_tokens_UPDATE AFTER UPDATE OF ended_at ON main.access_tokens "
+            "BEGIN SELECT session_ends(NEW.id); END"
+        )
+        connection.execute(
+            "CREATE TEMP TRIGGER IF NOT EXISTS contact_sessions_UPDATE AFTER UPDATE OF ended_at ON main.contact_sessions "
             "BEGIN SELECT session_ends(NEW.id); END"
         )
         connection.create_function("people_change", 0, self._note_people)

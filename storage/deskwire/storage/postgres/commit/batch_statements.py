@@ -194,6 +194,7 @@ PARENT_TABLES: Final = (
     "tickets",
     "contents",
     "audit_pushes",
+    "channels",
 )
 _TABLE_LEVELS: Final = {table: number for number, table in enumerate(PARENT_TABLES)}
 

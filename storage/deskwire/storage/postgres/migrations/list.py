@@ -134,6 +134,8 @@ MIGRATIONS: Final = (
         "m0032_deliveries_by_day",
         typed("ALTER TABLE endpoints ADD COLUMN api_version TEXT NOT NULL DEFAULT '2026-11-01'"),
     ),
+    Migration("m0034_customers", "m0032_deliveries_by_day", additions.CUSTOMERS),
+    Migration("m0034_customers_indexes", "m0032_deliveries_by_day", indexes=additions.CUSTOMERS_INDEXES),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -237,3 +237,44 @@ CREATE INDEX seen_marks_by_project ON seen_marks (project);
 SERVER_IDENTITY: Final = typed("""
 ALTER TABLE installation ADD COLUMN system_id TEXT, ADD COLUMN timeline bigint NOT NULL DEFAULT 0
 """)
+
+# Channels, sessions of customers, and the ids that customers' clients give. Older programs do not know the rows
+# of a contact or conversation, so these are deleted by cascade.
+CUSTOMERS: Final = (
+    typed("""
+CREATE TABLE channels (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, project bigint NOT NULL REFERENCES projects, type TEXT NOT NULL,
+    name TEXT NOT NULL, enabled smallint NOT NULL, origins TEXT NOT NULL, identity_mode TEXT NOT NULL,
+    public_keys TEXT NOT NULL, visitors_allowed smallint NOT NULL, ask TEXT NOT NULL, look TEXT NOT NULL,
+    starts_workflow TEXT, survey TEXT, native smallint NOT NULL, sealed_secret bytea NOT NULL, secret_tail TEXT NOT NULL,
+    old_secret bytea, old_secret_until bigint, created_at bigint NOT NULL, updated_at bigint NOT NULL, removed_at bigint
+);
+CREATE INDEX channels_by_project ON channels (project, rowid) WHERE removed_at IS NULL;
+CREATE TABLE contact_sessions (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, contact bigint NOT NULL REFERENCES contacts ON DELETE CASCADE,
+    channel bigint NOT NULL REFERENCES channels, hash bytea NOT NULL UNIQUE, verified smallint NOT NULL,
+    signed TEXT NOT NULL DEFAULT '[]', context TEXT, created_at bigint NOT NULL, last_used_at bigint NOT NULL,
+    expires_at bigint NOT NULL, ended_at bigint
+);
+CREATE INDEX contact_sessions_by_contact ON contact_sessions (contact, rowid);
+CREATE INDEX contact_sessions_by_channel ON contact_sessions (channel, rowid);
+CREATE INDEX contact_sessions_by_expiry ON contact_sessions (expires_at);
+ALTER TABLE contact_sessions SET (fillfactor = 80);
+CREATE TABLE conversation_client_ids (
+    contact bigint NOT NULL REFERENCES contacts ON DELETE CASCADE, client_id TEXT NOT NULL,
+    conversation bigint NOT NULL REFERENCES conversations ON DELETE CASCADE, PRIMARY KEY (contact, client_id)
+);
+CREATE INDEX conversation_client_ids_by_conversation ON conversation_client_ids (conversation);
+ALTER TABLE messages ADD COLUMN client_id TEXT;
+ALTER TABLE conversations ADD COLUMN channel TEXT, ADD COLUMN client_id TEXT, ADD COLUMN contact_reached_index bigint,
+    ADD COLUMN contact_reached_at bigint;
+""")
+    + forget_answers_trigger("channels", "UPDATE OF removed_at", "NEW.removed_at IS NOT NULL")
+    + notify_triggers("channels", "INSERT OR DELETE OR UPDATE", "callers")
+    + notify_triggers("contact_sessions", "UPDATE OF ended_at", "session")
+)
+_BY_CLIENT_ID: Final = (
+    "CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS messages_by_client_id ON messages (conversation, client_id) "
+    "WHERE client_id IS NOT NULL"
+)
+CUSTOMERS_INDEXES: Final = (_BY_CLIENT_ID,)

@@ -68,6 +68,7 @@ from deskwire.storage.sqlite.migrations import (
     m0056_the_installation_of_a_database,
     m0059_folded_tags,
     m0060_versions_of_events,
+    m0061_customers,
 )
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ SCRIPTS: Final = {
         m0056_the_installation_of_a_database,
         m0059_folded_tags,
         m0060_versions_of_events,
+        m0061_customers,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -40,7 +40,9 @@ _REFERRING: Final = differing(
     "WHERE f.contype = 'f' AND f.confrelid = CAST('projects' AS regclass)",
 )
 """The tables with a foreign key to projects, each with its column."""
-_OWN: Final = frozenset({"consumers", "machine_credentials", "seen_marks", "server_keys", "teams"})
+_OWN: Final = frozenset(
+    {"channels", "consumers", "machine_credentials", "seen_marks", "server_keys", "teams"}
+)
 """Tables that may have rows of a project when it is removed."""
 _UNREFERENCED: Final = ("conversations", "events")
 """Tables that have rows of projects but no foreign key to them."""

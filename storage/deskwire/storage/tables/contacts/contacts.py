@@ -115,10 +115,20 @@ class ContactWrites(AuditWrites):
         row = self.conn.execute("SELECT id FROM contacts WHERE rowid = ?", (contact,)).fetchone()
         if row is not None:
             self.pseudonymise_in_audit(row[0])
-        for table in ("contact_words", "contact_tags", "contact_attributes", "contact_erasures"):
+        for table in _OWN:
             self.conn.execute(f"DELETE FROM {table} WHERE contact = ?", (contact,))
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))
 
+
+_OWN: Final = (
+    "contact_words",
+    "contact_tags",
+    "contact_attributes",
+    "contact_erasures",
+    "contact_sessions",
+    "conversation_client_ids",
+)
+"""Tables whose rows are deleted with their contact."""
 
 PROFILE_COLUMNS: Final = "k.attributes, k.tags"
 _PROFILES: Final = either(

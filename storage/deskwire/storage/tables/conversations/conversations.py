@@ -254,6 +254,7 @@ _OWN: Final = (
     "drafts",
     "held_messages",
     "moved_conversations",
+    "conversation_client_ids",
 )
 """Tables whose rows are deleted with their conversation."""
 

@@ -1,0 +1,1 @@
+"""Channels: the places, such as a website, from which customers write."""

@@ -1,0 +1,1 @@
+"""Customers as callers: their sessions, and what they may see and do."""
