@@ -18,7 +18,7 @@ import orjson
 import trio
 
 from deskwire.engine.ports import Commit
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import StreamChannel
 from tests.simulation.network import Link
 
 LEASE_S: Final = 60.0
@@ -58,7 +58,7 @@ class Chain:
         excused: position up to which consumers declined the events they lacked, or were notified of a gap.
     """
 
-    channel: Channel
+    channel: StreamChannel
     positions: list[int] = field(default_factory=list)
     covered: set[int] = field(default_factory=set)
     excused: int = 0
@@ -116,7 +116,7 @@ class Judge:
         self.problems.append(f"at {trio.current_time():.3f}: {text}")
         self.stop()
 
-    def open(self, channel: Channel) -> None:
+    def open(self, channel: StreamChannel) -> None:
         """Add a channel that consumers will request before it has an event."""
         self._chains[channel.name] = Chain(channel)
 

@@ -37,7 +37,7 @@ from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
 from deskwire.engine.search.indexer import Indexer
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import StreamChannel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
 from deskwire.engine.stream.token import Grant
@@ -115,7 +115,9 @@ class TellingHub(Hub):
 
     judge: Judge
 
-    async def subscribe(self, project: Project, channel: Channel, grant: Grant, lost: Any) -> Subscription:
+    async def subscribe(
+        self, project: Project, channel: StreamChannel, grant: Grant, lost: Any
+    ) -> Subscription:
         held = await super().subscribe(project, channel, grant, lost)
         self.judge.seated(_CONNECTION.get(), channel.name, grant.consumer_id)
         return held

@@ -15,7 +15,7 @@ import trio
 from deskwire.config.config import Config
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.ports import Commit
-from deskwire.engine.stream.channel import Channel, open_channel
+from deskwire.engine.stream.channel import StreamChannel, open_channel
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
 from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -296,7 +296,7 @@ class World:
         resume = "live" if dice.random() < 0.05 else "auto"
         return self._run(consumer_id, channels, dice.choice(kinds), dice.choice(manners), resume)
 
-    def launch_healthy(self, channel: Channel) -> Consumer:
+    def launch_healthy(self, channel: StreamChannel) -> Consumer:
         """Start a consumer's process that behaves well."""
         return self._run(None, [channel.name], "js", "prompt", "auto")
 

@@ -20,7 +20,9 @@ from tests.support.builders import NOON, InlineStore
 from tests.support.seeing import seen
 
 ANYBODY: Final = Actor("anonymous")
-TABLES: Final = "organisations|projects|users|memberships|server_keys|machine_credentials|endpoints|contacts"
+TABLES: Final = (
+    "organisations|projects|users|memberships|server_keys|machine_credentials|endpoints|channels|contacts"
+)
 WRITES: Final = re.compile(rf"(?:INSERT (?:OR \w+ )?INTO|UPDATE|DELETE FROM) (?:{TABLES})\b")
 
 SILENT: Final = {

@@ -22,7 +22,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import EphemeralEvent, EventDraft, StoredEvent
 from deskwire.engine.ports import Commit, Reader, Store, Transaction
-from deskwire.engine.stream.channel import Channel, open_channel
+from deskwire.engine.stream.channel import StreamChannel, open_channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Loss, Subscription, SubscriptionBatch
 from deskwire.engine.stream.token import Grant, issue
@@ -142,8 +142,8 @@ class Stage:
     numbers: int = 0
 
     @property
-    def channel(self) -> Channel:
-        return Channel(self.project.rowid, CHANNEL, "project", PROJECT_ID)
+    def channel(self) -> StreamChannel:
+        return StreamChannel(self.project.rowid, CHANNEL, "project", PROJECT_ID)
 
     async def emit(self, count: int = 1, *, padding: int = 0) -> list[StoredEvent]:
         """Commit events with growing numbers."""

@@ -24,6 +24,7 @@ from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.push import PushReader, PushTransaction
 from deskwire.engine.audit.trail import AuditReader, AuditTransaction
+from deskwire.engine.channels.ports import ChannelReader, ChannelTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
@@ -65,6 +66,7 @@ class Reader(
     StoredResponseReader,
     TranslationReader,
     SnippetReader,
+    ChannelReader,
     WorkflowReader,
     EventReader,
     MemoryReader,
@@ -102,6 +104,7 @@ class Transaction(
     StoredResponseTransaction,
     TranslationTransaction,
     SnippetTransaction,
+    ChannelTransaction,
     WorkflowTransaction,
     EventTransaction,
     MemoryTransaction,
@@ -132,7 +135,7 @@ class Commit(Struct, frozen=True):
         events, deliveries: stored events and webhook deliveries, in commit order.
         erased: storage keys of erased conversations and contacts whose queued deliveries are dropped.
         due, runs_due, snoozes_due, held_due: due times (ms) of tickets, running workflows, snoozed conversations, held messages.
-        callers: whether a server key, machine credential or project has changed.
+        callers: whether a server key, machine credential, project or channel has changed.
         sessions: ids of browser sessions and access tokens that have ended.
         people: whether a user or member has lost a right.
         advances: moves of the log heads of projects. Empty unless several nodes share the store.

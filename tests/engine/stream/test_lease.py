@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import StreamChannel
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.ports import StreamConsumer
 from tests.support.streaming import CHANNEL, PROJECT_ID, Stage
@@ -15,7 +15,7 @@ LEASE_S = 60.0
 
 
 def lease() -> ChannelLease:
-    return ChannelLease(Channel(1, CHANNEL, "project", PROJECT_ID), LEASE_S)
+    return ChannelLease(StreamChannel(1, CHANNEL, "project", PROJECT_ID), LEASE_S)
 
 
 def test_new_lease_has_no_holder_and_no_fence() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -13,9 +14,11 @@ from deskwire.engine.core.clock import iso_or_none
 
 if TYPE_CHECKING:
     from deskwire.engine.accounts.machines import Machine
+    from deskwire.engine.channels.channel import Channel
     from deskwire.engine.webhooks.endpoint import Endpoint
 
 _QUERY_LEFT_OUT: Final = "?…"
+_DIGEST_LENGTH: Final = 16
 
 
 def made(fields: Mapping[str, Any]) -> Changes:
@@ -109,6 +112,26 @@ def replayed(endpoint: str, project: int, deliveries: int) -> AuditEntry:
     return AuditEntry("webhook.replayed", endpoint, project=project, details={"deliveries": deliveries})
 
 
+def channel_made(channel: Channel) -> AuditEntry:
+    """Return the entry for a new channel."""
+    return _channel("channel.created", channel, made(_channel_fields(channel)))
+
+
+def channel_changed(before: Channel, after: Channel) -> list[AuditEntry]:
+    """Return the entries for a change of a channel's settings or secret."""
+    entries = []
+    if changes := differences(_channel_fields(before), _channel_fields(after)):
+        entries.append(_channel("channel.changed", after, changes))
+    if after.sealed_secret != before.sealed_secret:
+        entries.append(_channel("channel.secret_rotated", after, {}))
+    return entries
+
+
+def channel_deleted(channel: Channel) -> AuditEntry:
+    """Return the entry for a deleted channel."""
+    return _channel("channel.deleted", channel, {})
+
+
 def signed_in(user: User) -> AuditEntry:
     """Return the entry for a sign-in: the password was correct, and a token or session was created."""
     return _account("sign_in.succeeded", user, {})
@@ -200,6 +223,10 @@ def _endpoint(action: str, endpoint: Endpoint, changes: Changes, **details: int)
     return AuditEntry(action, endpoint.id, project=endpoint.project, changes=changes, details=details)
 
 
+def _channel(action: str, channel: Channel, changes: Changes) -> AuditEntry:
+    return AuditEntry(action, channel.id, project=channel.project, changes=changes)
+
+
 def _machine(action: str, machine: Machine, changes: Changes, **details: int) -> AuditEntry:
     return AuditEntry(action, machine.id, project=machine.project.rowid, changes=changes, details=details)
 
@@ -209,6 +236,26 @@ def _machine_fields(machine: Machine) -> dict[str, Any]:
         "name": machine.name,
         "permissions": sorted(machine.permissions),
         "expiresAt": iso_or_none(machine.expires_at),
+    }
+
+
+def _channel_fields(channel: Channel) -> dict[str, Any]:
+    """Return the settings, with digests of the public keys and the texts."""
+    look = channel.look
+    return {
+        "name": channel.name,
+        "enabled": channel.enabled,
+        "origins": list(channel.origins),
+        "identityMode": channel.identity_mode,
+        "publicKeys": [f"{each.id} {each.algorithm} {_digest(each.key)}" for each in channel.public_keys],
+        "visitorsAllowed": channel.visitors_allowed,
+        "visitorsAsk": list(channel.visitors_ask),
+        "colour": look.colour,
+        "position": look.position,
+        "texts": {language: _digest(sorted(texts.items())) for language, texts in look.texts.items()},
+        "startsWorkflow": channel.starts_workflow,
+        "survey": channel.survey,
+        "native": channel.native,
     }
 
 
@@ -226,6 +273,11 @@ def _fields(endpoint: Endpoint) -> dict[str, Any]:
         "internal": endpoint.internal,
         "credentialId": endpoint.credential,
     }
+
+
+def _digest(value: object) -> str:
+    """Return the first hexadecimal digits of a value's SHA-256."""
+    return sha256(repr(value).encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 def shown_url(url: str) -> str:

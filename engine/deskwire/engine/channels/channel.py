@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, field
 
+from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm
 from deskwire.engine.channels.origin import Origin, parse_origin, parse_pattern
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
@@ -24,8 +25,7 @@ SECRET_PREFIX: Final = "chs_"
 
 ChannelType = Literal["widget"]
 IdentityMode = Literal["optional", "required", "none"]
-KeyAlgorithm = Literal["ES256", "EdDSA", "RS256"]
-KEY_ALGORITHMS: Final[tuple[KeyAlgorithm, ...]] = get_args(KeyAlgorithm)
+KEY_ALGORITHMS: Final = ALGORITHMS
 Position = Literal["left", "right"]
 VisitorField = Literal["name", "email", "phone"]
 VISITOR_FIELDS: Final[tuple[VisitorField, ...]] = get_args(VisitorField)
@@ -37,7 +37,7 @@ class PublicKey(Struct, frozen=True):
     """A key that verifies customers' identities. `key` is PEM, `id` is the `kid` of tokens."""
 
     id: str
-    algorithm: KeyAlgorithm
+    algorithm: Algorithm
     key: str
 
 

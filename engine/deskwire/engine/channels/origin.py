@@ -96,7 +96,7 @@ def parse_pattern(text: str) -> Origin | str:
         if _address(found.host) is not None:
             return "An address has no subdomains: name the address alone."
         if len(found.host.split(".")) < _WILDCARD_LABELS_MIN and not found.loopback:
-            return "`*.` needs a domain of your own behind it, such as https://*.shop.example."
+            return "After `*.` comes a domain of your own, as in https://*.shop.example."
     return Origin(found.scheme, found.host, None, found.subdomains) if _any_port(text, found) else found
 
 

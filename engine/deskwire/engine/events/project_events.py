@@ -21,7 +21,16 @@ from deskwire.engine.events.types import AGENTS, EventDraft, StoredEvent
 
 # A part of a project's setup that `settings.changed` reports.
 Setting = Literal[
-    "members", "teams", "snippets", "workflows", "surveys", "translations", "webhooks", "project", "keys"
+    "members",
+    "teams",
+    "snippets",
+    "workflows",
+    "surveys",
+    "translations",
+    "webhooks",
+    "project",
+    "keys",
+    "channels",
 ]
 
 EventActorType = Literal["user", "key", "machine", "system", "contact", "bot"]  # the kind of an actor

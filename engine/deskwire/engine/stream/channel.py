@@ -21,7 +21,7 @@ _NAME: Final = re.compile(r"private-(project|conversation|contact)-([A-Za-z0-9_\
 _NAME_LENGTH_MAX: Final = 164
 
 
-class Channel(Struct, frozen=True, eq=False):
+class StreamChannel(Struct, frozen=True, eq=False):
     """A channel of one project, identified by project and name. One consumer at a time holds it.
 
     Args:
@@ -35,7 +35,7 @@ class Channel(Struct, frozen=True, eq=False):
     subject: str
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Channel) and (self.project, self.name) == (other.project, other.name)
+        return isinstance(other, StreamChannel) and (self.project, self.name) == (other.project, other.name)
 
     def __hash__(self) -> int:
         return hash((self.project, self.name))
@@ -46,7 +46,7 @@ class Channel(Struct, frozen=True, eq=False):
         return self.project if self.kind == "project" else Topic(self.project, self.kind, self.subject)
 
 
-def open_channel(project: Project, name: str) -> Channel:
+def open_channel(project: Project, name: str) -> StreamChannel:
     """Return the channel `name` as `project` may use it.
 
     The authorization checks that the project has the conversation or contact; a channel of another project's
@@ -65,7 +65,7 @@ def open_channel(project: Project, name: str) -> Channel:
     )
 
 
-def named_channel(project: int, name: str) -> Channel | None:
+def named_channel(project: int, name: str) -> StreamChannel | None:
     """Return the channel of this name in the project with this storage key; None if the name is not valid."""
     match = _NAME.fullmatch(name) if len(name) <= _NAME_LENGTH_MAX else None
     if match is None:
@@ -74,10 +74,10 @@ def named_channel(project: int, name: str) -> Channel | None:
     subject = match[2]
     if kind == "conversation" and not is_id(subject, "cnv"):
         return None
-    return Channel(project, name, kind, subject)
+    return StreamChannel(project, name, kind, subject)
 
 
-def with_user_id(reader: ContactFinder, channel: Channel) -> Channel:
+def with_user_id(reader: ContactFinder, channel: StreamChannel) -> StreamChannel:
     """Return the channel with the contact's `userId` as its subject if its name has the contact's `con_` id.
 
     A contact whose `userId` looks like such an id takes precedence. Raises NotFound (`contact_not_found`, `contact_merged`).
@@ -91,7 +91,7 @@ def with_user_id(reader: ContactFinder, channel: Channel) -> Channel:
     )
 
 
-def carries(channel: Channel, event: EphemeralEvent) -> bool:
+def carries(channel: StreamChannel, event: EphemeralEvent) -> bool:
     """Return whether the channel carries an ephemeral event of its project."""
     match channel.kind:
         case "project":

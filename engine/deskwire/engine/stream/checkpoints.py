@@ -11,7 +11,7 @@ import trio
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import InlineJob, Store
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import StreamChannel
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 
@@ -44,7 +44,7 @@ class Checkpoints:
         self._clock = clock
         self._save_s = save_s
         self._shared = shared
-        self._dirty: dict[Channel, ChannelLease] = {}
+        self._dirty: dict[StreamChannel, ChannelLease] = {}
         self._wakeup = trio.Event()
 
     def touch(self, lease: ChannelLease) -> None:

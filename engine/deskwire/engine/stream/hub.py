@@ -18,7 +18,7 @@ from deskwire.engine.core.store import InlineJob, Store
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.tail import Tail
 from deskwire.engine.events.types import EphemeralEvent
-from deskwire.engine.stream.channel import Channel, ChannelKind, open_channel
+from deskwire.engine.stream.channel import ChannelKind, StreamChannel, open_channel
 from deskwire.engine.stream.checkpoints import Checkpoints
 from deskwire.engine.stream.lag import LAG_MAX, Lag, SubscriptionCounters, find_lags
 from deskwire.engine.stream.lease import ChannelLease
@@ -100,7 +100,7 @@ class Hub:
         self._window_ms = int(resume_window_s * 1000)
         self._started_ms = clock()
         self._checkpoints = Checkpoints(store, clock, save_s, shared=nodes is not None)
-        self._leases: dict[Channel, ChannelLease] = {}
+        self._leases: dict[StreamChannel, ChannelLease] = {}
         self._typing_subscribers: dict[int, set[Subscription]] = {}
         self.counters: Final = SubscriptionCounters()
         self._cluster: Cluster | None = None
@@ -115,7 +115,7 @@ class Hub:
             self._suspension = Suspension(self._cluster, self._leases, self._shared, self.counters)
 
     async def subscribe(
-        self, project: Project, channel: Channel, grant: Grant, lost: Callable[[Loss], None]
+        self, project: Project, channel: StreamChannel, grant: Grant, lost: Callable[[Loss], None]
     ) -> Subscription:
         """Take the channel over for the grant's consumer, which is the only holder on return.
 
@@ -175,7 +175,12 @@ class Hub:
             raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
 
     def _subscription(
-        self, tail: Tail, channel: Channel, grant: Grant, start: ResumePoint, lost: Callable[[Loss], None]
+        self,
+        tail: Tail,
+        channel: StreamChannel,
+        grant: Grant,
+        start: ResumePoint,
+        lost: Callable[[Loss], None],
     ) -> Subscription:
         consumer_id, typing = grant.consumer_id, grant.typing
         if self._cluster is None:
@@ -228,7 +233,7 @@ class Hub:
         for holder in self._typing_subscribers.get(event.project, ()):
             holder.offer(event)
 
-    async def until_unfenced(self, channel: Channel, consumer_id: str) -> None:
+    async def until_unfenced(self, channel: StreamChannel, consumer_id: str) -> None:
         """Return once the consumer may take the channel."""
         lease = await self._lease(channel)
         lease.waiting += 1
@@ -306,7 +311,7 @@ class Hub:
             holder.lost("ended")
         return [holder.channel.name for holder in ended]
 
-    async def _end_on(self, channel: Channel, consumer_id: str) -> Subscription | None:
+    async def _end_on(self, channel: StreamChannel, consumer_id: str) -> Subscription | None:
         lease = await self._lease(channel)
         async with lease.lock:
             if lease.consumer_id != consumer_id:
@@ -366,7 +371,7 @@ class Hub:
             reader.count_events_after(row.project, position, LAG_MAX),
         )
 
-    async def _lease(self, channel: Channel) -> ChannelLease:
+    async def _lease(self, channel: StreamChannel) -> ChannelLease:
         if channel not in self._leases and self._shared is not None:
             self._evict_idle()
             self._leases[channel] = ChannelLease(channel, self._lease_s)
@@ -377,7 +382,7 @@ class Hub:
                 self._leases[channel] = self._restored(channel, row)
         return self._leases[channel]
 
-    def _restored(self, channel: Channel, row: StreamConsumer | None) -> ChannelLease:
+    def _restored(self, channel: StreamChannel, row: StreamConsumer | None) -> ChannelLease:
         """Return a lease from its row. After a restart the last holder is protected as if it had just dropped off."""
         lease = ChannelLease(channel, self._lease_s)
         if row is not None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.stream.channel import Channel, ChannelKind
+from deskwire.engine.stream.channel import ChannelKind, StreamChannel
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.stream.subscription import ResumePoint
 
@@ -83,7 +83,7 @@ class Lag(Struct):
 
 
 async def find_lags(
-    store: Store[StreamReader, StreamTransaction], log: EventLog, held: Sequence[tuple[Channel, int]]
+    store: Store[StreamReader, StreamTransaction], log: EventLog, held: Sequence[tuple[StreamChannel, int]]
 ) -> Mapping[ChannelKind, Lag]:
     """Return the lags of consumers, given by channel and confirmed position, by the channels' kind.
 

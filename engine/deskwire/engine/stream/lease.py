@@ -24,7 +24,7 @@ import trio
 
 from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.core.tasks.mutex import Mutex
-from deskwire.engine.stream.channel import Channel, named_channel
+from deskwire.engine.stream.channel import StreamChannel, named_channel
 from deskwire.engine.stream.ports import StreamConsumer
 from deskwire.engine.stream.subscription import Subscription
 
@@ -153,7 +153,7 @@ class ChannelLease(LeaseRules):
         "waiting",
     )
 
-    def __init__(self, channel: Channel, lease_s: float) -> None:
+    def __init__(self, channel: StreamChannel, lease_s: float) -> None:
         super().__init__(lease_s)
         self.channel = channel
         self.holder: Subscription | None = None
@@ -256,7 +256,11 @@ class LeaseNotifications:
     """
 
     def __init__(
-        self, bus: Bus, node: str, leases: Mapping[Channel, ChannelLease], on_request: Callable[[], None]
+        self,
+        bus: Bus,
+        node: str,
+        leases: Mapping[StreamChannel, ChannelLease],
+        on_request: Callable[[], None],
     ) -> None:
         self._bus = bus
         self._node = node

@@ -20,7 +20,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.core.values import replace
-from deskwire.engine.stream.channel import Channel, named_channel
+from deskwire.engine.stream.channel import StreamChannel, named_channel
 from deskwire.engine.stream.lease import ChannelLease, LeaseNotifications, LeaseRules
 from deskwire.engine.stream.ports import (
     HolderRequest,
@@ -86,7 +86,7 @@ class ChannelReleaser:
         clock: Clock,
         cluster: Cluster,
         bus: Bus,
-        leases: Mapping[Channel, ChannelLease],
+        leases: Mapping[StreamChannel, ChannelLease],
         on_lost: Callable[[Subscription], None],
     ) -> None:
         self._store = store
@@ -94,7 +94,7 @@ class ChannelReleaser:
         self._cluster = cluster
         self._leases = leases
         self._on_lost = on_lost
-        self._departed: dict[Channel, tuple[ChannelLease, int]] = {}
+        self._departed: dict[StreamChannel, tuple[ChannelLease, int]] = {}
         self._wakeup = trio.Event()
         self.notifications: Final = LeaseNotifications(
             bus, cluster.node.name, leases, lambda: self._wakeup.set()

@@ -25,7 +25,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.core.values import replace
-from deskwire.engine.stream.channel import Channel
+from deskwire.engine.stream.channel import StreamChannel
 from deskwire.engine.stream.lag import SubscriptionCounters
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.ports import HolderRequest, StreamConsumer, StreamReader, StreamTransaction
@@ -175,7 +175,7 @@ class SharedLeases:
         node = self._cluster.node
         return HolderRequest(what, node.name, node.incarnation, consumer_id, self._clock())
 
-    async def _read(self, channel: Channel) -> tuple[StreamConsumer | None, bool]:
+    async def _read(self, channel: StreamChannel) -> tuple[StreamConsumer | None, bool]:
         """Return the channel's row, and whether a live node holds the channel."""
 
         def query(reader: StreamReader) -> tuple[StreamConsumer | None, bool]:
@@ -356,7 +356,7 @@ class Suspension:
     def __init__(
         self,
         cluster: Cluster,
-        leases: Mapping[Channel, ChannelLease],
+        leases: Mapping[StreamChannel, ChannelLease],
         shared: SharedLeases,
         counters: SubscriptionCounters,
     ) -> None:

@@ -21,7 +21,7 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.tail import BATCH_SIZE, Tail, count_fitting
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
-from deskwire.engine.stream.channel import Channel, carries
+from deskwire.engine.stream.channel import StreamChannel, carries
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 
 # Why a consumer lost its channel: another one took it, a call ended it, or this node can no longer hold it.
@@ -94,7 +94,7 @@ class Subscription:
         self,
         log: EventLog,
         tail: Tail,
-        channel: Channel,
+        channel: StreamChannel,
         consumer_id: str,
         start: ResumePoint,
         lost: Callable[[Loss], None],
@@ -221,7 +221,7 @@ class LeasedSubscription(Subscription):
         cluster: Cluster,
         log: EventLog,
         tail: Tail,
-        channel: Channel,
+        channel: StreamChannel,
         consumer_id: str,
         start: ResumePoint,
         lost: Callable[[Loss], None],
@@ -270,7 +270,7 @@ def is_resume(text: str) -> bool:
 async def find_start(
     store: Store[StreamReader, StreamTransaction],
     log: EventLog,
-    channel: Channel,
+    channel: StreamChannel,
     resume: Resume,
     confirmed: int | None,
     *,

@@ -21,7 +21,7 @@ from deskwire.engine.core.secret import Keyring
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.tasks.retry import retry_until_available
 from deskwire.engine.ports import Store
-from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
+from deskwire.engine.stream.channel import StreamChannel, open_channel, with_user_id
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
 from deskwire.engine.stream.subscription import Loss
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
@@ -217,7 +217,7 @@ class PusherProtocol:
         if until < inf:
             self._ends_at(until)
 
-    async def _subscribe_as(self, project: Project, channel: Channel, grant: Grant) -> None:
+    async def _subscribe_as(self, project: Project, channel: StreamChannel, grant: Grant) -> None:
         """Subscribe.
 
         A consumer that already holds the channel on this connection only gets another confirmation.
@@ -265,7 +265,7 @@ class PusherProtocol:
     async def _refuse(self, channel: str, kind: str, refusal: DomainError, status: int) -> None:
         await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
-    def _end_when_free(self, channel: Channel, consumer_id: str) -> None:
+    def _end_when_free(self, channel: StreamChannel, consumer_id: str) -> None:
         """Keep a refused client's connection until the channel is free.
 
         Then the client is asked to reconnect.

@@ -12,22 +12,26 @@ from deskwire.storage.connection import Connection
 
 
 def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[CheckProblem]:
-    """Yield endpoints whose signing secret can't be decrypted with the installation's secret."""
-    rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
+    """Yield endpoints and channels whose secret can't be decrypted with the installation's secret."""
+    rows = connection.execute(
+        "SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed' "
+        "UNION ALL SELECT id, sealed_secret FROM channels WHERE removed_at IS NULL"
+    ).fetchall()
     if not rows:
         return
     if secrets is None:
         yield CheckProblem(
-            "secret_missing", f"There are {len(rows)} webhook endpoints, and no secret to sign with."
+            "secret_missing",
+            f"There are {len(rows)} webhook endpoints and channels, and no secret to sign with.",
         )
         return
     sealing = Encryption(secrets)
-    for endpoint, sealed in rows:
+    for owner, sealed in rows:
         try:
             sealing.open(sealed)
         except DecryptionFailed:
             yield CheckProblem(
-                "secret_wrong", f"The signing secret of {endpoint} was sealed under another secret."
+                "secret_wrong", f"The signing secret of {owner} was sealed under another secret."
             )
 
 

@@ -76,6 +76,7 @@ _AUDITED: Final = " UNION ALL ".join(
         ("server_keys", "key.created"),
         ("machine_credentials", "credential.created"),
         ("endpoints", "webhook.created"),
+        ("channels", "channel.created"),
     )
 )
 

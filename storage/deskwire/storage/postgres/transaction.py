@@ -145,6 +145,9 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     contact_lock = " FOR KEY SHARE"
     profile_lock = " FOR NO KEY UPDATE OF k"
 
+    def lock_channels(self, project: int) -> None:
+        self.conn.execute("SELECT rowid FROM projects WHERE rowid = ? FOR NO KEY UPDATE", (project,))
+
     def lock_contacts(self, *contacts: int) -> None:
         self.conn.execute(_HELD, (list(contacts),))
 

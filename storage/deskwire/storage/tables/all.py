@@ -22,6 +22,7 @@ from deskwire.storage.tables.accounts.sessions import (
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.audit_push import PushReads, PushWrites
+from deskwire.storage.tables.channels import ChannelReads, ChannelWrites
 from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
 from deskwire.storage.tables.contacts.contacts import (
     ContactReads,
@@ -95,6 +96,7 @@ class AllReads(
     MemoryReads,
     TranslationReads,
     SnippetReads,
+    ChannelReads,
     SurveyReads,
     SurveyResponseReads,
     TeamReads,
@@ -137,6 +139,7 @@ class AllWrites(
     MemoryWrites,
     TranslationWrites,
     SnippetWrites,
+    ChannelWrites,
     SurveyWrites,
     SurveyResponseWrites,
     TeamWrites,

@@ -14,7 +14,7 @@ from deskwire.engine.core.errors import BadRequest, DomainError, Invalid
 from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.ports import Reader
 from deskwire.engine.stream import token
-from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
+from deskwire.engine.stream.channel import StreamChannel, open_channel, with_user_id
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import Routes, Tag, s2s
@@ -100,7 +100,7 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     return {"auth": f"{call.project.stream_key}:{issued}"}
 
 
-def _check_subject(reader: Reader, project: Project, channel: Channel) -> None:
+def _check_subject(reader: Reader, project: Project, channel: StreamChannel) -> None:
     """Raise NotFound if the project has no such conversation or contact."""
     if channel.kind == "conversation":
         find_conversation(reader, project, channel.subject)

@@ -16,6 +16,7 @@ from deskwire.storage.connection import Connection
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.audit_push import renew_push_seals
 from deskwire.storage.tables.base import Queries
+from deskwire.storage.tables.channels import renew_channel_seals
 
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
@@ -186,10 +187,13 @@ class EndpointWrites(AuditWrites):
         return renew_seals(self.conn, renewed)
 
     def forget_old_secrets(self, now: int) -> int:
-        return self.conn.execute(
-            "UPDATE endpoints SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
-            (now,),
-        ).rowcount
+        return sum(
+            self.conn.execute(
+                f"UPDATE {table} SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
+                (now,),
+            ).rowcount
+            for table in ("endpoints", "channels")
+        )
 
     def _pending(self, endpoint: int) -> int:
         """Return the number of pending deliveries of an endpoint, at most `_PENDING_MAX`."""
@@ -207,9 +211,9 @@ class EndpointWrites(AuditWrites):
 def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
     """Reseal all secrets with `renewed`.
 
-    Returns the number of changed endpoints and audit pushes.
+    Returns the number of changed endpoints, channels and audit pushes.
     """
-    changed = renew_push_seals(connection, renewed)
+    changed = renew_push_seals(connection, renewed) + renew_channel_seals(connection, renewed)
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"
     ).fetchall():
