@@ -60,7 +60,8 @@ def create(project: Project, number: int, who: str = "user-") -> Create:
 async def found(store: Store[Reader, Transaction], directory: Path) -> Project:
     """Create the demo project like the program's first start."""
     now = wall_clock()
-    plan = plan_demo(Tokens(installation_secrets(directory, None)), new_password(_ARGON2_KIB), now)
+    secrets = installation_secrets(directory, None)
+    plan = plan_demo(Tokens(secrets), new_password(_ARGON2_KIB), Encryption(secrets).seal, now)
     plan.demo.write(directory, _DEMO_URL)
     await store.write(lambda tx: provision_demo(tx, plan, now))
     project = await store.read(lambda reader: reader.project(plan.project_id))

@@ -9,7 +9,7 @@ import pytest
 
 from deskwire.program.first_start import Demo, welcome
 
-DEMO = Demo("prj_1", "sk_1", "stream", "owner@demo.example", "password", "token")
+DEMO = Demo("prj_1", "sk_1", "stream", "owner@demo.example", "password", "token", "chn_1", "chs_1")
 
 
 def installed(folder: Path) -> Path:

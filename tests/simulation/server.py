@@ -54,6 +54,7 @@ from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
 from deskwire.engine.webhooks.url import check_url
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
 from deskwire.http.api.services import Services, Surveys, Webhooks
@@ -388,6 +389,7 @@ class Server:
             store=self.disk,
             keys=ServerKeyCache(self.disk),
             machines=MachineCredentialCache(self.disk),
+            channels=ChannelCache(self.disk),
             sessions=parts.sessions(config, self.disk),
             ended_tokens=EndedTokenCache(self.disk),
             actors=actors,
@@ -401,6 +403,7 @@ class Server:
             refused_calls=RefusedCalls(self.disk),
             dummy_hashes=DummyHashes(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
+            sites=parts.site_checks(config, "https://support.example"),
             hub=self._hub,
             agents=AgentStreams(self.disk, self.log, trio_ms),
             surveys=Surveys(Refreshes(nursery, self.disk, trio_ms, None), Removals(nursery, self.disk)),

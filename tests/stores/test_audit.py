@@ -35,6 +35,7 @@ SILENT: Final = {
     "clear_held_position": "what became of deliveries",
     "forget_old_secrets": "what was announced at the rotation",
     "renew_seals": "the same secrets under another seal; the rotation is recorded",
+    "renew_channel_seals": "the same secrets under another seal; the rotation is recorded",
     "_delete_endpoint": "the rest of an endpoint whose removal is recorded",
     "__init__": "a trigger that says when rights change",
     "insert_contact": "content",

@@ -23,6 +23,7 @@ CREDENTIAL: Final = re.compile(
     r"mk_[A-Za-z0-9_-]{4,}"  # machine credentials
     r"|sk_[A-Za-z0-9_-]{4,}"  # server keys, ours and those of other services
     r"|whsec_[A-Za-z0-9+/=_-]+"  # webhook secrets; the masked form has an ellipsis here and stays
+    r"|c(?:hs|t|v)_[A-Za-z0-9_-]{20,}"  # secrets of channels, tokens of customers and visitors
     r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,4}"  # JWT: base64url of '{"' and the rest
     r"|(?<=://)[^\s/@:\"']{0,256}:[^\s/@\"']{1,256}(?=@)"  # user and password in a URL
     r")"
@@ -32,7 +33,7 @@ NAMED: Final = re.compile(  # 'password': 'x', token="x", Authorization: Bearer 
     r"(?:(?P<quote>\\?[\"'])(?:(?!(?P=quote)).)*(?P=quote)|(?<=[:])\s*(?:Bearer|Basic)\s+\S+|(?<==)[^\s&\"',;)]+)"
 )
 
-_SUSPECT: Final = re.compile(rf"(?i:{_NAMES})|mk_|sk_|whsec_|eyJ|://")
+_SUSPECT: Final = re.compile(rf"(?i:{_NAMES})|mk_|sk_|whsec_|chs_|ct_|cv_|eyJ|://")
 """Present in every text that matches CREDENTIAL or NAMED, and in every name of a secret: a fast pre-check."""
 
 

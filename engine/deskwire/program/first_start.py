@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +19,10 @@ from deskwire.engine.accounts.members import join
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.channels.channel import new_channel, new_channel_secret
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.program.demo_password import DemoPassword
 from deskwire.program.secret_file import write_private
@@ -30,6 +33,7 @@ log: Final = structlog.get_logger(__name__)
 
 DEMO_FILE: Final = "demo.json"
 DEMO_EMAIL: Final = "owner@demo.example"
+DEMO_ORIGINS: Final = ("http://127.0.0.1", "http://localhost")
 DEMO_TOKEN_S: Final = 30 * 24 * 3_600
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
@@ -47,6 +51,14 @@ def exposed(directory: Path) -> list[str]:
         for path in paths
         if path.exists() and path.stat().st_mode & (_OTHERS if path != directory else _OTHERS_WRITE)
     ]
+
+
+def _demo_channel(path: Path) -> str | None:
+    """Return the id of the demo's channel; None without the demo's file, or if an older version wrote it."""
+    if not path.exists():
+        return None
+    channel: str | None = json.loads(path.read_text()).get("channelId")
+    return channel
 
 
 def refresh_url(directory: Path, base_url: str) -> None:
@@ -68,6 +80,8 @@ class Demo(Struct, frozen=True):
     email: str
     password: str
     token: str
+    channel_id: str
+    channel_secret: str
 
     def document(self, base_url: str) -> dict[str, Any]:
         """Return the content of `demo.json`."""
@@ -78,6 +92,8 @@ class Demo(Struct, frozen=True):
             "streamKey": self.stream_key,
             "user": {"email": self.email, "password": self.password},
             "token": self.token,
+            "channelId": self.channel_id,
+            "channelSecret": self.channel_secret,
         }
 
     def write(self, directory: Path, base_url: str) -> Path:
@@ -111,10 +127,11 @@ class DemoPlan(Struct, frozen=True):
     password_hash: str
     demo: Demo
     token: AccessToken
+    sealed_secret: bytes
 
 
-def plan_demo(tokens: Tokens, password: DemoPassword, now: int) -> DemoPlan:
-    """Generate a demo organisation, project, user and server key."""
+def plan_demo(tokens: Tokens, password: DemoPassword, seal: Callable[[str], bytes], now: int) -> DemoPlan:
+    """Generate a demo organisation, project, user, server key and channel. `seal` encrypts the channel's secret."""
     user_id, project_id, token_id = new_id("usr", now), new_id("prj", now), new_id("tok", now)
     ends_at = (now // 1000 + DEMO_TOKEN_S) * 1000
     token = AccessToken(token_id, user_id, "operator", "", 0, now, ends_at)
@@ -125,8 +142,10 @@ def plan_demo(tokens: Tokens, password: DemoPassword, now: int) -> DemoPlan:
         email=DEMO_EMAIL,
         password=password.text,
         token=tokens.issue(user_id, now, DEMO_TOKEN_S, token_id=token_id),
+        channel_id=new_id("chn", now),
+        channel_secret=new_channel_secret(),
     )
-    return DemoPlan(user_id, project_id, password.hash, demo, token)
+    return DemoPlan(user_id, project_id, password.hash, demo, token, seal(demo.channel_secret))
 
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
@@ -149,6 +168,9 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
     tx.insert_team(Team(new_id("team", now), project.rowid, "Support", now, now))
     key = demo.server_key
     tx.insert_key(new_id("key", now), project.rowid, hash_server_key(key), key[-4:], "demo", now)
+    secret = demo.channel_secret
+    channel = new_channel(demo.channel_id, project.rowid, "Demo shop", plan.sealed_secret, secret[-4:], now)
+    tx.insert_channel(replace(channel, origins=DEMO_ORIGINS))
 
 
 def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> str:
@@ -160,9 +182,10 @@ def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> s
     program = sys.argv[0] if Path(sys.argv[0]).name == "deskwire" else "deskwire"
     kept = written.exists()
     fill = f"{shlex.quote(program)} demo --desk --data {shlex.quote(str(written.parent))}"
-    desk_hint = f"\n  Sign in with user and password at {base_url}/desk\n" + (
-        f"  To fill its inbox with a demo, leave this running and call: {fill}\n" if kept else ""
-    )
+    desk_hint = (
+        f"\n  Sign in with user and password at {base_url}/desk\n"
+        f"  Write to it as a customer at   {_demo_page(base_url, demo.channel_id)}\n"
+    ) + (f"  To fill its inbox with a demo, leave this running and call: {fill}\n" if kept else "")
     where = f"; they are also in {written}" if kept else ""
     path = _path_line(sys.argv[0], shutil.which("deskwire"))
     return f"""
@@ -195,6 +218,10 @@ Deskwire is running at {base_url}
 """
 
 
+def _demo_page(base_url: str, channel_id: str) -> str:
+    return f"{base_url}/widget/{channel_id}/demo"
+
+
 def _path_line(called_as: str, found: str | None) -> str:
     """Return lines that add `deskwire` to the shell's path; "" if the path already has it."""
     program = Path(called_as)
@@ -209,6 +236,8 @@ def _path_line(called_as: str, found: str | None) -> str:
 
 def running(base_url: str, written: Path, *, desk: bool = True) -> str:
     """Return the text of every later start."""
-    desk_hint = f"The desk is at {base_url}/desk\n" if desk else ""
+    channel = _demo_channel(written)
+    page = f"A page with its chat is at {_demo_page(base_url, channel)}\n" if channel else ""
+    desk_hint = f"The desk is at {base_url}/desk\n{page}" if desk else ""
     where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
     return f"Deskwire is running at {base_url}\n{desk_hint}{where}Stop it with Ctrl-C."

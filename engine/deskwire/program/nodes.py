@@ -16,6 +16,7 @@ def invalidate_with_other_nodes(parts: Parts) -> None:
     async def forget_callers() -> None:
         parts.keys.invalidate()
         parts.machines.invalidate()
+        parts.channels.invalidate()
         parts.sessions.invalidate()
         parts.ended_tokens.invalidate()
         await parts.agents.end_lost_sessions()

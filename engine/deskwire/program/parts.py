@@ -41,6 +41,7 @@ from deskwire.engine.webhooks.ownership import LapseMonitor
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.auth.sessions import Sessions
+from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
 from deskwire.http.api.services import Services, Surveys
@@ -81,6 +82,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     signing: Signing
     keys: ServerKeyCache
     machines: MachineCredentialCache
+    channels: ChannelCache
     sessions: Sessions
     ended_tokens: EndedTokenCache
     events: EventLog
@@ -136,7 +138,7 @@ async def assemble(
         MachineCredentialCache(store),
         wiring.sessions(config, store),
     )
-    ended_tokens = EndedTokenCache(store)
+    ended_tokens, channels = EndedTokenCache(store), ChannelCache(store)
     agents = wiring.agents(config, here, events)
     delivery_notifier = wiring.delivery_notifier(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, delivery_notifier, here.membership, versions)
@@ -150,6 +152,7 @@ async def assemble(
     url = config.public_url or _url(config, port, certificate)
     keys.follow(commits)
     machines.follow(commits)
+    channels.follow(commits)
     sessions.follow(commits)
     ended_tokens.follow(commits)
     uploads = await wiring.open_uploads(config, store, here.files, secrets, url)
@@ -177,6 +180,7 @@ async def assemble(
         signing=signing,
         keys=keys,
         machines=machines,
+        channels=channels,
         sessions=sessions,
         ended_tokens=ended_tokens,
         events=events,
@@ -206,6 +210,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         store=store,
         keys=parts.keys,
         machines=parts.machines,
+        channels=parts.channels,
         sessions=parts.sessions,
         ended_tokens=parts.ended_tokens,
         actors=registry,
@@ -221,6 +226,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         webhooks=wiring.webhooks(
             config, parts.sealing, parts.endpoint_leases or parts.dispatcher, parts.versions
         ),
+        sites=wiring.site_checks(config, parts.url),
         hub=parts.hub,
         agents=parts.agents,
         surveys=Surveys(

@@ -346,7 +346,7 @@ async def _provision(
         refresh_url(config.data_dir, url)
         return None
     now = services.clock()
-    plan = plan_demo(services.tokens, await trio.to_thread.run_sync(password), now)
+    plan = plan_demo(services.tokens, await trio.to_thread.run_sync(password), services.webhooks.seal, now)
     written = keep_demo(plan.demo, config.data_dir, url, needed=config.database_url is None)
     if not await services.store.write(lambda tx: provision_demo(tx, plan, now)):
         written.unlink(missing_ok=True)  # another node has created and shown its own demo

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ from deskwire.engine.core.limits.rate_limit import Buckets, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
+from deskwire.engine.customers.page_fetch import PageFetcher
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
@@ -52,7 +54,7 @@ from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.delivery_follower import DeliveryFollower
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
-from deskwire.engine.webhooks.http.address import AddressPolicy, SystemResolver, literal_addresses
+from deskwire.engine.webhooks.http.address import AddressPolicy, Resolver, SystemResolver, literal_addresses
 from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.connectors import Connector, DirectConnector, Proxy, ProxyConnector
 from deskwire.engine.webhooks.notifications import DeliveryNotifier
@@ -64,7 +66,7 @@ from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.input.multipart import OVERHEAD
 from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.routing import BASE
-from deskwire.http.api.services import Limits, Services, Webhooks
+from deskwire.http.api.services import Limits, Services, SiteChecks, Webhooks
 from deskwire.http.app import ROUTES
 from deskwire.http.measurements import Measurements, NodeMeasurements
 from deskwire.http.server.adapters.hypercorn import HypercornServer
@@ -277,19 +279,27 @@ def webhook_policy(config: Config) -> AddressPolicy:
 
 def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
     """Return the task that pushes audit trails, with the HTTP client of webhooks."""
-    policy, trusted = webhook_policy(config), httpx.create_ssl_context()
-    proxy = Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None
+    trusted = _trusted_roots()
 
     def client(url: str) -> Client:
-        resolver = SystemResolver()
-        route: Connector = (
-            DirectConnector(policy, resolver)
-            if proxy is None
-            else ProxyConnector(proxy, policy, resolver, trusted)
-        )
+        route = _connector(config, SystemResolver(), trusted)
         return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
 
     return AuditPusher(store, wall_clock, sealing, client)
+
+
+@cache
+def _trusted_roots() -> ssl.SSLContext:
+    """Return the context that verifies the certificates of pages and receivers. It takes 20 ms to make."""
+    return httpx.create_ssl_context()
+
+
+def _connector(config: Config, resolver: Resolver, trusted: ssl.SSLContext) -> Connector:
+    """Return the way to other servers: direct, or through the proxy of webhooks."""
+    policy = webhook_policy(config)
+    if not config.webhook_proxy:
+        return DirectConnector(policy, resolver)
+    return ProxyConnector(Proxy.parse(config.webhook_proxy), policy, resolver, trusted)
 
 
 def webhooks(
@@ -309,6 +319,13 @@ def webhooks(
             dispatcher.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_TIMEOUT_S
         ),
     )
+
+
+def site_checks(config: Config, url: str) -> SiteChecks:
+    """Return the operations on websites for the routes of channels."""
+    trusted = _trusted_roots()
+    connector = _connector(config, SystemResolver(shared=True), trusted)
+    return SiteChecks(PageFetcher(webhook_policy(config), connector, trusted).fetch, url)
 
 
 def limits(config: Config) -> Limits:

@@ -35,6 +35,7 @@ from deskwire.http.resources.accounts import (
     tokens,
     users,
 )
+from deskwire.http.resources.channels import channels, public_channels
 from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
@@ -85,6 +86,8 @@ _MODULES: Final = (
     deliveries,
     stream,
     agents_webhooks,
+    channels,
+    public_channels,
     event_log,
     agents,
     dashboard,

@@ -22,6 +22,7 @@ import type {
   BrowserSession,
   BrowserSessionSummaryPage,
   BulkOutcome,
+  ChangeChannelRequest,
   ChangeContactRequest,
   ChangeConversationRequest,
   ChangeCredentialRequest,
@@ -35,6 +36,9 @@ import type {
   ChangeTicketsRequest,
   ChangeWebhookEndpointRequest,
   ChangeWorkflowRequest,
+  Channel,
+  ChannelPage,
+  CheckSiteRequest,
   CloseConversationRequest,
   Contact,
   ContactExport,
@@ -50,6 +54,7 @@ import type {
   ConversationPageOrAgentConversationPage,
   ConversationRating,
   ConversationTags,
+  CreateChannelRequest,
   CreateConversationRequest,
   CreateCredentialRequest,
   CreateKeyRequest,
@@ -107,6 +112,7 @@ import type {
   Project,
   ProjectHealth,
   ProjectPage,
+  PublicChannel,
   PublishSurveyVersionRequest,
   PutAllSeenRequest,
   PutAuditPushRequest,
@@ -146,6 +152,7 @@ import type {
   SignInRequest,
   SimulateWorkflowRequest,
   Simulation,
+  SiteReport,
   Snippet,
   SnippetPage,
   StartConversationRequest,
@@ -683,6 +690,12 @@ export interface TranslationsDeleteParams {
   language?: string | undefined;
 }
 
+export interface ChannelsListParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface SnippetsListParams {
   /** Default: `50`. */
   limit?: number | undefined;
@@ -813,7 +826,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -821,7 +834,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -2426,7 +2439,7 @@ export class SurveysResource {
   }
 
   /**
-   * Delete a survey permanently, with its versions, responses and insights.
+   * Delete a survey permanently, with its versions, responses and insights. Channels no longer show it.
    *
    * Permission: `surveys.manage`.
    *
@@ -2670,7 +2683,7 @@ export class WorkflowsResource {
   }
 
   /**
-   * Delete a workflow. In conversations in which it runs, it continues to its end.
+   * Delete a workflow. In conversations in which it runs, it continues to its end. Channels no longer start it.
    *
    * Permission: `projects.manage`.
    *
@@ -3193,6 +3206,108 @@ export class TranslationsResource {
    */
   delete(entryId: string, params?: TranslationsDeleteParams, options?: RequestOptions): Promise<DeletedEntry> {
     return this.#transport.json({ name: "translations.delete", method: "DELETE", path: `/v3/translations/entries/${segment("entryId", entryId)}`, credential: true, project: true, query: params }, options);
+  }
+}
+
+export class ChannelsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Create a channel. The response shows the secret that signs identities, only once.
+   *
+   * A repeated request with the same `Idempotency-Key` returns the channel with its secret masked. A machine credential also needs the permissions `contacts.read`, `conversations.read` and `conversations.reply`, which the secret gives.
+   *
+   * Permissions: `projects.manage`, `contacts.read`, `conversations.read`, `conversations.reply`.
+   *
+   * `POST /v3/channels`
+   */
+  create(params: CreateChannelRequest, options?: RequestOptions): Promise<Channel> {
+    return this.#transport.json({ name: "channels.create", method: "POST", path: "/v3/channels", idempotent: true, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * List the channels of a project, newest first, with masked secrets.
+   *
+   * Permission: `projects.manage`.
+   *
+   * `GET /v3/channels`
+   */
+  list(params?: ChannelsListParams, options?: RequestOptions): PagePromise<ChannelPage> {
+    return this.#transport.pages({ name: "channels.list", method: "GET", path: "/v3/channels", credential: true, project: true, query: params }, options);
+  }
+
+  /**
+   * Fetch a channel, with a masked secret. Its `ETag` is for `If-Match` of a change.
+   *
+   * Permission: `projects.manage`.
+   *
+   * `GET /v3/channels/{channelId}`
+   */
+  get(channelId: string, options?: RequestOptions): Promise<Channel> {
+    return this.#transport.json({ name: "channels.get", method: "GET", path: `/v3/channels/${segment("channelId", channelId)}`, credential: true, project: true }, options);
+  }
+
+  /**
+   * Change a channel. To exchange a public key without a gap, add the new one, and remove the old one later.
+   *
+   * If it is disabled, or an origin is removed, customers there can no longer use it from the response on.
+   *
+   * Permissions: `projects.manage`, `contacts.read`, `conversations.read`, `conversations.reply`.
+   *
+   * `PATCH /v3/channels/{channelId}`
+   */
+  update(channelId: string, params?: ChangeChannelRequest, options?: RequestOptions & { ifMatch?: string | undefined }): Promise<Channel> {
+    return this.#transport.json({ name: "channels.update", method: "PATCH", path: `/v3/channels/${segment("channelId", channelId)}`, credential: true, project: true, headers: { "If-Match": options?.ifMatch }, body: params }, options);
+  }
+
+  /**
+   * Replace the secret of a channel. The new one is shown only once; the old one also counts for 24 hours.
+   *
+   * A repeated request with the same `Idempotency-Key` rotates nothing, and its response has the secret masked.
+   *
+   * Permissions: `projects.manage`, `contacts.read`, `conversations.read`, `conversations.reply`.
+   *
+   * `POST /v3/channels/{channelId}/rotate-secret`
+   */
+  rotateSecret(channelId: string, options?: RequestOptions): Promise<Channel> {
+    return this.#transport.json({ name: "channels.rotateSecret", method: "POST", path: `/v3/channels/${segment("channelId", channelId)}/rotate-secret`, idempotent: true, credential: true, project: true }, options);
+  }
+
+  /**
+   * Delete a channel. Its sessions end, and its widget disappears; its conversations stay and keep its id.
+   *
+   * Permission: `projects.manage`.
+   *
+   * `DELETE /v3/channels/{channelId}`
+   */
+  delete(channelId: string, options?: RequestOptions & { ifMatch?: string | undefined }): Promise<Deleted> {
+    return this.#transport.json({ name: "channels.delete", method: "DELETE", path: `/v3/channels/${segment("channelId", channelId)}`, credential: true, project: true, headers: { "If-Match": options?.ifMatch } }, options);
+  }
+
+  /**
+   * Fetch a page, and list what keeps the widget from working on it.
+   *
+   * The page must be public, as URLs of webhooks must, and complete within 10 seconds; 512 KiB of it are read. Nothing on it is run, so a loader that a script adds is not seen.
+   *
+   * Permission: `projects.manage`.
+   *
+   * `POST /v3/channels/{channelId}/check`
+   */
+  checkSite(channelId: string, params: CheckSiteRequest, options?: RequestOptions): Promise<SiteReport> {
+    return this.#transport.json({ name: "channels.checkSite", method: "POST", path: `/v3/channels/${segment("channelId", channelId)}/check`, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * Fetch the public settings of a channel. A client that sends its `ETag` as `If-None-Match` gets 304 if they are unchanged.
+   *
+   * `GET /v3/customer/channels/{channelId}`
+   */
+  getPublic(channelId: string, options?: RequestOptions): Promise<PublicChannel> {
+    return this.#transport.json({ name: "channels.getPublic", method: "GET", path: `/v3/customer/channels/${segment("channelId", channelId)}` }, options);
   }
 }
 
@@ -3978,6 +4093,7 @@ export class ServiceResource {
 export class Resources {
   readonly audit: AuditResource;
   readonly auth: AuthResource;
+  readonly channels: ChannelsResource;
   readonly contacts: ContactsResource;
   readonly conversations: ConversationsResource;
   readonly credentials: CredentialsResource;
@@ -4011,6 +4127,7 @@ export class Resources {
   constructor(transport: Transport) {
     this.audit = new AuditResource(transport);
     this.auth = new AuthResource(transport);
+    this.channels = new ChannelsResource(transport);
     this.contacts = new ContactsResource(transport);
     this.conversations = new ConversationsResource(transport);
     this.credentials = new CredentialsResource(transport);

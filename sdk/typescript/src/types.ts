@@ -301,7 +301,7 @@ export interface AuditChange {
 
 /** The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact. */
 export interface AuditObject {
-  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "translation" | "team" | "stream_consumer" | "audit_push" | "service" | (string & {});
+  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "translation" | "team" | "stream_consumer" | "audit_push" | "service" | (string & {});
   id: string | null;
   name: string | null;
 }
@@ -336,7 +336,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -493,6 +493,21 @@ export interface ButtonsActionInput {
   allowText?: boolean | undefined;
 }
 
+/** The fields to change; within `identity`, `visitors` and `look`, too. Lists and `texts` are replaced as a whole. */
+export interface ChangeChannelRequest {
+  name?: string | undefined;
+  enabled?: boolean | undefined;
+  origins?: string[] | undefined;
+  identity?: IdentityBody | undefined;
+  visitors?: VisitorsBody | undefined;
+  look?: LookBody | undefined;
+  /** Business hours do not exist yet: only null. */
+  hours?: null | undefined;
+  startsWorkflow?: string | null | undefined;
+  survey?: string | null | undefined;
+  native?: boolean | undefined;
+}
+
 /**
  * The fields to change.
  *
@@ -607,6 +622,67 @@ export interface ChangedContactData {
   contact: Contact;
   changed: string[];
   actor: EventActor;
+}
+
+/** A channel: a widget on websites, with the credentials that sign its customers in. */
+export interface Channel {
+  id: string;
+  type: "widget";
+  name: string;
+  enabled: boolean;
+  /** The websites that may show it. The service's own pages always may. */
+  origins: string[];
+  identity: ChannelIdentity;
+  visitors: ChannelVisitors;
+  look: ChannelLook;
+  /** Business hours do not exist yet. */
+  hours: null;
+  /** The workflow that starts with each of its conversations. */
+  startsWorkflow: string | null;
+  /** The survey shown after a conversation was closed. */
+  survey: string | null;
+  /** Whether apps outside of browsers may use it, with a signed identity. */
+  native: boolean;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  updatedAt: string;
+}
+
+/** How customers are signed in: `required` takes no visitors, `none` takes visitors only. */
+export interface ChannelIdentity {
+  mode: "optional" | "required" | "none" | (string & {});
+  publicKeys: IdentityKey[];
+  /** Signs identities with HS256. The responses that create it show it; all others mask it. */
+  secret: string;
+  /** The time until which the replaced secret counts, too. */
+  previousSecretExpiresAt: string | null;
+}
+
+/** The appearance of the widget. */
+export interface ChannelLook {
+  colour: string;
+  position: "left" | "right" | (string & {});
+  /** By language (BCP 47). Others get the widget's own texts. */
+  texts: Record<string, WidgetTexts>;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface ChannelPage {
+  nextCursor: string | null;
+  items: Channel[];
+}
+
+/** Customers who are not signed in. */
+export interface ChannelVisitors {
+  allowed: boolean;
+  /** The fields asked of visitors: `name`, `email`, `phone`, with `?` if they may stay empty. */
+  ask: string[];
+}
+
+/** The page to check. */
+export interface CheckSiteRequest {
+  url: string;
 }
 
 /** An action that closes the conversation and ends the workflow. */
@@ -1075,6 +1151,23 @@ export interface ConversationsImportedEvent {
   /** Null: an event of this type has no number. */
   sequence: number | null;
   data: ImportedData;
+}
+
+/** The new channel. Without `origins` only the service's own pages may show it. */
+export interface CreateChannelRequest {
+  name: string;
+  enabled?: boolean | undefined;
+  origins?: string[] | undefined;
+  identity?: IdentityBody | undefined;
+  visitors?: VisitorsBody | undefined;
+  look?: LookBody | undefined;
+  /** Business hours do not exist yet: only null. */
+  hours?: null | undefined;
+  startsWorkflow?: string | null | undefined;
+  survey?: string | null | undefined;
+  native?: boolean | undefined;
+  /** Default: `widget`. */
+  type?: "widget" | undefined;
 }
 
 /** The new conversation. With `visible: false` it emits no events until it is made visible. */
@@ -1684,6 +1777,19 @@ export interface HeldThen {
   snoozedUntil?: string | undefined;
 }
 
+/** How customers are signed in. A list of keys replaces all keys. */
+export interface IdentityBody {
+  mode?: "optional" | "required" | "none" | (string & {}) | undefined;
+  publicKeys?: PublicKeyBody[] | undefined;
+}
+
+/** A public key that verifies identities. `key` is PEM, and tokens may name its `id` as `kid`. */
+export interface IdentityKey {
+  id: string;
+  algorithm: "RS256" | "ES256" | "EdDSA" | (string & {});
+  key: string;
+}
+
 /** The numbers of conversations and of messages. */
 export interface ImportCounts {
   conversations: number;
@@ -1961,6 +2067,13 @@ export interface LongestWait {
   conversationId: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   waitingSince: string;
+}
+
+/** The appearance of the widget. `texts` replaces the texts of all languages. */
+export interface LookBody {
+  colour?: string | undefined;
+  position?: "left" | "right" | (string & {}) | undefined;
+  texts?: Record<string, WidgetTextsBody> | undefined;
 }
 
 /**
@@ -2311,6 +2424,33 @@ export interface ProjectSettingsInput {
   primaryLanguage?: string | undefined;
   languages?: string[] | undefined;
   uploadQuotaBytes?: number | undefined;
+}
+
+/** The settings of a channel that every visitor may see. */
+export interface PublicChannel {
+  id: string;
+  enabled: boolean;
+  name: string;
+  identity: PublicIdentity;
+  visitors: ChannelVisitors;
+  look: ChannelLook;
+  survey: string | null;
+  /** Business hours do not exist yet. */
+  hours: null;
+  /** The expected time to an answer is not known yet. */
+  expectedWaitS: null;
+}
+
+/** How customers are signed in. */
+export interface PublicIdentity {
+  mode: "optional" | "required" | "none" | (string & {});
+}
+
+/** A key that verifies identities. Tokens may name its `id` as `kid`. */
+export interface PublicKeyBody {
+  id: string;
+  algorithm: "RS256" | "ES256" | "EdDSA" | (string & {});
+  key: string;
 }
 
 /** The definition of the next version. */
@@ -2746,6 +2886,25 @@ export interface SimulationEvent {
   seconds?: number | undefined;
   assignee?: Assignee | undefined;
   attributes?: Record<string, unknown> | undefined;
+}
+
+/** A part of the page that needs a change. With an `error` the widget does not work there. */
+export interface SiteFinding {
+  code: "page_unreachable" | "page_failed" | "channel_disabled" | "loader_missing" | "loader_of_other_channel" | "loader_of_other_service" | "origin_missing" | "page_not_https" | "service_not_https" | "csp_blocks_script" | "csp_blocks_frame" | "csp_blocks_connect" | "coep_blocks_frame" | "other_site" | (string & {});
+  severity: "error" | "warning" | (string & {});
+  message: string;
+}
+
+/** The result of a check of a page. */
+export interface SiteReport {
+  /** Where the page was found, after its redirects. */
+  url: string;
+  status: number | null;
+  /** True if no finding is an error. */
+  ok: boolean;
+  /** Whether the page and this service are of the same site, so that the panel keeps its storage where third-party cookies are blocked. `unknown` if their common suffix may be one under which names are registered. */
+  sameSite: "yes" | "no" | "unknown" | (string & {});
+  findings: SiteFinding[];
 }
 
 /** A snippet: a text that agents insert into a reply by its shortcut. */
@@ -3519,6 +3678,12 @@ export interface VisitorSession {
   typingSeconds: number;
 }
 
+/** Customers who are not signed in. */
+export interface VisitorsBody {
+  allowed?: boolean | undefined;
+  ask?: string[] | undefined;
+}
+
 /** The reply and transcript of a recording, with the mode used. */
 export interface VoiceReply {
   reply: string;
@@ -3722,6 +3887,22 @@ export interface WebhookTestEvent {
   /** Null: an event of this type has no number. */
   sequence: number | null;
   data: WebhookTestData;
+}
+
+/** The texts of the widget in one language. */
+export interface WidgetTexts {
+  title: string;
+  greeting: string;
+  placeholder?: string | undefined;
+  offline?: string | undefined;
+}
+
+/** The texts of the widget in one language. */
+export interface WidgetTextsBody {
+  title: string;
+  greeting: string;
+  placeholder?: string | null | undefined;
+  offline?: string | null | undefined;
 }
 
 /** The confirmation that a message is not sent, and the draft with its text. */

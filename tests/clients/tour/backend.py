@@ -199,6 +199,25 @@ async def webhooks(call: Recorder) -> None:
     )
 
 
+async def channels(call: Recorder) -> None:
+    """Call the operations of channels."""
+    body = {
+        "name": "Shop",
+        "origins": ["https://shop.example", "http://localhost"],
+        "visitors": {"ask": ["name?", "email"]},
+        "look": {"texts": {"de": {"title": "Fragen?", "greeting": "Schreiben Sie uns."}}},
+    }
+    made = await call("createChannel", body=body, Idempotency_Key="shop")
+    channel = made["id"]
+    await call("listChannels", limit=10)
+    await call("changeChannel", channel, body={"look": {"colour": "#00aa55"}, "survey": None})
+    await call("getChannel", channel)
+    await call("getPublicChannel", channel)
+    await call("checkChannelSite", channel, body={"url": call.service.url})
+    await call("rotateChannelSecret", channel)
+    await call("deleteChannel", channel)
+
+
 async def _endpoint(call: Recorder, operations: str, body: dict[str, Any]) -> None:
     """Call the operations in their order with an endpoint of its own, which receives the events of a message."""
     (

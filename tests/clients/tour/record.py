@@ -53,6 +53,7 @@ TOUR: Final = (
     backend.contacts,
     backend.imports,
     backend.webhooks,
+    backend.channels,
     backend.stream,
     agents.conversations,
     agents.inbox,

@@ -85,7 +85,12 @@ ANY: Final = frozenset(
 _EXPORT: Final = ("contacts.read", "conversations.read", "memory.read", "surveys.read", "tickets.read")
 _WORKFLOW: Final = ("conversations.manage", "conversations.reply")
 
+_CHANNEL: Final = ("contacts.read", "conversations.read", "conversations.reply")
+
 ALSO: Final = {
+    "POST /v3/channels": _CHANNEL,
+    "PATCH /v3/channels/{channelId}": _CHANNEL,
+    "POST /v3/channels/{channelId}/rotate-secret": _CHANNEL,
     "GET /v3/contacts/{contactId}/export": _EXPORT,
     "GET /v3/s2s/contacts/{userId}/export": _EXPORT,
     "GET /v3/s2s/import/conversation": ("conversations.read",),

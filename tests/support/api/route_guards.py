@@ -134,6 +134,14 @@ GET /v3/projects/{projectId}/health                             | project      |
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB
+GET /v3/channels                                                | either       | projects.manage      | -
+POST /v3/channels                                               | either       | projects.manage      | 512 KiB
+DELETE /v3/channels/{channelId}                                 | either       | projects.manage      | 8 KiB
+GET /v3/channels/{channelId}                                    | either       | projects.manage      | -
+PATCH /v3/channels/{channelId}                                  | either       | projects.manage      | 512 KiB
+POST /v3/channels/{channelId}/check                             | either       | projects.manage      | 64 KiB
+POST /v3/channels/{channelId}/rotate-secret                     | either       | projects.manage      | 8 KiB
+GET /v3/customer/channels/{channelId}                           | none         | -                    | -
 GET /v3/reports/backlog                                         | either       | conversations.read   | -
 GET /v3/reports/backlog.csv                                     | either       | conversations.read   | -
 GET /v3/reports/csat                                            | either       | conversations.read   | -

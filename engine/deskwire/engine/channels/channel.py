@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
@@ -11,7 +12,7 @@ from msgspec import Struct, field
 from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm
 from deskwire.engine.channels.origin import Origin, parse_origin, parse_pattern
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.core.values import replace
+from deskwire.engine.core.values import entity_tag, replace
 
 CHANNELS_MAX: Final = 50
 """Channels of a project."""
@@ -20,6 +21,7 @@ PUBLIC_KEYS_MAX: Final = 5
 """Public keys of a channel: some issuers, each with two keys while it rotates them."""
 SECRET_OVERLAP_MS: Final = 24 * 3_600_000
 """Time after a rotation during which the previous secret counts too, as for webhooks."""
+_SECRET_BYTES: Final = 32  # as long as the hash of HS256 (RFC 7518, section 3.2)
 SECRET_PREFIX: Final = "chs_"
 """Prefix of channels' secrets, which distinguishes them from other credentials."""
 
@@ -125,6 +127,33 @@ class Channel(Struct, frozen=True):
         )
 
 
+def new_channel(
+    channel_id: str, project: int, name: str, sealed_secret: bytes, tail: str, at: int
+) -> Channel:
+    """Return a channel with the default settings, made at `at` (ms). No website may show it yet."""
+    return Channel(
+        rowid=0,
+        id=channel_id,
+        project=project,
+        type="widget",
+        name=name,
+        enabled=True,
+        origins=(),
+        identity_mode="optional",
+        public_keys=(),
+        visitors_allowed=True,
+        visitors_ask=(),
+        look=Look(),
+        starts_workflow=None,
+        survey=None,
+        native=False,
+        sealed_secret=sealed_secret,
+        secret_tail=tail,
+        created_at=at,
+        updated_at=at,
+    )
+
+
 def channel_view(channel: Channel, now: int, secret: str | None = None) -> dict[str, Any]:
     """Return the channel object at `now` (ms). Its secret is masked unless it is given, at creation and rotation."""
     until = channel.old_secret_until
@@ -151,6 +180,16 @@ def channel_view(channel: Channel, now: int, secret: str | None = None) -> dict[
         "createdAt": iso(channel.created_at),
         "updatedAt": iso(channel.updated_at),
     }
+
+
+def channel_tag(channel: Channel) -> str:
+    """Return the entity tag of a channel. It ignores the end of an old secret, which needs no change."""
+    return entity_tag(channel_view(channel, channel.updated_at))
+
+
+def new_channel_secret() -> str:
+    """Return a new secret: the prefix, and 256 random bits."""
+    return SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
 
 
 def public_view(channel: Channel) -> dict[str, Any]:

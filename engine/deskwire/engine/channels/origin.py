@@ -13,8 +13,6 @@ from typing import Final
 import httpx
 from msgspec import Struct
 
-from deskwire.engine.core.errors import Problem
-
 ORIGIN_LENGTH_MAX: Final = 300
 """Characters of an origin: a host name of 253, a scheme, a port, and some."""
 
@@ -22,6 +20,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _LOCALHOST: Final = "localhost"
 _ANY_LABEL: Final = "*."
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_PORT_MAX: Final = 65_535
 _HOST_LENGTH_MAX: Final = 253
 _WILDCARD_LABELS_MIN: Final = 2
 _FORMS: Final = (
@@ -100,12 +99,6 @@ def parse_pattern(text: str) -> Origin | str:
     return Origin(found.scheme, found.host, None, found.subdomains) if _any_port(text, found) else found
 
 
-def origin_problem(text: str, pointer: str) -> Problem | None:
-    """Return the problem of an origin that a channel is to allow, None if there is none."""
-    found = parse_pattern(text)
-    return Problem(pointer, "origin_invalid", found) if isinstance(found, str) else None
-
-
 def _any_port(text: str, found: Origin) -> bool:
     """Return whether the port is left out and the host is loopback."""
     return found.loopback and re.search(r":\d+$", text) is None
@@ -126,7 +119,9 @@ def _split(text: str) -> Origin | str:
     subdomains = rest.startswith(_ANY_LABEL)
     try:
         url = httpx.URL(f"{scheme}://{rest.removeprefix(_ANY_LABEL)}")
-        host = url.raw_host.decode("ascii").lower()
+        host = (
+            url.raw_host.decode("ascii").lower().removesuffix(".")
+        )  # the root of names, which changes no host
     except (httpx.InvalidURL, UnicodeError):
         return f"Its host or port can't be read. {_FORMS}"
     address = _bare_address(host)
@@ -134,7 +129,10 @@ def _split(text: str) -> Origin | str:
         host = f"[{address}]"
     elif not _valid_name(host):
         return f"Its host is no valid name or address. {_FORMS}"
-    return Origin(scheme, host, url.port or _DEFAULT_PORTS[scheme], subdomains)
+    port = _DEFAULT_PORTS[scheme] if url.port is None else url.port
+    if not 0 < port <= _PORT_MAX:
+        return f"Its port must be between 1 and {_PORT_MAX}."
+    return Origin(scheme, host, port, subdomains)
 
 
 def _valid_name(host: str) -> bool:

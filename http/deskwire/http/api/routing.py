@@ -158,9 +158,9 @@ def personal(access: RouteAccess) -> RouteAccess:
     return replace(access, machines=False)
 
 
-def either(permission: str) -> RouteAccess:
-    """Return the access of server keys, and of users with this permission."""
-    return RouteAccess("either", permission, machines=True)
+def either(permission: str, *also: str) -> RouteAccess:
+    """Return the access of server keys, and of users with these permissions."""
+    return RouteAccess("either", permission, machines=True, also=also)
 
 
 class Media(Struct, frozen=True):
@@ -222,6 +222,7 @@ class Route(Struct, frozen=True):
             repeated.
         refused_for_now: called with the services, body, query and refusal of a call that may succeed later,
             and whether its caller is known.
+        revalidated: True if a tagged response is 304 for a client that names its tag in `If-None-Match`.
     """
 
     method: Method
@@ -250,6 +251,7 @@ class Route(Struct, frozen=True):
     tagged: bool = False
     held: bool = False
     refused_for_now: RefusedForNow | None = None
+    revalidated: bool = False
 
     @property
     def summary(self) -> str:
@@ -333,6 +335,7 @@ class Routes(Struct):
         tagged: bool = False,
         held: bool = False,
         refused_for_now: RefusedForNow | None = None,
+        revalidated: bool = False,
     ) -> Callable[[Callable[[Call[B, Q]], Awaitable[Answer]]], Handler]:
         """Register the decorated handler.
 
@@ -349,7 +352,7 @@ class Routes(Struct):
                 `Call.around`.
             answer, errors: the response, and the codes of refusals beyond the usual ones.
             quota: the quota that a call counts against.
-            further, records, forgets, tagged, held, refused_for_now: see `Route`.
+            further, records, forgets, tagged, held, refused_for_now, revalidated: see `Route`.
             unrecorded: overrides that of the group.
             tells: see `Route`. The handler's store sends the notification.
         """
@@ -387,6 +390,7 @@ class Routes(Struct):
                 tagged,
                 held,
                 refused_for_now,
+                revalidated,
             )
             self.table.append(route)
             return handler

@@ -20,6 +20,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring, Secrets
 from deskwire.engine.core.values import replace
+from deskwire.engine.customers.page_fetch import FetchedPage
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.idempotency.idempotent_requests import StoredResponses
@@ -38,6 +39,7 @@ from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCre
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.auth.passwords import PasswordHashing
 from deskwire.http.api.auth.sessions import Sessions
+from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.input.headers import Network
 from deskwire.http.api.output.static import DeskFiles, Lazy, Static
 from deskwire.http.api.rate_limits import RateLimits
@@ -70,6 +72,18 @@ class Webhooks(Struct, frozen=True):
     following: trio.Lock = field(default_factory=trio.Lock)
 
 
+class SiteChecks(Struct, frozen=True):
+    """The operations on websites that the routes of channels need.
+
+    Args:
+        fetch: fetches a page for a check, under the address rules of webhooks.
+        public_url: the address of this service that browsers use.
+    """
+
+    fetch: Callable[[str], Awaitable[FetchedPage]]
+    public_url: str
+
+
 class Surveys(Struct, frozen=True):
     """The background tasks of surveys that their routes need."""
 
@@ -96,7 +110,7 @@ class Services(Struct, frozen=True):
     """The engine as used by the HTTP layer.
 
     Args:
-        keys, machines, sessions: caches of server keys, machine credentials and browser sessions.
+        keys, machines, channels, sessions: caches of server keys, machine credentials, channels and browser sessions.
         ended_tokens: cache of the access tokens that were ended.
         uploads: the files.
         voice: makes voice replies.
@@ -124,6 +138,7 @@ class Services(Struct, frozen=True):
     store: Store
     keys: ServerKeyCache
     machines: MachineCredentialCache
+    channels: ChannelCache
     sessions: Sessions
     ended_tokens: EndedTokenCache
     actors: ActorRegistry
@@ -135,6 +150,7 @@ class Services(Struct, frozen=True):
     verifier: Verifier
     passwords: Passwords
     webhooks: Webhooks
+    sites: SiteChecks
     hub: Hub
     agents: AgentStreams
     surveys: Surveys

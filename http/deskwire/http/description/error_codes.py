@@ -14,6 +14,7 @@ from deskwire.engine.accounts.access_tokens import ENDED_MAX
 from deskwire.engine.accounts.machines import MACHINES_MAX
 from deskwire.engine.accounts.projects import PROJECTS_MAX, SERVER_KEYS_MAX
 from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER as STREAMS_MAX
+from deskwire.engine.channels.channel import CHANNELS_MAX
 from deskwire.engine.conversations.drafts import DRAFT_CHARACTERS_MAX, DRAFTS_MAX
 from deskwire.engine.conversations.held_messages import HELD_MAX
 from deskwire.engine.snippets.snippet import SNIPPETS_MAX
@@ -161,6 +162,11 @@ CODES: Final = (
     Code(
         404, "project_not_found", "There is no such project, or the user is not a member of its organisation."
     ),
+    Code(
+        404,
+        "channel_not_found",
+        "There is no such channel in this project; it may have been deleted.",
+    ),
     Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "push_not_found", "The audit trail of the organisation is not pushed."),
@@ -241,6 +247,7 @@ CODES: Final = (
         "delivery_pending",
         "The delivery is still being attempted; only a delivery that has ended can be sent again.",
     ),
+    Code(409, "channel_limit_reached", f"The project has reached its limit of {CHANNELS_MAX} channels."),
     Code(409, "snippet_limit_reached", f"The project has reached its limit of {SNIPPETS_MAX:,} snippets."),
     Code(409, "snippet_shortcut_taken", "Another snippet of the project has this shortcut."),
     Code(409, "step_not_pending", "The workflow step does not wait for an answer, or no longer does."),
@@ -475,6 +482,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "bad_event_id": "An event id is `evt_` and 26 characters.",
     "bad_project_id": "A project id is `prj_` and 26 characters.",
     "conflict": "The object with this id was imported before with other content.",
+    "contradiction": "The setting contradicts another one; the message names it.",
     "duplicate": "An item is in the list more than once.",
     "duplicate_id": "An earlier item of the list has the same id.",
     "invalid": "The value has the wrong type or format; `message` has the reason.",

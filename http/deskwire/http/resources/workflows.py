@@ -10,11 +10,13 @@ import trio
 from pydantic import ConfigDict, WithJsonSchema
 
 from deskwire.engine.audit.audited_changes import deleted
+from deskwire.engine.channels.references import drop_references
 from deskwire.engine.conversations.automation.lookup import assignee_errors, find_workflow
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import entity_tag, replace
 from deskwire.engine.definitions.rules import DefinitionError
+from deskwire.engine.events.project_events import append_internal_event, settings_changed
 from deskwire.engine.ports import Transaction
 from deskwire.engine.workflows.definition import Trigger
 from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
@@ -175,11 +177,11 @@ async def change_workflow(call: Call[ValidateWorkflowRequest, Query]) -> Answer:
     tells="workflows",
     answer=Deleted,
     errors=("changed_meanwhile",),
-    records=("workflow.deleted",),
+    records=("workflow.deleted", "channel.changed"),
     tagged=True,
 )
 async def delete_workflow(call: Call[Body, Query]) -> Answer:
-    """Delete a workflow. In conversations in which it runs, it continues to its end."""
+    """Delete a workflow. In conversations in which it runs, it continues to its end. Channels no longer start it."""
     now = call.services.clock()
 
     def delete(tx: Transaction) -> Workflow:
@@ -187,6 +189,8 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
         call.seen.check(lambda: entity_tag(full_view(workflow, flows)))
         tx.delete_workflow(workflow, now)
         tx.forget_versions(now)
+        for channel in drop_references(tx, call.project, now, workflow=workflow.id):
+            append_internal_event(tx, call.project, settings_changed("channels", channel), None, now)
         tx.record(deleted("workflow", workflow.id, call.project.rowid))
         return workflow
 

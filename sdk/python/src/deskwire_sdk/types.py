@@ -347,7 +347,7 @@ class AuditObject(TypedDict):
     """The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact."""
 
     type: str
-    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `translation`, `team`, `stream_consumer`, `audit_push`, `service`; a later release may add others."""
+    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `translation`, `team`, `stream_consumer`, `audit_push`, `service`; a later release may add others."""
     id: str | None
     name: str | None
 
@@ -384,7 +384,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `contact.erased`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -550,6 +550,22 @@ class ButtonsActionInput(TypedDict):
     allowText: NotRequired[bool]
 
 
+class ChangeChannelRequest(TypedDict):
+    """The fields to change; within `identity`, `visitors` and `look`, too. Lists and `texts` are replaced as a whole."""
+
+    name: NotRequired[str]
+    enabled: NotRequired[bool]
+    origins: NotRequired[list[str]]
+    identity: NotRequired[IdentityBody]
+    visitors: NotRequired[VisitorsBody]
+    look: NotRequired[LookBody]
+    hours: NotRequired[None]
+    """Business hours do not exist yet: only null."""
+    startsWorkflow: NotRequired[str | None]
+    survey: NotRequired[str | None]
+    native: NotRequired[bool]
+
+
 class ChangeContactRequest(TypedDict):
     """The fields to change.
 
@@ -699,6 +715,75 @@ class ChangedContactData(TypedDict):
     contact: Contact
     changed: list[str]
     actor: EventActor
+
+
+class Channel(TypedDict):
+    """A channel: a widget on websites, with the credentials that sign its customers in."""
+
+    id: str
+    type: Literal["widget"] | str
+    name: str
+    enabled: bool
+    origins: list[str]
+    """The websites that may show it. The service's own pages always may."""
+    identity: ChannelIdentity
+    visitors: ChannelVisitors
+    look: ChannelLook
+    hours: None
+    """Business hours do not exist yet."""
+    startsWorkflow: str | None
+    """The workflow that starts with each of its conversations."""
+    survey: str | None
+    """The survey shown after a conversation was closed."""
+    native: bool
+    """Whether apps outside of browsers may use it, with a signed identity."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    updatedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class ChannelIdentity(TypedDict):
+    """How customers are signed in: `required` takes no visitors, `none` takes visitors only."""
+
+    mode: str
+    """Known values: `optional`, `required`, `none`; a later release may add others."""
+    publicKeys: list[IdentityKey]
+    secret: str
+    """Signs identities with HS256. The responses that create it show it; all others mask it."""
+    previousSecretExpiresAt: str | None
+    """The time until which the replaced secret counts, too."""
+
+
+class ChannelLook(TypedDict):
+    """The appearance of the widget."""
+
+    colour: str
+    position: str
+    """Known values: `left`, `right`; a later release may add others."""
+    texts: dict[str, WidgetTexts]
+    """By language (BCP 47). Others get the widget's own texts."""
+
+
+class ChannelPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[Channel]
+
+
+class ChannelVisitors(TypedDict):
+    """Customers who are not signed in."""
+
+    allowed: bool
+    ask: list[str]
+    """The fields asked of visitors: `name`, `email`, `phone`, with `?` if they may stay empty."""
+
+
+class CheckSiteRequest(TypedDict):
+    """The page to check."""
+
+    url: str
 
 
 class CloseActionInput(TypedDict):
@@ -1218,6 +1303,24 @@ class ConversationsImportedEvent(TypedDict):
     sequence: int | None
     """Null: an event of this type has no number."""
     data: ImportedData
+
+
+class CreateChannelRequest(TypedDict):
+    """The new channel. Without `origins` only the service's own pages may show it."""
+
+    name: str
+    enabled: NotRequired[bool]
+    origins: NotRequired[list[str]]
+    identity: NotRequired[IdentityBody]
+    visitors: NotRequired[VisitorsBody]
+    look: NotRequired[LookBody]
+    hours: NotRequired[None]
+    """Business hours do not exist yet: only null."""
+    startsWorkflow: NotRequired[str | None]
+    survey: NotRequired[str | None]
+    native: NotRequired[bool]
+    type: NotRequired[Literal["widget"]]
+    """Default: `widget`."""
 
 
 class CreateConversationRequest(TypedDict):
@@ -1925,6 +2028,22 @@ class HeldThen(TypedDict):
     snoozedUntil: NotRequired[str]
 
 
+class IdentityBody(TypedDict):
+    """How customers are signed in. A list of keys replaces all keys."""
+
+    mode: NotRequired[Literal["optional", "required", "none"]]
+    publicKeys: NotRequired[list[PublicKeyBody]]
+
+
+class IdentityKey(TypedDict):
+    """A public key that verifies identities. `key` is PEM, and tokens may name its `id` as `kid`."""
+
+    id: str
+    algorithm: str
+    """Known values: `RS256`, `ES256`, `EdDSA`; a later release may add others."""
+    key: str
+
+
 class ImportCounts(TypedDict):
     """The numbers of conversations and of messages."""
 
@@ -2229,6 +2348,14 @@ class LongestWait(TypedDict):
     conversationId: str
     waitingSince: str
     """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class LookBody(TypedDict):
+    """The appearance of the widget. `texts` replaces the texts of all languages."""
+
+    colour: NotRequired[str]
+    position: NotRequired[Literal["left", "right"]]
+    texts: NotRequired[dict[str, WidgetTextsBody]]
 
 
 class MachineCredential(TypedDict):
@@ -2629,6 +2756,37 @@ class ProjectSettingsInput(TypedDict):
     primaryLanguage: NotRequired[str]
     languages: NotRequired[list[str]]
     uploadQuotaBytes: NotRequired[int]
+
+
+class PublicChannel(TypedDict):
+    """The settings of a channel that every visitor may see."""
+
+    id: str
+    enabled: bool
+    name: str
+    identity: PublicIdentity
+    visitors: ChannelVisitors
+    look: ChannelLook
+    survey: str | None
+    hours: None
+    """Business hours do not exist yet."""
+    expectedWaitS: None
+    """The expected time to an answer is not known yet."""
+
+
+class PublicIdentity(TypedDict):
+    """How customers are signed in."""
+
+    mode: str
+    """Known values: `optional`, `required`, `none`; a later release may add others."""
+
+
+class PublicKeyBody(TypedDict):
+    """A key that verifies identities. Tokens may name its `id` as `kid`."""
+
+    id: str
+    algorithm: Literal["RS256", "ES256", "EdDSA"]
+    key: str
 
 
 class PublishSurveyVersionRequest(TypedDict):
@@ -3121,6 +3279,30 @@ class SimulationEvent(TypedDict):
     seconds: NotRequired[int]
     assignee: NotRequired[Assignee]
     attributes: NotRequired[dict[str, Any]]
+
+
+class SiteFinding(TypedDict):
+    """A part of the page that needs a change. With an `error` the widget does not work there."""
+
+    code: str
+    """Known values: `page_unreachable`, `page_failed`, `channel_disabled`, `loader_missing`, `loader_of_other_channel`, `loader_of_other_service`, `origin_missing`, `page_not_https`, `service_not_https`, `csp_blocks_script`, `csp_blocks_frame`, `csp_blocks_connect`, `coep_blocks_frame`, `other_site`; a later release may add others."""
+    severity: str
+    """Known values: `error`, `warning`; a later release may add others."""
+    message: str
+
+
+class SiteReport(TypedDict):
+    """The result of a check of a page."""
+
+    url: str
+    """Where the page was found, after its redirects."""
+    status: int | None
+    """The status of its response."""
+    ok: bool
+    """True if no finding is an error."""
+    sameSite: str
+    """Whether the page and this service are of the same site, so that the panel keeps its storage where third-party cookies are blocked. `unknown` if their common suffix may be one under which names are registered. Known values: `yes`, `no`, `unknown`; a later release may add others."""
+    findings: list[SiteFinding]
 
 
 class Snippet(TypedDict):
@@ -4014,6 +4196,13 @@ class VisitorSession(TypedDict):
     """Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing."""
 
 
+class VisitorsBody(TypedDict):
+    """Customers who are not signed in."""
+
+    allowed: NotRequired[bool]
+    ask: NotRequired[list[str]]
+
+
 class VoiceReply(TypedDict):
     """The reply and transcript of a recording, with the mode used."""
 
@@ -4233,6 +4422,24 @@ class WebhookTestEvent(TypedDict):
     sequence: int | None
     """Null: an event of this type has no number."""
     data: WebhookTestData
+
+
+class WidgetTexts(TypedDict):
+    """The texts of the widget in one language."""
+
+    title: str
+    greeting: str
+    placeholder: NotRequired[str]
+    offline: NotRequired[str]
+
+
+class WidgetTextsBody(TypedDict):
+    """The texts of the widget in one language."""
+
+    title: str
+    greeting: str
+    placeholder: NotRequired[str | None]
+    offline: NotRequired[str | None]
 
 
 class WithdrawnMessage(TypedDict):

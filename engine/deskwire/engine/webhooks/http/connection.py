@@ -1,8 +1,8 @@
 """HTTP/1.1 client connections, and their reuse (RFC 9112).
 
 `plain_response` parses simple responses, h11 all others. A receiver can send at most HEAD_MAX bytes up to the
-end of its head, including interim responses, and BODY_WIRE_MAX bytes after it, including framing. The caller
-limits the time.
+end of its head, including interim responses, and BODY_WIRE_MAX bytes after it unless the caller sets another
+limit, including framing. The caller limits the time.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ class HttpConnection:
 
     Args:
         stream: a TCP stream, or TLS over one; the connection owns it from now on.
+        body_wire_max: bytes that are read after the head.
 
     Attributes:
         answered: whether any byte of the response to the last request has arrived.
         idle_since: when the last response had been read, in Trio's seconds.
     """
 
-    def __init__(self, stream: trio.abc.Stream) -> None:
+    def __init__(self, stream: trio.abc.Stream, body_wire_max: int = BODY_WIRE_MAX) -> None:
         self._stream = stream
+        self._body_wire_max = body_wire_max
         self._socket: Final = socket_of(stream)
         self._method = b""
         self._wire: h11.Connection | None = None  # while a response is not plain
@@ -86,7 +88,7 @@ class HttpConnection:
         wire.receive_data(data)
         while (event := await self._next_event(wire)) is not None:
             if isinstance(event, h11.Response):
-                self._bytes_left = BODY_WIRE_MAX
+                self._bytes_left = self._body_wire_max
                 return ResponseHead(event.status_code, event.headers)
         raise h11.RemoteProtocolError(f"no end of its head within {HEAD_MAX} bytes")
 

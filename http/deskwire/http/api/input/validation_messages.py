@@ -55,6 +55,7 @@ _WORDS: Final[Mapping[str, Callable[[_Context], str]]] = {
     "list_type": lambda _: "This must be an array.",
     "tuple_type": lambda _: "This must be an array.",
     "string_type": lambda _: "This must be a string.",
+    "none_required": lambda _: "This must be null.",
     "bool_type": lambda _: "This must be true or false.",
     "bool_parsing": lambda _: "This must be true or false.",
     "int_type": lambda _: "This must be an integer.",

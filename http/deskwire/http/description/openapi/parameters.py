@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from deskwire.http.api.routing import Route
 from deskwire.http.description.openapi.schemas import Schema, tidied
 from deskwire.http.schemas import (
+    channels,
     content,
     conversations,
     people,
@@ -81,6 +82,9 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "ses_01KZ00000000000000000000B1",
         "browser_session_not_found",
         people.BrowserSessionSummary,
+    ),
+    "channel_id": PathParameter(
+        "The id of the channel.", "chn_01KZ00000000000000000CHAN1", "channel_not_found", channels.Channel
     ),
     "token_id": PathParameter(
         "The id of the access token.",

@@ -128,7 +128,10 @@ def responses(route: Route, schemas: Schemas, routes: Sequence[Route]) -> dict[s
         "content": {"application/json": {"schema": schema, "example": sample(schema, schemas.components)}},
     }
     linked = dict(links(route, routes))
-    return {"200": {**response, "links": linked} if linked else response}
+    found = {"200": {**response, "links": linked} if linked else response}
+    if route.revalidated:
+        found["304"] = {"description": _DESCRIPTIONS[304], "headers": headers(304)}
+    return found
 
 
 def _media(content_type: str, status: int) -> Schema:

@@ -129,6 +129,16 @@ BODIES: Final[Mapping[str, Any]] = {
         "answers": ["order"],
     },
     "ChangeMemberRequest": {"role": "admin"},
+    "CreateChannelRequest": {
+        "name": "Shop",
+        "origins": ["https://shop.example", "https://*.shop.example"],
+        "visitors": {"ask": ["name?", "email"]},
+        "look": {
+            "texts": {"en": {"title": "Questions?", "greeting": "Write to us: we answer within an hour."}}
+        },
+    },
+    "ChangeChannelRequest": {"look": {"colour": "#1f5eff", "position": "left"}},
+    "CheckSiteRequest": {"url": "https://shop.example/help"},
     "CreateSnippetRequest": {
         "shortcut": "late-parcel",
         "title": "The parcel is late",

@@ -8,10 +8,11 @@ import trio
 from pydantic import Field
 
 from deskwire.engine.audit.audited_changes import deleted
+from deskwire.engine.channels.references import drop_references
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.project_events import survey_deleted
+from deskwire.engine.events.project_events import append_internal_event, settings_changed, survey_deleted
 from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.removal import put_out_of_sight
@@ -185,18 +186,20 @@ async def change_survey(call: Call[ChangeSurveyRequest, Query]) -> Answer:
     tells="surveys",
     answer=Deleted,
     errors=("changed_meanwhile",),
-    records=("survey.deleted",),
+    records=("survey.deleted", "channel.changed"),
     tagged=True,
 )
 async def delete_survey(call: Call[Body, Query]) -> Answer:
-    """Delete a survey permanently, with its versions, responses and insights."""
-    services, project = call.services, call.project
+    """Delete a survey permanently, with its versions, responses and insights. Channels no longer show it."""
+    services, project, now = call.services, call.project, call.services.clock()
 
     def remove(tx: Transaction) -> Survey:
         _require_seen(tx, call, find_survey(tx, project.rowid, call.path["survey_id"]))
         survey = put_out_of_sight(tx, project.rowid, call.path["survey_id"])
-        publish_extension(tx, project, survey_deleted(survey.id), None, services.clock(), lane=None)
+        publish_extension(tx, project, survey_deleted(survey.id), None, now, lane=None)
         tx.record(deleted("survey", survey.id, project.rowid, responses=survey.responses))
+        for channel in drop_references(tx, project, now, survey=survey.id):
+            append_internal_event(tx, project, settings_changed("channels", channel), None, now)
         return survey
 
     survey = await services.surveys.removals.clear_behind(services.store.write(remove))

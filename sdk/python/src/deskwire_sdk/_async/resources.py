@@ -1452,6 +1452,10 @@ class AsyncAudit:
             "webhook.secret_rotated",
             "webhook.deleted",
             "webhook.replayed",
+            "channel.created",
+            "channel.changed",
+            "channel.secret_rotated",
+            "channel.deleted",
             "contact.erased",
             "contact.merged",
             "contact.merged_away",
@@ -1550,6 +1554,10 @@ class AsyncAudit:
             "webhook.secret_rotated",
             "webhook.deleted",
             "webhook.replayed",
+            "channel.created",
+            "channel.changed",
+            "channel.secret_rotated",
+            "channel.deleted",
             "contact.erased",
             "contact.merged",
             "contact.merged_away",
@@ -1731,6 +1739,203 @@ class AsyncAuth:
         """List the ways to sign in. Without `password`, users get their access tokens from an identity provider."""
         found: types.SignInMethods = await self._transport.json(
             Request("GET", "/v3/auth/methods", credential=False)
+        )
+        return found
+
+
+class AsyncChannels:
+    """The calls of `channels`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(
+        self,
+        *,
+        name: str,
+        enabled: bool | Omit = OMIT,
+        origins: builtins.list[str] | Omit = OMIT,
+        identity: types.IdentityBody | Omit = OMIT,
+        visitors: types.VisitorsBody | Omit = OMIT,
+        look: types.LookBody | Omit = OMIT,
+        hours: Omit | None = OMIT,
+        starts_workflow: str | Omit | None = OMIT,
+        survey: str | Omit | None = OMIT,
+        native: bool | Omit = OMIT,
+        type: Literal["widget"] | Omit = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.Channel:
+        """Create a channel. The response shows the secret that signs identities, only once.
+
+        A repeated request with the same `Idempotency-Key` returns the channel with its secret masked. A machine credential also needs the permissions `contacts.read`, `conversations.read` and `conversations.reply`, which the secret gives.
+
+        Permissions: `projects.manage`, `contacts.read`, `conversations.read`, `conversations.reply`.
+
+        Args:
+            hours: Business hours do not exist yet: only null.
+            type: Default: `widget`.
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+        """
+        found: types.Channel = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/channels",
+                body={
+                    "name": name,
+                    "enabled": enabled,
+                    "origins": origins,
+                    "identity": identity,
+                    "visitors": visitors,
+                    "look": look,
+                    "hours": hours,
+                    "startsWorkflow": starts_workflow,
+                    "survey": survey,
+                    "native": native,
+                    "type": type,
+                },
+                project=True,
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPager[types.Channel]:
+        """List the channels of a project, newest first, with masked secrets.
+
+        Permission: `projects.manage`.
+
+        Args:
+            limit: Default: `50`.
+        """
+        return AsyncPager(
+            self._transport,
+            Request("GET", "/v3/channels", query={"limit": limit, "cursor": cursor}, project=True),
+        )
+
+    async def get(self, channel_id: str) -> types.Channel:
+        """Fetch a channel, with a masked secret. Its `ETag` is for `If-Match` of a change.
+
+        Permission: `projects.manage`.
+
+        Args:
+            channel_id: The id of the channel.
+        """
+        found: types.Channel = await self._transport.json(
+            Request("GET", f"/v3/channels/{segment(channel_id)}", project=True)
+        )
+        return found
+
+    async def update(
+        self,
+        channel_id: str,
+        *,
+        name: str | Omit = OMIT,
+        enabled: bool | Omit = OMIT,
+        origins: builtins.list[str] | Omit = OMIT,
+        identity: types.IdentityBody | Omit = OMIT,
+        visitors: types.VisitorsBody | Omit = OMIT,
+        look: types.LookBody | Omit = OMIT,
+        hours: Omit | None = OMIT,
+        starts_workflow: str | Omit | None = OMIT,
+        survey: str | Omit | None = OMIT,
+        native: bool | Omit = OMIT,
+        if_match: str | None = None,
+    ) -> types.Channel:
+        """Change a channel. To exchange a public key without a gap, add the new one, and remove the old one later.
+
+        If it is disabled, or an origin is removed, customers there can no longer use it from the response on.
+
+        Permissions: `projects.manage`, `contacts.read`, `conversations.read`, `conversations.reply`.
+
+        Args:
+            hours: Business hours do not exist yet: only null.
+            if_match: The `ETag` of the object as you have read it. If the object was changed, the change is refused with 412 and the current `ETag`.
+            channel_id: The id of the channel.
+        """
+        found: types.Channel = await self._transport.json(
+            Request(
+                "PATCH",
+                f"/v3/channels/{segment(channel_id)}",
+                headers={"If-Match": if_match},
+                body={
+                    "name": name,
+                    "enabled": enabled,
+                    "origins": origins,
+                    "identity": identity,
+                    "visitors": visitors,
+                    "look": look,
+                    "hours": hours,
+                    "startsWorkflow": starts_workflow,
+                    "survey": survey,
+                    "native": native,
+                },
+                project=True,
+            )
+        )
+        return found
+
+    async def rotate_secret(self, channel_id: str, *, idempotency_key: str | None = None) -> types.Channel:
+        """Replace the secret of a channel. The new one is shown only once; the old one also counts for 24 hours.
+
+        A repeated request with the same `Idempotency-Key` rotates nothing, and its response has the secret masked.
+
+        Permissions: `projects.manage`, `contacts.read`, `conversations.read`, `conversations.reply`.
+
+        Args:
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+            channel_id: The id of the channel.
+        """
+        found: types.Channel = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/channels/{segment(channel_id)}/rotate-secret",
+                project=True,
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    async def delete(self, channel_id: str, *, if_match: str | None = None) -> types.Deleted:
+        """Delete a channel. Its sessions end, and its widget disappears; its conversations stay and keep its id.
+
+        Permission: `projects.manage`.
+
+        Args:
+            if_match: The `ETag` of the object as you have read it. If the object was changed, the change is refused with 412 and the current `ETag`.
+            channel_id: The id of the channel.
+        """
+        found: types.Deleted = await self._transport.json(
+            Request(
+                "DELETE", f"/v3/channels/{segment(channel_id)}", headers={"If-Match": if_match}, project=True
+            )
+        )
+        return found
+
+    async def check_site(self, channel_id: str, *, url: str) -> types.SiteReport:
+        """Fetch a page, and list what keeps the widget from working on it.
+
+        The page must be public, as URLs of webhooks must, and complete within 10 seconds; 512 KiB of it are read. Nothing on it is run, so a loader that a script adds is not seen.
+
+        Permission: `projects.manage`.
+
+        Args:
+            channel_id: The id of the channel.
+        """
+        found: types.SiteReport = await self._transport.json(
+            Request("POST", f"/v3/channels/{segment(channel_id)}/check", body={"url": url}, project=True)
+        )
+        return found
+
+    async def get_public(self, channel_id: str) -> types.PublicChannel:
+        """Fetch the public settings of a channel. A client that sends its `ETag` as `If-None-Match` gets 304 if they are unchanged.
+
+        Args:
+            channel_id: The id of the channel.
+        """
+        found: types.PublicChannel = await self._transport.json(
+            Request("GET", f"/v3/customer/channels/{segment(channel_id)}", credential=False)
         )
         return found
 
@@ -4218,7 +4423,7 @@ class AsyncSurveys:
         return found
 
     async def delete(self, survey_id: str, *, if_match: str | None = None) -> types.Deleted:
-        """Delete a survey permanently, with its versions, responses and insights.
+        """Delete a survey permanently, with its versions, responses and insights. Channels no longer show it.
 
         Permission: `surveys.manage`.
 
@@ -5504,7 +5709,7 @@ class AsyncWorkflows:
         return found
 
     async def delete(self, workflow_id: str, *, if_match: str | None = None) -> types.Deleted:
-        """Delete a workflow. In conversations in which it runs, it continues to its end.
+        """Delete a workflow. In conversations in which it runs, it continues to its end. Channels no longer start it.
 
         Permission: `projects.manage`.
 
@@ -5655,6 +5860,11 @@ class AsyncResources:
     def auth(self) -> AsyncAuth:
         """The calls of `auth`."""
         return AsyncAuth(self._transport)
+
+    @cached_property
+    def channels(self) -> AsyncChannels:
+        """The calls of `channels`."""
+        return AsyncChannels(self._transport)
 
     @cached_property
     def contacts(self) -> AsyncContacts:

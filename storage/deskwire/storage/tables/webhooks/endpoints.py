@@ -187,13 +187,15 @@ class EndpointWrites(AuditWrites):
         return renew_seals(self.conn, renewed)
 
     def forget_old_secrets(self, now: int) -> int:
-        return sum(
-            self.conn.execute(
-                f"UPDATE {table} SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
-                (now,),
-            ).rowcount
-            for table in ("endpoints", "channels")
+        endpoints = self.conn.execute(
+            "UPDATE endpoints SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
+            (now,),
         )
+        channels = self.conn.execute(
+            "UPDATE channels SET old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?",
+            (now,),
+        )
+        return endpoints.rowcount + channels.rowcount
 
     def _pending(self, endpoint: int) -> int:
         """Return the number of pending deliveries of an endpoint, at most `_PENDING_MAX`."""

@@ -1,0 +1,1 @@
+"""Channels of a project, and the public settings of a channel."""
