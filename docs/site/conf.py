@@ -58,6 +58,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
             "guide/go",
             "guide/automation",
         ),
+        "guide/customer-sessions": (),
         "guide/desk": ("guide/desk-admin", "guide/desk-insights", "guide/desk-developers"),
         "guide/inbox": ("guide/contacts", "guide/search", "guide/translations"),
         "guide/tickets": (),

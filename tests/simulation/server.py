@@ -29,6 +29,7 @@ from deskwire.engine.conversations.typing import EphemeralPublisher
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
+from deskwire.engine.customers.tokens import VisitorTokens
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.versions import EVENT_VERSIONS
 from deskwire.engine.idempotency.idempotent_requests import StoredResponses
@@ -53,6 +54,7 @@ from deskwire.engine.webhooks.http.address import AddressPolicy
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
 from deskwire.engine.webhooks.url import check_url
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.customers import CustomerSessions
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
@@ -392,6 +394,14 @@ class Server:
             channels=ChannelCache(self.disk),
             sessions=parts.sessions(config, self.disk),
             ended_tokens=EndedTokenCache(self.disk),
+            customers=CustomerSessions(
+                self.disk,
+                ChannelCache(self.disk),
+                VisitorTokens(lambda: (KEY,)),
+                Encryption(Secrets(SECRET)),
+                parts.sessions(config, self.disk),
+            ),
+            customer_limits=parts.customer_limits_of(config, Secrets(SECRET)),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             merges=Merges(nursery, self.disk, trio_ms, actors),

@@ -33,6 +33,7 @@ from deskwire.engine.conversations.held_messages import HeldReader, HeldTransact
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction, ExpiryReader
 from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.core import store as core
+from deskwire.engine.customers.session import CustomerSessionReader, CustomerSessionTransaction
 from deskwire.engine.events.ports import Advance, EventReader, EventTransaction, HeadReader
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.idempotent_requests import StoredResponseReader, StoredResponseTransaction
@@ -55,6 +56,7 @@ class Reader(
     SearchReader,
     ImportReader,
     TicketReader,
+    CustomerSessionReader,
     HeldReader,
     DraftReader,
     ConversationReader,
@@ -94,6 +96,7 @@ class Transaction(
     SourceTransaction,
     ImportTransaction,
     TicketTransaction,
+    CustomerSessionTransaction,
     HeldTransaction,
     DraftTransaction,
     ConversationTransaction,
@@ -136,7 +139,7 @@ class Commit(Struct, frozen=True):
         erased: storage keys of erased conversations and contacts whose queued deliveries are dropped.
         due, runs_due, snoozes_due, held_due: due times (ms) of tickets, running workflows, snoozed conversations, held messages.
         callers: whether a server key, machine credential, project or channel has changed.
-        sessions: ids of browser sessions and access tokens that have ended.
+        sessions: ids of browser sessions, customers' sessions and access tokens that have ended.
         people: whether a user or member has lost a right.
         advances: moves of the log heads of projects. Empty unless several nodes share the store.
         redacted: storage keys of conversations in which a message was redacted or deleted.

@@ -19,6 +19,7 @@ def invalidate_with_other_nodes(parts: Parts) -> None:
         parts.channels.invalidate()
         parts.sessions.invalidate()
         parts.ended_tokens.invalidate()
+        parts.customers.invalidate()
         await parts.agents.end_lost_sessions()
         parts.agents.rights_changed_nowait()
         parts.stream.rights_changed_nowait()
@@ -39,6 +40,7 @@ def share_limits(here: OpenedStore, services: Services) -> None:
 
     def share() -> None:
         services.rate_limits.share(membership.size)
+        services.customer_limits.share(membership.size)
         services.throttle.share(membership.size)
 
     share()

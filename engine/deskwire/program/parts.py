@@ -20,6 +20,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.customers.tokens import VISITOR_KEY, VisitorTokens
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
@@ -39,6 +40,7 @@ from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
 from deskwire.engine.webhooks.notifications import DeliveryNotifier
 from deskwire.engine.webhooks.ownership import LapseMonitor
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.customers import CustomerSessions
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.channel_cache import ChannelCache
@@ -85,6 +87,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     channels: ChannelCache
     sessions: Sessions
     ended_tokens: EndedTokenCache
+    customers: CustomerSessions
     events: EventLog
     follower: Follower | None
     relay: TypingRelay | None
@@ -139,6 +142,7 @@ async def assemble(
         wiring.sessions(config, store),
     )
     ended_tokens, channels = EndedTokenCache(store), ChannelCache(store)
+    customers = CustomerSessions(store, channels, VisitorTokens(secrets.keys(VISITOR_KEY)), sealing, sessions)
     agents = wiring.agents(config, here, events)
     delivery_notifier = wiring.delivery_notifier(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, delivery_notifier, here.membership, versions)
@@ -155,6 +159,8 @@ async def assemble(
     channels.follow(commits)
     sessions.follow(commits)
     ended_tokens.follow(commits)
+    customers.follow(commits)
+    customers.follow_ends(commits)
     uploads = await wiring.open_uploads(config, store, here.files, secrets, url)
     stream = wiring.stream(config, here, hub, secrets.keys("stream"))
     stream.follow(commits)
@@ -183,6 +189,7 @@ async def assemble(
         channels=channels,
         sessions=sessions,
         ended_tokens=ended_tokens,
+        customers=customers,
         events=events,
         follower=follower,
         relay=wiring.relay(here, hub, dispatcher, agents),
@@ -213,6 +220,8 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         channels=parts.channels,
         sessions=parts.sessions,
         ended_tokens=parts.ended_tokens,
+        customers=parts.customers,
+        customer_limits=wiring.customer_limits_of(config, secrets),
         actors=registry,
         erasures=Erasures(actors, store, wall_clock, registry, cluster),
         merges=Merges(actors, store, wall_clock, registry, cluster),

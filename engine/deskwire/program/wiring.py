@@ -33,7 +33,9 @@ from deskwire.engine.core.limits.rate_limit import Buckets, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
+from deskwire.engine.customers.limits import CustomerLimits, customer_limits
 from deskwire.engine.customers.page_fetch import PageFetcher
+from deskwire.engine.customers.proof_of_work import PROOF_KEY
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
@@ -352,6 +354,12 @@ def rate_limits(config: Config) -> RateLimits:
     return RateLimits(
         Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures), Buckets(added)
     )
+
+
+def customer_limits_of(config: Config, secrets: Secrets) -> CustomerLimits:
+    """Return the limits on customers."""
+    calls = rate_of(config.customer_calls_per_minute, config.customer_calls_per_minute)
+    return customer_limits(secrets.keys(PROOF_KEY), calls)
 
 
 def _calls_of_a_user(config: Config) -> int:

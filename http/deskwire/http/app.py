@@ -40,6 +40,7 @@ from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
 from deskwire.http.resources.contacts import lists as contact_lists
+from deskwire.http.resources.contacts import sessions as contact_sessions
 from deskwire.http.resources.conversations import (
     backend_messages,
     dashboard,
@@ -49,6 +50,7 @@ from deskwire.http.resources.conversations import (
     s2s,
 )
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
+from deskwire.http.resources.customers import sessions as customer_sessions
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
@@ -79,6 +81,8 @@ _MODULES: Final = (
     agents_contacts,
     contact_lists,
     contact_export,
+    contact_sessions,
+    customer_sessions,
     imports,
     events,
     project_export,

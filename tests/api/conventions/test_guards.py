@@ -19,6 +19,7 @@ from deskwire.http.api.routing import Route
 from deskwire.http.app import ROUTES
 from deskwire.http.description.error_codes import CODES
 from deskwire.http.resources.workflows import ChangeWorkflowRequest, ValidateWorkflowRequest
+from tests.support.api.customers import SITE, Browser, make_channel, signed
 from tests.support.api.route_guards import Guard, guards
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of, person
@@ -102,12 +103,15 @@ class Walk:
     service: Service
     http: httpx.AsyncClient
     names: Mapping[str, str]
+    customer: str
 
     def path(self, route: Route) -> str:
         return re.sub("<([^>]+)>", lambda match: self.names.get(match[1], "nothing"), route.path)
 
     def headers(self, route: Route, credential: str | None = None) -> dict[str, str]:
         demo = self.service.demo
+        if route.access.kind == "customer":
+            return {"Authorization": f"Bearer {credential or self.customer}", "Origin": SITE}
         own = demo["serverKey"] if route.access.kind in ("server_key", "either") else demo["token"]
         return {"Authorization": f"Bearer {credential or own}", "project": demo["projectId"]}
 
@@ -140,8 +144,13 @@ async def walking(directory: Path, **settings: Any) -> AsyncIterator[Walk]:
             "organisation_id": await organisation_of(service),
             "project_id": service.demo["projectId"],
         }
-        async with httpx.AsyncClient(base_url=service.url, timeout=HANG_TIMEOUT_S) as http:
-            yield Walk(service, http, names)
+        channel = await make_channel(service)
+        async with (
+            httpx.AsyncClient(base_url=service.url, timeout=HANG_TIMEOUT_S) as http,
+            Browser(service, channel) as browser,
+        ):
+            await browser.start(signed(channel, "u1"))
+            yield Walk(service, http, names, str(browser.token))
 
 
 @pytest.fixture
@@ -213,7 +222,7 @@ async def test_every_call_of_users_takes_a_session_but_to_change_something_only_
     walk.http.cookies.clear()
     cookie = {"Cookie": f"deskwire={plant(entered.cookies['deskwire'])}", "project": demo["projectId"]}
     for route in WITH_CREDENTIAL:
-        if route.access.kind == "server_key":
+        if route.access.kind in ("server_key", "customer"):
             answer = await walk.refused(route, 401, headers=cookie)
             assert answer.json()["code"] == "missing_credential"
         elif route.method == "GET":

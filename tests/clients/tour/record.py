@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.api.events.test_channels_agree import receiving
-from tests.clients.tour import accounts, agents, backend, surveys
+from tests.clients.tour import accounts, agents, backend, customers, surveys
 from tests.clients.tour.recorder import Exchange, Recorder
 from tests.support.api.service import running
 from tests.support.sockets.model_server import model_server
@@ -65,6 +65,7 @@ TOUR: Final = (
     agents.tickets,
     agents.reports,
     surveys.surveys,
+    customers.sessions,
     backend.events,
     accounts.signing_in,
     accounts.organisations,

@@ -103,6 +103,25 @@ BROKEN = {
 }
 
 
+_CHANNEL = (
+    "INSERT INTO channels (rowid, id, project, type, name, enabled, origins, identity_mode, public_keys, "
+    "visitors_allowed, ask, look, native, sealed_secret, secret_tail, created_at, updated_at) "
+    "VALUES (1, 'chn_1', {project}, 'widget', 'Shop', 1, '[]', 'optional', '[]', 1, '[]', '{{}}', 0, x'', '', 0, 0)"
+)
+_SESSION = (
+    "INSERT INTO contact_sessions (id, contact, channel, hash, verified, created_at, last_used_at, expires_at) "
+    "VALUES ('cse_1', {contact}, 1, x'00', 0, 0, 0, 9)"
+)
+BROKEN |= {
+    "session_of_nothing": f"{_CHANNEL.format(project=1)}; {_SESSION.format(contact='NULL')}",
+    "session_elsewhere": "INSERT INTO projects (rowid, id, organisation, name, stream_key, created_at) "
+    f"SELECT 9, 'prj_9', organisation, 'Other', 'other', 0 FROM projects LIMIT 1; {_CHANNEL.format(project=9)}; "
+    f"{_SESSION.format(contact=1)}",
+    "client_id_elsewhere": "INSERT INTO contacts (rowid, id, project, user_id, created_at, updated_at) "
+    "VALUES (9, 'con_9', 1, 'u9', 0, 0); INSERT INTO conversation_client_ids VALUES (9, 'draft-1', 1)",
+}
+
+
 @pytest.mark.parametrize("code", BROKEN)
 def test_each_kind_of_problem_is_found(data: Path, code: str) -> None:
     change(data, *BROKEN[code].split("; "))

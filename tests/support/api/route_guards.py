@@ -45,6 +45,12 @@ DELETE /v3/contacts/{contactId}                                 | dashboard    |
 GET /v3/contacts/{contactId}                                    | dashboard    | contacts.read        | -
 PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 512 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
+GET /v3/contacts/{contactId}/sessions                           | dashboard    | contacts.read        | -
+DELETE /v3/contacts/{contactId}/sessions/{customerSessionId}    | dashboard    | contacts.manage      | 8 KiB
+GET /v3/customer/me                                             | customer     | -                    | -
+PATCH /v3/customer/me                                           | customer     | -                    | 64 KiB
+DELETE /v3/customer/me                                          | customer     | -                    | 8 KiB
+POST /v3/customer/session                                       | none         | -                    | 64 KiB
 POST /v3/contacts/{contactId}/merge                             | dashboard    | contacts.manage      | 64 KiB
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
 POST /v3/conversations                                          | dashboard    | conversations.reply  | 512 KiB
@@ -159,6 +165,8 @@ PATCH /v3/s2s/contacts/{userId}                                 | server_key   |
 PUT /v3/s2s/contacts/{userId}                                   | server_key   | contacts.manage      | 64 KiB
 GET /v3/s2s/contacts/{userId}/conversations                     | server_key   | conversations.read   | -
 GET /v3/s2s/contacts/{userId}/export                            | server_key   | contacts.manage      | -
+GET /v3/s2s/contacts/{userId}/sessions                          | server_key   | contacts.read        | -
+DELETE /v3/s2s/contacts/{userId}/sessions/{customerSessionId}   | server_key   | contacts.manage      | 8 KiB
 POST /v3/s2s/contacts/{userId}/merge                            | server_key   | contacts.manage      | 64 KiB
 GET /v3/s2s/conversations                                       | server_key   | conversations.read   | -
 POST /v3/s2s/conversations                                      | server_key   | conversations.reply  | 512 KiB

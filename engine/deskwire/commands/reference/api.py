@@ -35,6 +35,7 @@ CREDENTIALS: Final[Mapping[AccessKind, str]] = {
     "organisation": "access token of a member",
     "project": "access token of a member of the project's organisation",
     "either": "server key, or access token and the header `project`",
+    "customer": "token of a customer's session",
     "metrics": "the token of `DESKWIRE_METRICS_TOKEN`; without one, only calls from the same machine are allowed",
 }
 

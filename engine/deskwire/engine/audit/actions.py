@@ -149,6 +149,12 @@ _ALL: Final = (
     ),
     Action("channel.deleted", "channel", "A channel was deleted, and its sessions ended."),
     Action("contact.erased", "contact", "The erasure of a contact and all its data started."),
+    Action(
+        "contact.session_ended",
+        "contact",
+        "A session of a contact in a channel was ended by an agent or the backend.",
+        ("session",),
+    ),
     Action("contact.merged", "contact", "Another contact was merged into this one."),
     Action("contact.merged_away", "contact", "The merge of this contact into another one started."),
     Action(

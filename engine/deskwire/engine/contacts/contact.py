@@ -5,6 +5,7 @@ The profile, attributes and tags, is separate from the identity: conversations a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, Protocol
@@ -13,12 +14,14 @@ import orjson
 from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.errors import Invalid, NotFound
+from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import AttributeIs, merged, overfull
 
 IDENTITY: Final = ("name", "email", "phone", "avatar")
 """The identity fields that can change. `userId`, the remaining one, never changes."""
+
+_VISITOR: Final = re.compile(r"visitor-[0-7][0-9A-HJKMNP-TV-Z]{25}")  # before a ULID
 
 ERASED_IDENTITY: Final[Mapping[str, None]] = dict.fromkeys(IDENTITY)
 """The identity fields of an erased contact."""
@@ -45,6 +48,21 @@ def identify(contact: Contact, identity: Mapping[str, str | None], at: int) -> C
     """
     changed = {name: value for name, value in identity.items() if getattr(contact, name) != value}
     return replace(contact, **changed, updated_at=at) if changed else contact  # type: ignore[arg-type]
+
+
+def is_reserved(user_id: str) -> bool:
+    """Return whether a `userId` has the form of those that only visitors of a channel get."""
+    return _VISITOR.fullmatch(user_id) is not None
+
+
+class ReservedUserId(Invalid):
+    """A backend would create a contact with the `userId` of a visitor, whose history it does not own."""
+
+    code = "reserved_user_id"
+
+    def __init__(self, pointer: str) -> None:
+        message = "Ids of the form visitor-<ULID> are given to visitors of channels; choose another one."
+        super().__init__(Problem(pointer, self.code, message), detail=message)
 
 
 def contact_view(contact: Contact) -> dict[str, Any]:

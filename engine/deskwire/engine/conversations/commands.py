@@ -19,12 +19,16 @@ class ContactRef(Struct, frozen=True):
     Args:
         id: of an existing contact; None if a new one may be created.
         may_change: whether the caller may change an existing contact.
+        visitor: whether a new contact is a channel's visitor, to whom ids are reserved.
+        pointer: JSON pointer to the user id in the request.
     """
 
     user_id: str
     identity: Mapping[str, str | None]
     id: str | None = None
     may_change: bool = True
+    visitor: bool = False
+    pointer: str = "/contact/userId"
 
 
 class Create(Struct, frozen=True):

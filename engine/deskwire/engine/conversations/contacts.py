@@ -11,9 +11,11 @@ from deskwire.engine.contacts.contact import (
     Contact,
     MergedContact,
     Profile,
+    ReservedUserId,
     changed_profile,
     contact_with_profile_view,
     identify,
+    is_reserved,
     no_such_contact,
 )
 from deskwire.engine.contacts.ports import ContactTransaction
@@ -37,12 +39,15 @@ def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: 
 
     A new contact has no event of its own (our decision, ADR 5).
 
-    Raises NotFound if `ref` names an existing contact that was erased, and Forbidden if the caller may not change the contact.
+    Raises NotFound if `ref` names an existing contact that was erased, Forbidden if the caller may not change the contact, and
+    Invalid (`reserved_user_id`) if it would be new and its id is one of a visitor.
     """
     known = tx.contact(project.rowid, ref.user_id)
     if ref.id is not None and (known is None or known.id != ref.id):
         raise no_such_contact(None)
     if known is None:
+        if is_reserved(ref.user_id) and not ref.visitor:
+            raise ReservedUserId(ref.pointer)
         blank = Contact(0, new_id("con", at), ref.user_id, at, at)
         return tx.insert_contact(project.rowid, identify(blank, ref.identity, at))
     if ref.identity and not ref.may_change:

@@ -232,12 +232,23 @@ class IdempotencyMismatch(Invalid):
 
 
 class TooManyRequests(DomainError):
-    """A rate limit is exceeded. The same request may succeed after `retry_after_s`."""
+    """A rate limit is exceeded. The same request may succeed after `retry_after_s`.
+
+    `shown` holds further fields of the problem document.
+    """
 
     code = "too_many_requests"
 
-    def __init__(self, detail: str, *, code: str | None = None, retry_after_s: int = 1) -> None:
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        retry_after_s: int = 1,
+        shown: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(detail, code=code, retry_after_s=retry_after_s)
+        self.shown = shown or {}
 
 
 class Unavailable(DomainError):

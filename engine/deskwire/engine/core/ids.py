@@ -147,6 +147,11 @@ def ulid_value(identifier: str) -> int:
     return int(ULID.from_str(identifier.partition("_")[2]))
 
 
+def id_of_value(prefix: Prefix, value: int) -> str:
+    """Return the identifier with this 128-bit integer, the reverse of `ulid_value`."""
+    return f"{prefix}_{_text(value)}"
+
+
 def _random() -> int:
     """Return the random bits of one identifier.
 

@@ -1,1 +1,1 @@
-"""Customers as callers: their sessions, and what they may see and do."""
+"""Customers who talk to the service from their own browser: sessions, signed identities, and limits."""

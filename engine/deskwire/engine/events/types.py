@@ -148,6 +148,13 @@ REGISTRY: Final[Mapping[str, EventSpec]] = {
             extension=True,
         ),
         EventSpec(
+            "contact.session.started",
+            "A customer's session in a channel was stored: of a signed-in customer, or with a visitor's first message.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+        ),
+        EventSpec(
             "contact.merged",
             "A contact was merged into another one, which has its conversations, tickets and responses now.",
             numbered=False,

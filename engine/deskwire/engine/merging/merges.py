@@ -36,6 +36,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.retry import retry_until_done
+from deskwire.engine.customers.session import CustomerSessionTransaction
 from deskwire.engine.definitions.attributes import overfull
 from deskwire.engine.events.project_events import append_internal_event, memory_changed
 from deskwire.engine.events.types import contact_lane
@@ -57,7 +58,9 @@ ANSWER_TIMEOUT_S: Final = 20.0
 """Seconds that a caller waits for a merge; the merge continues after the response."""
 
 
-class StartTransaction(IdentityTransaction, MemoryTransaction, AuditTransaction, Protocol):
+class StartTransaction(
+    IdentityTransaction, MemoryTransaction, CustomerSessionTransaction, AuditTransaction, Protocol
+):
     """Changes of the first transaction of a merge."""
 
 
@@ -139,6 +142,7 @@ def _move_small_parts(
     target = change_contact(tx, project, target, missing_identity(source, target), at)
     target = put_profile(tx, project, target, profile, names, actor, at)
     tx.begin_merge(source.rowid, target.rowid)
+    tx.end_customer_sessions(source.rowid, at)
     tx.claim_erasure(source.rowid, incarnation)
     if remembered:
         draft = memory_changed(target.id, deleted=False)

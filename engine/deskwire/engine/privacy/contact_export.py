@@ -27,6 +27,7 @@ from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.store import Store
+from deskwire.engine.customers.session import CustomerSessionReader, exported_session_view
 from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import response_view
 from deskwire.engine.tickets.activity import activity_view
@@ -36,11 +37,20 @@ from deskwire.engine.uploads.links import AttachmentsView
 
 C = TypeVar("C")
 T = TypeVar("T")
+_LAST: Final = (1 << 63) - 1
 PAGE_SIZE: Final = 100
 """Objects per page. Messages are the largest, with up to 20,000 characters each."""
 
 
-class ExportReader(ConversationReader, TicketReader, SurveyReader, MemoryReader, ContactReader, Protocol):
+class ExportReader(
+    ConversationReader,
+    TicketReader,
+    CustomerSessionReader,
+    SurveyReader,
+    MemoryReader,
+    ContactReader,
+    Protocol,
+):
     """Queries on all data of a contact."""
 
 
@@ -79,6 +89,7 @@ class ContactExporter:
             ("memory", self._memory()),
             ("surveyResponses", self._responses()),
             ("tickets", self._tickets()),
+            ("sessions", self._sessions()),
         ):
             async for piece in _array(name, pages):
                 yield piece
@@ -130,6 +141,15 @@ class ContactExporter:
         )
         async for page in pages:
             yield [response_view(survey, response) for survey, response in page]
+
+    async def _sessions(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
+        contact = self._subject.contact.rowid
+        pages = self._pages(
+            lambda at, reader: reader.all_customer_sessions(contact, _LAST if at is None else at, PAGE_SIZE),
+            lambda session: session.rowid,
+        )
+        async for page in pages:
+            yield [exported_session_view(session) for session in page]
 
     async def _tickets(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         project, of_contact = self._subject.project.rowid, TicketFilter(contact=self._subject.contact.rowid)

@@ -24,7 +24,7 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, AttributedStore, AuditTransaction, ChangeOrigin
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.contacts.contact import Contact, find_contact
-from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
+from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry, ask_all
 from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.conversations.contacts import IdentityTransaction, erase_contact
@@ -33,6 +33,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.retry import retry_until_done
+from deskwire.engine.customers.session import CustomerSessionTransaction
 from deskwire.engine.events.project_events import response_deleted
 from deskwire.engine.events.types import response_lane
 from deskwire.engine.surveys.ports import SurveyTransaction
@@ -61,7 +62,12 @@ class ErasureReader(ConversationReader, ContactReader, AccountReader, Protocol):
 
 
 class ErasureTransaction(
-    TicketTransaction, SurveyTransaction, IdentityTransaction, AuditTransaction, Protocol
+    TicketTransaction,
+    SurveyTransaction,
+    IdentityTransaction,
+    CustomerSessionTransaction,
+    AuditTransaction,
+    Protocol,
 ):
     """Changes that delete a contact's data."""
 
@@ -101,7 +107,9 @@ class Erasures:
         try:
             mine = self._cluster.node.incarnation
             with trio.CancelScope(shield=True):  # a marked contact must be erased even if the caller is gone
-                contact = await AttributedStore(origin, self._store).write(lambda tx: _mark(tx, *key, mine))
+                contact = await AttributedStore(origin, self._store).write(
+                    lambda tx: _mark(tx, *key, mine, self._clock())
+                )
         except NotFound:
             erasure = self._under_way.get(key) or await self._on_another_node(project, user_id)
             if erasure is None:
@@ -241,12 +249,13 @@ def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at:
     return len(gone)
 
 
-def _mark(tx: ContactTransaction, project: int, user_id: str, incarnation: int) -> Contact:
+def _mark(tx: ErasureTransaction, project: int, user_id: str, incarnation: int, at: int) -> Contact:
     contact = find_contact(tx, project, user_id, by_id=False)
     tx.lock_contacts(contact.rowid)
     if tx.survivor(contact.rowid) is None:  # another node was first
-        return _mark(tx, project, user_id, incarnation)
+        return _mark(tx, project, user_id, incarnation, at)
     tx.abort_merges(contact.rowid)
     tx.mark_erasing(contact.rowid)
+    tx.end_customer_sessions(contact.rowid, at)
     tx.claim_erasure(contact.rowid, incarnation)
     return contact

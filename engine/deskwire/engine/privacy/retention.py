@@ -34,6 +34,7 @@ from deskwire.engine.core.clock_jumps import ClockJumpDetector
 from deskwire.engine.core.errors import DomainError, Unavailable
 from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.core.tasks.failure import contain_failures
+from deskwire.engine.customers.session import IDLE_MS, CustomerSessionTransaction
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransaction
 from deskwire.engine.webhooks.ports import DeliveryTransaction
@@ -184,6 +185,7 @@ _KINDS: Final = (
     "audit",
     "sessions",
     "tokens",
+    "customer_sessions",
 )
 
 
@@ -218,6 +220,7 @@ class RetentionTransaction(
     AuditTransaction,
     SessionTransaction,
     AccessTokenTransaction,
+    CustomerSessionTransaction,
     Protocol,
 ):
     """Changes that delete rows after their retention."""
@@ -292,6 +295,8 @@ class Retention:
         over = self._keep.sessions.over(now)
         await self._prune("sessions", lambda tx: tx.prune_sessions(over, BATCH_SIZE))
         await self._prune("tokens", lambda tx: tx.prune_access_tokens(now, BATCH_SIZE))
+        issued = now - IDLE_MS
+        await self._prune("customer_sessions", lambda tx: tx.prune_customer_sessions(now, issued, BATCH_SIZE))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
     async def _prune(self, what: str, batch: Callable[[RetentionTransaction], int]) -> None:

@@ -16,6 +16,7 @@ from deskwire.engine.audit.trail import ChangeOrigin
 from deskwire.engine.core.actor import ANONYMOUS, Actor
 from deskwire.engine.core.errors import Forbidden, PersonRequired
 from deskwire.engine.core.values import ANY_TAG, Precondition, replace
+from deskwire.engine.customers.session import CustomerSession
 from deskwire.engine.events.project_events import NotifyingStore, Setting
 from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest, ResponseHook
 from deskwire.engine.ports import Store, Transaction
@@ -171,6 +172,12 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return self.access.project
 
     @property
+    def customer(self) -> CustomerSession:
+        """The session of the calling customer. Its contact's names may be older than the stored ones."""
+        assert self.access.customer is not None, "the route is not for customers"
+        return self.access.customer
+
+    @property
     def organisation(self) -> Organisation:
         """The organisation in the path, or that of the project in the path."""
         assert self.access.organisation is not None, "the route's access has no organisation"
@@ -202,6 +209,7 @@ class Caller(Struct, frozen=True):
         session: the browser session that identifies the user; None with an access token. Long-lived calls
             compare its id with `SessionCommit` to notice its end.
         token: the access token that identifies the user, if any; long-lived calls compare its id likewise.
+        customer: the session of a customer, who has no other credential.
     """
 
     project: Project | None = None
@@ -215,6 +223,7 @@ class Caller(Struct, frozen=True):
     machine: Machine | None = None
     authorizes_as: str = ""
     token: TokenIdentity | None = None
+    customer: CustomerSession | None = None
 
     @property
     def actor(self) -> Actor:
@@ -223,24 +232,31 @@ class Caller(Struct, frozen=True):
             return Actor("server_key", self.key.id, self.key.label or None)
         if self.machine is not None:
             return Actor("machine", self.machine.id, self.machine.name)
+        if self.customer is not None:
+            contact = self.customer.contact
+            return Actor("contact", None if contact is None else contact.id)
         return ANONYMOUS if self.user is None else Actor("user", self.user.id, self.user.name)
 
     @property
     def known_by(self) -> str | None:
-        """The id of the session or access token that identifies the user.
+        """The id of the session or access token that identifies the user or customer.
 
         Commits that end it carry this id.
         """
         if self.session is not None:
             return self.session.id
+        if self.customer is not None:
+            return self.customer.id
         return None if self.token is None else self.token.token
 
     @property
     def permissions(self) -> frozenset[str]:
         """The caller's permissions in the project or organisation.
 
-        A server key has every one.
+        A server key has every one, a customer none.
         """
+        if self.customer is not None:
+            return frozenset()
         if self.machine is not None:
             return self.machine.permissions
         return EVERY_PERMISSION if self.user is None else PERMISSIONS[self.role or "viewer"]
@@ -264,8 +280,10 @@ class Caller(Struct, frozen=True):
     def tenant(self) -> Hashable:
         """The key of the tenant whose share the call uses.
 
-        Returns None without a credential.
+        The customers of a project share one that is not the project's own. Returns None without a credential.
         """
+        if self.customer is not None:
+            return ("customers", self.customer.project.rowid)
         if self.project is not None:
             return self.project.rowid
         return None if self.user is None else ("user", self.user.rowid)

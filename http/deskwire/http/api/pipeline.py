@@ -64,6 +64,7 @@ from deskwire.http.api.output.compression import (
     compress,
 )
 from deskwire.http.api.output.contact_masking import mask_contacts
+from deskwire.http.api.output.cors import ANY_PAGE
 from deskwire.http.api.output.responses import json_line
 from deskwire.http.api.problems import PROBLEM, problem, refusal
 from deskwire.http.api.rate_limits import refusal_of
@@ -77,8 +78,15 @@ T = TypeVar("T")
 
 JSON: Final = "application/json"
 # Refusals that do not count as failed credentials: calls without a credential; passwords, which are counted
-# by account as well; and ended sessions, because the sessions of a whole office end overnight.
-_NOT_COUNTED: Final = ("missing_credential", "invalid_login", "session_ended", "bad_session_cookie")
+# by account as well; and ended sessions and identities, because those of a whole office end overnight.
+_NOT_COUNTED: Final = (
+    "missing_credential",
+    "invalid_login",
+    "session_ended",
+    "bad_session_cookie",
+    "identity_required",
+    "identity_expired",
+)
 
 # Refusals that the audit trail leaves out: calls without a credential, and credentials that were valid
 # until a moment ago.
@@ -172,6 +180,8 @@ async def handle(services: Services, request: ApiRequest) -> tuple[ApiResponse, 
         if exchange.delays_refusal(error):
             await trio.sleep(REFUSAL_DELAY_S)
         response = refusal_response(error, request.id)
+    if request.route.for_customers:
+        response = replace(response, headers={**ANY_PAGE, **response.headers})
     return response, exchange.quota
 
 
@@ -261,6 +271,8 @@ class _Exchange:
         """Count the refusal of a credential or of a permission in the audit trail."""
         if isinstance(error, Forbidden | Unauthenticated) and error.reason not in _NOT_RECORDED:
             request, services = self._request, self._services
+            if request.route.for_customers:  # anyone may call these, so that records would be noise
+                return
             if "sign_in.failed" not in request.route.records:  # failed sign-ins have records of their own
                 note_refused(services, self._caller, error, request.route, self.client, request.id)
 
@@ -467,9 +479,12 @@ class _Exchange:
             quotas.check_address(self.client)
         caller = self._caller = await admit(self._services, access, request)
         if slot is not None and (owner := caller.project or caller.user) is not None:
-            slot.identify(owner.id)
+            slot.identify(owner.id if caller.customer is None else f"customers of {owner.id}")
         counted = request.route.quota
-        self.quota = quotas.take(caller.project, caller.user, counted)
+        if caller.customer is None:
+            self.quota = quotas.take(caller.project, caller.user, counted)
+        else:
+            self.quota = self._services.customer_limits.take_call(caller.customer)
         if self.quota is not None and self.quota.retry_after_s:
             raise refusal_of(self.quota, caller.user, counted)
         require_permission(access, caller)

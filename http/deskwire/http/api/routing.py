@@ -25,6 +25,7 @@ from deskwire.http.api.services import Limits, Services
 from deskwire.http.schemas.base import Shape
 
 BASE: Final = "/v3"
+CUSTOMER_PATHS: Final = f"{BASE}/customer/"
 _PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 # Actions that invalidate the caches of nodes: after the response to one of them, no node uses old data (ADR
 # 61).
@@ -38,6 +39,7 @@ _OUTDATING: Final = frozenset(
         "channel.deleted",
         "channel.secret_rotated",
         "contact.erased",
+        "contact.session_ended",
         "credential.changed",
         "credential.revoked",
         "credential.rotated",
@@ -80,6 +82,7 @@ AccessKind = Literal[
     "user",
     "organisation",
     "project",
+    "customer",
 ]
 
 
@@ -89,7 +92,8 @@ class RouteAccess(Struct, frozen=True):
     `server_key`: a server key, which belongs to one project. `dashboard`: a user and the `project` header.
     `either`: one of these two; a permission is required of the user only. `metrics`: the metrics token, or
     without one a peer on this machine. `user`: a user. `organisation`, `project`: a member of the
-    organisation or project that the path names. `visitor`: a session cookie, or no credential. A user shows a
+    organisation or project that the path names. `customer`: the session of a customer, who calls from a page that
+    the channel allows. `visitor`: a session cookie, or no credential. A user shows a
     JWT, or the cookie of a session.
 
     Args:
@@ -156,6 +160,11 @@ def personal(access: RouteAccess) -> RouteAccess:
     It serves personal data, and routes by which a machine could gain rights.
     """
     return replace(access, machines=False)
+
+
+def customer() -> RouteAccess:
+    """Return the access of customers, by the token of a session in a channel."""
+    return RouteAccess("customer")
 
 
 def either(permission: str, *also: str) -> RouteAccess:
@@ -283,6 +292,14 @@ class Route(Struct, frozen=True):
         """
         media = isinstance(self.answer, Media) and self.answer is not NOTHING and not self.answer.sized
         return self.whole and self.json_only and not self.streamed and not media
+
+    @property
+    def for_customers(self) -> bool:
+        """True if pages of any origin may read its responses.
+
+        It takes no cookie, so that a page can do no more with it than the token allows that it has.
+        """
+        return self.path.startswith(CUSTOMER_PATHS)
 
     @property
     def public_path(self) -> str:

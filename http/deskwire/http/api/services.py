@@ -20,6 +20,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring, Secrets
 from deskwire.engine.core.values import replace
+from deskwire.engine.customers.limits import CustomerLimits
 from deskwire.engine.customers.page_fetch import FetchedPage
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.versions import EventVersions
@@ -36,6 +37,7 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.http.api.admission import Admission, HeldCalls
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.customers import CustomerSessions
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.auth.passwords import PasswordHashing
 from deskwire.http.api.auth.sessions import Sessions
@@ -112,6 +114,7 @@ class Services(Struct, frozen=True):
     Args:
         keys, machines, channels, sessions: caches of server keys, machine credentials, channels and browser sessions.
         ended_tokens: cache of the access tokens that were ended.
+        customers: the sessions of customers; `customer_limits` are their limits.
         uploads: the files.
         voice: makes voice replies.
         answers: stored responses of requests with an `Idempotency-Key`.
@@ -141,6 +144,8 @@ class Services(Struct, frozen=True):
     channels: ChannelCache
     sessions: Sessions
     ended_tokens: EndedTokenCache
+    customers: CustomerSessions
+    customer_limits: CustomerLimits
     actors: ActorRegistry
     erasures: Erasures
     merges: Merges

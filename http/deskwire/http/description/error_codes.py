@@ -70,6 +70,21 @@ CODES: Final = (
     Code(401, "bad_credential", "The header `Authorization` is not of the form `Bearer …`."),
     Code(401, "bad_session_cookie", "The session's cookie is malformed, or there are two that differ."),
     Code(401, "expired_machine_credential", "The machine credential has expired."),
+    Code(
+        401,
+        "identity_expired",
+        "The customer's signed identity has expired (`exp`); the site's backend must sign another one.",
+    ),
+    Code(
+        401,
+        "identity_invalid",
+        "The customer's signed identity is not valid in this channel; `detail` names the claim, the header or the signature that is wrong.",
+    ),
+    Code(
+        401,
+        "identity_required",
+        "The channel is for signed-in customers only: the call needs an `identity` that the site's backend has signed.",
+    ),
     Code(401, "invalid_login", "The e-mail address or the password is wrong."),
     Code(401, "invalid_machine_credential", "The machine credential does not exist."),
     Code(401, "invalid_metrics_token", "The token is not the one of `DESKWIRE_METRICS_TOKEN`."),
@@ -87,7 +102,11 @@ CODES: Final = (
         "rotated_machine_credential",
         "The machine credential has a new secret since a rotation, and the overlap has ended.",
     ),
-    Code(401, "session_ended", "The browser's session has ended; sign in again."),
+    Code(
+        401,
+        "session_ended",
+        "The session of the browser or customer has ended, or its token is not of this service; sign in, or start a session, again.",
+    ),
     Code(401, "token_ended", "The access token was ended before it expired; sign in again."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
     Code(
@@ -113,6 +132,16 @@ CODES: Final = (
     Code(403, "link_invalid", "The URL was not signed by this service."),
     Code(
         403,
+        "origin_not_allowed",
+        "The page that calls is not on one of the channel's `origins`, or the call has no `Origin` and the channel is not `native`.",
+    ),
+    Code(
+        403,
+        "signed_field",
+        "The customer's field comes from the site's backend, which has signed it or stored it; `detail` names it.",
+    ),
+    Code(
+        403,
         "permission_denied",
         "The role of the user, or the machine credential, lacks the permission that `detail` names.",
     ),
@@ -135,6 +164,9 @@ CODES: Final = (
     ),
     Code(403, "sign_in_disabled", "Users of this installation sign in with an identity provider."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
+    Code(
+        404, "customer_session_not_found", "The contact has no such session in a channel; it may have ended."
+    ),
     Code(404, "consumer_not_found", "The consumer is on no channel, or not on the channel given."),
     Code(404, "contact_merged", "The contact was merged into another one, which `mergedInto` names."),
     Code(404, "contact_not_found", "There is no such contact in this project."),
@@ -210,6 +242,12 @@ CODES: Final = (
     ),
     Code(
         409, "no_access_token", "The call was made with a browser session, which has no access token to end."
+    ),
+    Code(409, "channel_disabled", "The channel is disabled; customers can use it again once it is enabled."),
+    Code(
+        409,
+        "no_contact_yet",
+        "Nothing is stored of a visitor before the first message; send these fields with it.",
     ),
     Code(409, "already_member", "The user is already a member."),
     Code(
@@ -332,11 +370,16 @@ CODES: Final = (
     Code(
         422, "invalid_input", "The body is JSON, but not valid for this call; `errors` lists every problem."
     ),
+    Code(
+        422,
+        "reserved_user_id",
+        "Ids of the form `visitor-<ULID>` are given to visitors of channels; a backend can't create a contact with one.",
+    ),
     Code(426, "upgrade_required", "A path under `/app/` was called without a websocket handshake."),
     Code(
         429,
         "rate_limited",
-        "The project, or the user, makes too many calls; wait for the time in `Retry-After`.",
+        "The project, the user, the customer's session or its network makes too many calls; wait for the time in `Retry-After`.",
     ),
     Code(
         429,
@@ -367,6 +410,11 @@ CODES: Final = (
         429,
         "too_many_streams",
         f"The user has {STREAMS_MAX} streams open, the organisation has its share of `DESKWIRE_AGENT_STREAMS`, or all of them are open; wait for the time in `Retry-After`.",
+    ),
+    Code(
+        429,
+        "visitor_limit",
+        "Many conversations of visitors come from this network, or to this channel. Send the request again with a `proof` for the `challenge`, or wait for the time in `Retry-After`.",
     ),
     Code(431, "header_too_large", "The request line and the headers have more than 16 KiB."),
     Code(

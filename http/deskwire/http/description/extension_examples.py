@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final, get_args
 
+from deskwire.engine.accounts.people import Project
+from deskwire.engine.channels.channel import Channel, Look
 from deskwire.engine.contacts.contact import Contact, Profile, contact_with_profile_view
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.events import agent_view, dashboard_message_view
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
+from deskwire.engine.customers.session import CustomerSession
+from deskwire.engine.customers.starting import session_started
 from deskwire.engine.events.project_events import (
     Removal,
     contact_changed,
@@ -61,6 +65,14 @@ _ENDPOINT: Final = Endpoint(
     1, "whk_01KZ0000000000000000000W01", 1, "https://crm.example.org/deskwire", frozenset(), b"", "", _NOON, _NOON,
     description="The CRM",
 )  # fmt: skip
+_CHANNEL: Final = Channel(
+    1, "chn_01KZ000000000000000000WDGT", 1, "widget", "Shop", True, (), "optional", (), True, (), Look(), None, None, False,
+    b"", "", _NOON, _NOON,
+)  # fmt: skip
+_SESSION: Final = CustomerSession(
+    1, "cse_01KZ00000000000000000000N1", Project(1, _PROJECT, 1, "Shop", ""), _CHANNEL, _CONTACT, "u1", True, frozenset(), _NOON, _NOON,
+    context={"url": "https://shop.example/cart", "title": "Your cart", "language": "en-GB"},
+)  # fmt: skip
 _OPEN: Final = Circuit(
     20, _NOON - 61_000, 0, _NOON + 10_000, "20 attempts in a row failed within 61 s; the last: status 500"
 )
@@ -84,6 +96,7 @@ def _drafts() -> Iterator[EventDraft]:
         yield message_removed(what, _CONVERSATION.id, "msg_01KZ00000000000000000000M1", _NOON, _ACTOR)
     known = contact_with_profile_view(_CONTACT, Profile({"plan": "pro"}, ("vip",)))
     yield contact_changed(known, ["tags"], _ACTOR)
+    yield session_started(_SESSION, _CONTACT, Profile({"plan": "pro"}, ("vip",)))
     yield contact_merged(known, "con_01KZ00000000000000000V1S1T", "visitor-7", _ACTOR)
     yield _imported()
     disabled = replace(_ENDPOINT, status="disabled", status_reason="by the API")

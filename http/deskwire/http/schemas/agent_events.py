@@ -19,6 +19,7 @@ from deskwire.http.schemas.base import (
     TicketId,
 )
 from deskwire.http.schemas.conversations import AgentConversationSnapshot, AgentMessage, Contact, NamedContact
+from deskwire.http.schemas.customers import StartedSession
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.tickets import Ticket
 
@@ -99,6 +100,13 @@ class ChangedContactData(Shape):
     actor: EventActor
 
 
+class StartedSessionData(Shape):
+    """The contact, and its session in a channel that was stored."""
+
+    contact: Contact
+    session: StartedSession
+
+
 class MergedContactData(Shape):
     """The contact that has all data now, the removed contact, and the author of the merge."""
 
@@ -130,6 +138,7 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "message.redacted": RemovedMessageData,
     "message.deleted": RemovedMessageData,
     "contact.changed": ChangedContactData,
+    "contact.session.started": StartedSessionData,
     "contact.merged": MergedContactData,
     "memory.changed": MemoryData,
     "settings.changed": SettingsData,

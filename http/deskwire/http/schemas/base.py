@@ -93,6 +93,7 @@ TokenId = Annotated[
     str, Field(pattern="^tok_[0-9A-Za-z]{26,64}$", examples=["tok_01KZ00000000000000000000A1"])
 ]
 SessionId = Annotated[str, Field(pattern=f"^ses{_ULID}", examples=["ses_01KZ00000000000000000000B1"])]
+CustomerSessionId = Annotated[str, Field(pattern=f"^cse{_ULID}", examples=["cse_01KZ00000000000000000000N1"])]
 ContactId = Annotated[str, Field(pattern=f"^con{_ULID}", examples=["con_01KZ0000000000000000C0NTCT"])]
 ConversationId = Annotated[str, Field(pattern=f"^cnv{_ULID}", examples=["cnv_01KZ00000000000000000000C1"])]
 MessageId = Annotated[str, Field(pattern=f"^msg{_ULID}", examples=["msg_01KZ00000000000000000000M1"])]

@@ -17,6 +17,7 @@ from deskwire.http.schemas.conversations import (
     Message,
     NetworkLogs,
 )
+from deskwire.http.schemas.customers import ContactSession
 from deskwire.http.schemas.surveys import SurveyResponse
 from deskwire.http.schemas.tickets import Ticket, TicketActivity
 
@@ -49,6 +50,12 @@ class ExportedConversation(Conversation):
     network_logs: NetworkLogs | None
 
 
+class ExportedSession(ContactSession):
+    """A session of the contact in a channel, live or ended. The token is not stored."""
+
+    ended_at: Moment | None
+
+
 class ContactExport(Shape):
     """The export of all stored data of a contact. It is streamed; without `complete`, it is incomplete."""
 
@@ -57,5 +64,6 @@ class ContactExport(Shape):
     memory: list[MemoryEntry]
     survey_responses: list[SurveyResponse]
     tickets: list[ExportedTicket]
+    sessions: list[ExportedSession]
     conversations: list[ExportedConversation]
     complete: Annotated[bool, Field(json_schema_extra={"const": True})]

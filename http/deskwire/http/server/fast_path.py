@@ -35,7 +35,7 @@ from deskwire.http.api.pipeline import (
 )
 from deskwire.http.api.rate_limits import header_fields
 from deskwire.http.api.route_trie import RouteTrie
-from deskwire.http.api.routing import Route
+from deskwire.http.api.routing import CUSTOMER_PATHS, Route
 from deskwire.http.api.services import Services
 from deskwire.http.transport.connection import (
     DRAIN_BYTES_MAX,
@@ -176,7 +176,9 @@ class FastPath:
         Returns None if the request is not for the fast path.
         """
         head = plain_request(data)
-        if head is None or _is_long_poll(head.query) or not self._own_page(head, secure):
+        if head is None or _is_long_poll(head.query):
+            return None
+        if not (head.path.startswith(CUSTOMER_PATHS) or self._own_page(head, secure)):
             return None
         found = self._table.find(head.path.split("/"))  # a plain path has no percent-encoding
         route = None if found is None else found[0].routes.get(head.method)
@@ -185,7 +187,7 @@ class FastPath:
     def _own_page(self, head: RequestHead, secure: bool) -> bool:
         """Return whether the request comes from no foreign origin.
 
-        Requests of other origins need CORS headers.
+        Requests of other origins need CORS headers, which the pipeline adds for customers' calls only.
         """
         origins = head.fields.get("origin")
         if origins is None:

@@ -365,6 +365,24 @@ RULES: Final = (
         "WHERE k.rowid IS NULL OR k.project <> w.project GROUP BY w.contact",
     ),
     _rule(
+        "session_of_nothing",
+        "The session {} of a customer is live, and its contact is erased, merged or being so (row {}).",
+        "SELECT s.id, s.contact FROM contact_sessions s LEFT JOIN contacts k ON k.rowid = s.contact "
+        "WHERE s.ended_at IS NULL AND (k.rowid IS NULL OR k.erasing <> 0)",
+    ),
+    _rule(
+        "session_elsewhere",
+        "The session {} is of a contact in project row {}, and its channel is in project row {}.",
+        "SELECT s.id, k.project, c.project FROM contact_sessions s JOIN contacts k ON k.rowid = s.contact "
+        "JOIN channels c ON c.rowid = s.channel WHERE k.project <> c.project",
+    ),
+    _rule(
+        "client_id_elsewhere",
+        "The client id {} of contact row {} is of conversation {}, which is another contact's.",
+        "SELECT i.client_id, i.contact, c.id FROM conversation_client_ids i JOIN conversations c ON c.rowid = i.conversation "
+        "WHERE c.contact <> i.contact",
+    ),
+    _rule(
         "audit_missing",
         "The audit trail does not have that {} was made.",
         f"SELECT t.id FROM ({_AUDITED}) t WHERE t.created_at >= (SELECT since + {_SETTLED_MS} FROM audit_window) "

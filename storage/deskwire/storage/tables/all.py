@@ -45,6 +45,7 @@ from deskwire.storage.tables.conversations.drafts import DraftReads, DraftWrites
 from deskwire.storage.tables.conversations.held_messages import HeldReads, HeldWrites
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
+from deskwire.storage.tables.customers import CustomerSessionReads, CustomerSessionWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites, FeedReads
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
@@ -92,11 +93,12 @@ class AllReads(
     MachineReads,
     SessionReads,
     AccessTokenReads,
+    ChannelReads,
+    CustomerSessionReads,
     ConsumerReads,
     MemoryReads,
     TranslationReads,
     SnippetReads,
-    ChannelReads,
     SurveyReads,
     SurveyResponseReads,
     TeamReads,
@@ -135,6 +137,7 @@ class AllWrites(
     MachineWrites,
     SessionWrites,
     AccessTokenWrites,
+    CustomerSessionWrites,
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,

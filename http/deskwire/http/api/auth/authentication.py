@@ -19,6 +19,7 @@ from deskwire.engine.accounts.people import ServerKey, User
 from deskwire.engine.accounts.roles import membership_of, project_of
 from deskwire.engine.accounts.server_keys import KEY_PREFIX
 from deskwire.engine.accounts.sessions import BrowserSession
+from deskwire.engine.channels.channel import SECRET_PREFIX as CHANNEL_SECRET_PREFIX
 from deskwire.engine.core.errors import (
     BadRequest,
     Forbidden,
@@ -31,6 +32,7 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.core.values import replace
+from deskwire.engine.customers.tokens import SESSION_PREFIX, VISITOR_PREFIX
 from deskwire.engine.ports import Reader
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.calls import Caller
@@ -80,7 +82,8 @@ async def admit(services: Services, access: RouteAccess, request: Authentication
             (`repeated_header`).
         NotFound: a project or organisation that does not exist, or that the user is no member of.
         Forbidden: a scraper is not local; a request with a cookie comes from another origin
-            (`cross_site_request`).
+            (`cross_site_request`); a customer's page is not one of the channel's (`origin_not_allowed`).
+        Conflict: the customer's channel is disabled (`channel_disabled`).
         Unavailable: the token can't be verified at the moment.
     """
     if access.kind == "none":
@@ -90,6 +93,8 @@ async def admit(services: Services, access: RouteAccess, request: Authentication
         return Caller()
     if access.kind == "visitor":
         return await _visitor(services, access, request)
+    if access.kind == "customer":
+        return await _customer(services, access, request)
     if access.kind != "server_key" and request.headers.get("authorization") is None:
         session = await services.sessions.of(request, request.at)
         if session is not None:
@@ -140,6 +145,17 @@ async def _machine(
         await _note_machine(services, machine, request.at)
     known_by = f"machine {machine.rowid}"
     return Caller(project, organisation=owner, credential=known_by, machine=machine, authorizes_as=name)
+
+
+async def _customer(services: Services, access: RouteAccess, request: AuthenticationRequest) -> Caller:
+    """Return the customer whose session's token was shown."""
+    token = _bearer(request.headers)
+    check_kind(access, token)
+    session = await services.customers.authenticate(token, request.at)
+    services.customers.check_page(request, session.channel, verified=session.verified)
+    return Caller(
+        session.project, credential=f"customer {session.id}", authorizes_as=session.id, customer=session
+    )
 
 
 async def _visitor(services: Services, access: RouteAccess, request: AuthenticationRequest) -> Caller:
@@ -207,7 +223,7 @@ def _caller(
             return Caller(project, user, role=role, credential=f"{known_by} in {project.rowid}")
         case "user" | "visitor":
             return Caller(user=user, named_project=named, credential=known_by)
-        case "none" | "metrics" | "server_key":
+        case "none" | "metrics" | "server_key" | "customer":
             raise AssertionError(f"no user signs in for {access.kind}")
         case _:
             assert_never(access.kind)
@@ -263,16 +279,21 @@ _FORMS: Final = (
     ("server key", re.compile(rf"{KEY_PREFIX}\S+")),
     ("machine credential", re.compile(rf"{SECRET_PREFIX}\S+")),
     ("webhook's signing secret", re.compile(r"whsec_\S+")),
+    ("customer's session token", re.compile(rf"{SESSION_PREFIX}\S+")),
+    ("visitor's session token", re.compile(rf"{VISITOR_PREFIX}\S+")),
+    ("channel's secret", re.compile(rf"{CHANNEL_SECRET_PREFIX}\S+")),
     ("access token", re.compile(r"eyJ[\w-]*\.[\w-]*\.[\w-]*")),
     ("stream authorization", re.compile(r"[0-9A-Za-z]{8,40}:eyJ[\w-]*\.[\w-]*\.[\w-]*")),
 )
 
 _S2S: Final = frozenset({"server key", "machine credential"})
 _PEOPLE: Final = frozenset({"access token", "machine credential"})
-_FITTING: Final = {"server_key": _S2S, "either": _S2S | _PEOPLE}
+_CUSTOMERS: Final = frozenset({"customer's session token", "visitor's session token"})
+_FITTING: Final = {"server_key": _S2S, "either": _S2S | _PEOPLE, "customer": _CUSTOMERS}
 _NEEDED: Final = {
     "server_key": "a server key (sk_…) or a machine credential (mk_…)",
     "either": "a server key (sk_…), a machine credential (mk_…) or the access token of a user",
+    "customer": "the token of a customer's session (ct_… or cv_…)",
 }
 
 

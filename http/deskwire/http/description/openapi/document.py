@@ -24,6 +24,7 @@ from deskwire.http.description.openapi.responses import header_components, heade
 from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.description.tables import plain
 from deskwire.http.schemas.conversations import ContactMergedProblem, ConversationMovedOnProblem
+from deskwire.http.schemas.customers import VisitorLimitProblem
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 from deskwire.http.schemas.service import ProblemDocument
@@ -73,6 +74,13 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
         "description": "The cookie of `POST /v3/auth/session`; over TLS it is named `__Host-deskwire`. A changing call with it "
         "needs `Sec-Fetch-Site: same-origin`, or the service's own `Origin`.",
     },
+    "customerToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "ct_… or cv_…",
+        "description": "The token of a customer's session, from `POST /v3/customer/session`. It identifies the customer in one "
+        "channel. A page must be on one of the channel's `origins`.",
+    },
     "metricsToken": {
         "type": "http",
         "scheme": "bearer",
@@ -88,6 +96,7 @@ _SECURITY: Final[Mapping[AccessKind, list[dict[str, list[str]]]]] = {
     "either": [{"serverKey": []}, *_USER],
     "metrics": [{"metricsToken": []}, {}],
     "visitor": [{"session": []}, {}],
+    "customer": [{"customerToken": []}],
 }
 """The credentials that a kind of access requires; all others require a user's."""
 
@@ -113,6 +122,7 @@ def closed_document() -> dict[str, Any]:
     special = {
         "conversation_moved_on": schemas.of(ConversationMovedOnProblem),
         "contact_merged": schemas.of(ContactMergedProblem),
+        "visitor_limit": schemas.of(VisitorLimitProblem),
     }
     problems = refusals.RefusalDescriptions(schemas.of(ProblemDocument), headers, special)
     paths: dict[str, Schema] = {}
@@ -146,6 +156,7 @@ def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
     yield ProblemDocument
     yield ConversationMovedOnProblem
     yield ContactMergedProblem
+    yield VisitorLimitProblem
     yield SurveyDefinition
     yield WorkflowFlow
     yield WorkflowTrigger

@@ -16,6 +16,7 @@ from deskwire.http.schemas import (
     channels,
     content,
     conversations,
+    customers,
     people,
     snippets,
     surveys,
@@ -85,6 +86,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
     ),
     "channel_id": PathParameter(
         "The id of the channel.", "chn_01KZ00000000000000000CHAN1", "channel_not_found", channels.Channel
+    ),
+    "customer_session_id": PathParameter(
+        "The id of the session.",
+        "cse_01KZ00000000000000000000N1",
+        "customer_session_not_found",
+        customers.ContactSession,
     ),
     "token_id": PathParameter(
         "The id of the access token.",

@@ -52,6 +52,16 @@ _ACCESS: Final[Mapping[AccessKind, tuple[str, ...]]] = {
     "project": (*_TOKEN, "project_not_found"),
     "dashboard": (*_TOKEN, "missing_project", "project_not_found"),
     "either": (*_KEY, *_TOKEN, "missing_project", "project_not_found"),
+    "customer": (
+        "missing_credential",
+        "bad_credential",
+        "repeated_header",
+        "wrong_credential_kind",
+        "session_ended",
+        "identity_required",
+        "origin_not_allowed",
+        "channel_disabled",
+    ),
     "metrics": (
         "missing_credential",
         "bad_credential",
@@ -113,6 +123,13 @@ RULES: Final = (
         ("conversation_busy",),
         lambda route: route.operation_id in ("createConversation", "dashboardStartConversation"),
     ),
+    RefusalRule(
+        ("reserved_user_id",),
+        lambda route: (
+            route.operation_id
+            in ("createConversation", "createResponse", "dashboardStartConversation", "putContactIdentity")
+        ),
+    ),
 )
 """Error codes of many routes. To add some, add a line; codes of a single route are in its `errors`."""
 
@@ -134,6 +151,14 @@ _DETAIL: Final[Mapping[str, Any]] = {
 
 
 _FURTHER: Final[Mapping[str, Any]] = {
+    "visitor_limit": {
+        "challenge": {
+            "algorithm": "SHA-256",
+            "challenge": "1-17-1793534400000-c2lnbmF0dXJl",
+            "difficulty": 17,
+            "expiresAt": "2026-11-01T12:00:00.000Z",
+        }
+    },
     "contact_merged": {"mergedInto": {"id": "con_01KZ0000000000000000C0NTCT", "userId": "u1"}},
 }
 """Additional fields in examples."""

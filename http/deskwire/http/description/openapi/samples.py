@@ -51,6 +51,14 @@ BODIES: Final[Mapping[str, Any]] = {
     "CloseConversationRequest": {"closedBy": "bot"},
     "DashboardMergeContactRequest": {"from": "con_01KZ000000000000000000V1S1"},
     "ChangeContactRequest": {"email": "ada@shop.example.org", "attributes": {"plan": "pro"}, "tags": ["vip"]},
+    "StartCustomerSessionRequest": {
+        "channelId": "chn_01KZ000000000000000000WDGT",
+        "identity": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1MSJ9.c2lnbmF0dXJl",
+    },
+    "ChangeCustomerRequest": {
+        "email": "ada@example.org",
+        "context": {"url": "https://shop.example/cart", "title": "Your cart", "language": "en-GB"},
+    },
     "PutDraftRequest": {"text": "It left us this", "version": 0, "baseSequence": 12},
     "SendHeldMessageRequest": {},
     "ChangeConversationRequest": {"title": "Order A-1001", "attributes": {"order": "A-1001"}},

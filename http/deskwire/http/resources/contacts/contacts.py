@@ -86,7 +86,7 @@ async def _check_user_id(call: Call[PutContactIdentityRequest, Query]) -> None:
 async def put_contact_identity(call: Call[PutContactIdentityRequest, Query]) -> Answer:
     """Create a contact or replace its identity. Omitted identity fields become null; attributes and tags stay."""
     user_id, now = _user_id(call), call.services.clock()
-    ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY})
+    ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY}, pointer="")
 
     def put(tx: Transaction) -> tuple[Contact, Profile]:
         contact = put_contact(tx, call.project, ref, now)
@@ -121,6 +121,7 @@ async def patch_contact(call: Call[ChangeContactRequest, Query]) -> Answer:
     answer=shapes.Contact,
     errors=("merge_under_way",),
     records=("contact.merged", "contact.merged_away"),
+    forgets=True,
 )
 async def merge_contact(call: Call[MergeContactRequest, Query]) -> Answer:
     """Merge another contact into this one, such as a visitor who turned out to be this user.

@@ -74,6 +74,7 @@ async def patch_contact(call: Call[ChangeContactRequest, Query]) -> Answer:
     answer=shapes.Contact,
     errors=("merge_under_way",),
     records=("contact.merged", "contact.merged_away"),
+    forgets=True,
 )
 async def merge_contact(call: Call[DashboardMergeContactRequest, Query]) -> Answer:
     """Merge another contact into this one, which receives everything of the other one.

@@ -251,10 +251,10 @@ CREATE TABLE channels (
 );
 CREATE INDEX channels_by_project ON channels (project, rowid) WHERE removed_at IS NULL;
 CREATE TABLE contact_sessions (
-    rowid IDENTITY, id TEXT NOT NULL UNIQUE, contact bigint NOT NULL REFERENCES contacts ON DELETE CASCADE,
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, contact bigint REFERENCES contacts ON DELETE SET NULL,
     channel bigint NOT NULL REFERENCES channels, hash bytea NOT NULL UNIQUE, verified smallint NOT NULL,
-    signed TEXT NOT NULL DEFAULT '[]', context TEXT, created_at bigint NOT NULL, last_used_at bigint NOT NULL,
-    expires_at bigint NOT NULL, ended_at bigint
+    signed TEXT NOT NULL DEFAULT '[]', context TEXT, client TEXT NOT NULL DEFAULT '', created_at bigint NOT NULL,
+    last_used_at bigint NOT NULL, expires_at bigint NOT NULL, ended_at bigint
 );
 CREATE INDEX contact_sessions_by_contact ON contact_sessions (contact, rowid);
 CREATE INDEX contact_sessions_by_channel ON contact_sessions (channel, rowid);

@@ -16,12 +16,14 @@ CREATE TRIGGER kept_answers_of_channels AFTER UPDATE OF removed_at ON channels W
     UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE near = substr(old.id, 5, 10) AND subject = old.id;
     UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE length(near) = 0 AND subject = old.id; END;
 
--- `signed` is a JSON list of the names of fields, `context` a JSON object.
+-- `signed` is a JSON list of the names of fields, `context` a JSON object. The row of an ended session stays without its contact
+-- after an erasure, because a visitor's token is valid without a row.
 CREATE TABLE contact_sessions (
     rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
-    contact INTEGER NOT NULL REFERENCES contacts ON DELETE CASCADE, channel INTEGER NOT NULL REFERENCES channels,
+    contact INTEGER REFERENCES contacts ON DELETE SET NULL, channel INTEGER NOT NULL REFERENCES channels,
     hash BLOB NOT NULL UNIQUE, verified INTEGER NOT NULL, signed TEXT NOT NULL DEFAULT '[]', context TEXT,
-    created_at INTEGER NOT NULL, last_used_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, ended_at INTEGER
+    client TEXT NOT NULL DEFAULT '', created_at INTEGER NOT NULL, last_used_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
+    ended_at INTEGER
 ) STRICT;
 CREATE INDEX contact_sessions_by_contact ON contact_sessions (contact);
 CREATE INDEX contact_sessions_by_channel ON contact_sessions (channel);

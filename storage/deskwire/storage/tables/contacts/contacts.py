@@ -117,6 +117,8 @@ class ContactWrites(AuditWrites):
             self.pseudonymise_in_audit(row[0])
         for table in _OWN:
             self.conn.execute(f"DELETE FROM {table} WHERE contact = ?", (contact,))
+        # Sessions stay, ended and without their contact, so that their tokens are refused (`tables.customers`).
+        self.conn.execute("UPDATE contact_sessions SET contact = NULL WHERE contact = ?", (contact,))
         self.conn.execute("DELETE FROM contacts WHERE rowid = ?", (contact,))
 
 
@@ -125,7 +127,6 @@ _OWN: Final = (
     "contact_tags",
     "contact_attributes",
     "contact_erasures",
-    "contact_sessions",
     "conversation_client_ids",
 )
 """Tables whose rows are deleted with their contact."""

@@ -1,0 +1,1 @@
+"""Handlers of the calls that customers make from their own browsers."""
