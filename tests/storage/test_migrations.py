@@ -110,6 +110,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0059_folded_tags",
         "m0060_versions_of_events",
         "m0061_customers",
+        "m0062_uploads_of_customers",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

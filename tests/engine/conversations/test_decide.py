@@ -9,6 +9,7 @@ from deskwire.engine.conversations.commands import (
     Assign,
     Close,
     DeleteMessage,
+    MarkReceived,
     Move,
     Patch,
     Rate,
@@ -33,7 +34,7 @@ from deskwire.engine.conversations.facts import (
 )
 from deskwire.engine.core.errors import Conflict
 from deskwire.engine.core.values import replace
-from tests.support.builders import NOON, create, post
+from tests.support.builders import NOON, create, played, post
 
 STATE = Conversation(
     "cnv_01M3250V00000000000000000A", 1, created_at=NOON, updated_at=NOON, sequence=7, last_turn=4, messages=3
@@ -195,3 +196,28 @@ def test_a_new_conversation_with_an_assignee_is_assigned_before_its_first_messag
     assert assigned == Assigned(BEA)
     assert isinstance(posted, MessagePosted)
     assert decide(None, replace(command, message=None), NOON)[1:] == (Assigned(BEA),)
+
+
+@pytest.mark.parametrize(
+    ("command", "marks", "unread"),
+    [
+        (MarkReceived(reached=1), (1, None), True),
+        (MarkReceived(seen=1), (1, 1), True),
+        (MarkReceived(reached=0, seen=1), (1, 1), True),
+        (MarkReceived(seen=2), (2, 2), False),
+        (MarkReceived(everything=True), (2, 2), False),
+    ],
+)
+def test_marks_of_a_client_grow_and_the_last_one_reads_all(
+    command: MarkReceived, marks: tuple[int | None, int | None], unread: bool
+) -> None:
+    play = played(create(message=post()), post("agent"), post("bot"))
+    before = play.now_is
+    drafts = play(command)
+    after = play.now_is
+    assert (after.contact_reached_index, after.contact_seen_index, after.unread) == (*marks, unread)
+    assert [draft.data["changed"] for draft in drafts] == ([] if unread else [["unread"]])
+    assert (after.updated_at == before.updated_at) is unread, "the customer sees no change of a mark alone"
+    assert play(command) == []
+    assert play(MarkReceived(reached=0)) == []
+    assert play.now_is == after

@@ -15,16 +15,19 @@ from deskwire.engine.conversations.events import (
     agent_view,
     changed_by,
     changed_for_agents,
+    conversation_view,
     dashboard_message_view,
     deleted_view,
+    marks_of,
     notes_posted,
     rewritten_ids,
 )
-from deskwire.engine.conversations.facts import Deleted, Fact, MessageRewritten
+from deskwire.engine.conversations.facts import Deleted, Fact, MessageRewritten, MessagesReceived
 from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.events.project_events import (
     append_internal_event,
     conversation_changed,
+    message_received,
     message_removed,
     note_created,
 )
@@ -69,6 +72,20 @@ def append_rewrite_events(
             draft = message_removed(
                 "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
             )
+            publish_extension(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
+
+
+def append_received_events(
+    tx: CommitTransaction, plan: CommitPlan, state: Conversation, facts: Sequence[Fact], contact: Contact
+) -> None:
+    """Append the `message.reached` and `message.seen` events of the marks that have grown."""
+    for fact in facts:
+        if not isinstance(fact, MessagesReceived):
+            continue
+        # The public view, because the agents' has the newest note, which is confidential.
+        view = conversation_view(state, contact, plan.project.id)
+        for what, index in marks_of(fact):
+            draft = message_received(what, view, tx.message_id_at(state.rowid, index), index, fact.at)
             publish_extension(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
 
 

@@ -37,6 +37,9 @@ class Create(Struct, frozen=True):
     Args:
         message: the first message.
         by_agent: whether an agent creates it.
+        channel: the id of the channel in which the contact starts it.
+        client_id: the id that the contact's client gives it; refused if the contact has a conversation with it.
+        workflow_id: of the workflow that it starts, in place of the one that new conversations start; None for that one.
     """
 
     conversation_id: str
@@ -48,16 +51,26 @@ class Create(Struct, frozen=True):
     message: PostMessage | None = None
     assignee: Assignee | None = None
     by_agent: bool = False
+    channel: str | None = None
+    client_id: str | None = None
+    workflow_id: str | None = None
 
 
 class PostMessage(Struct, frozen=True):
-    """Add a message, or an internal note."""
+    """Add a message, or an internal note.
+
+    Args:
+        client_id: the id that the contact's client gives it. If the conversation has a message with it, nothing is added.
+        found: that message, which the commit adds.
+    """
 
     message_id: str
     author: Author
     text: str
     internal: bool = False
     attachments: tuple[Attachment, ...] = ()
+    client_id: str | None = None
+    found: Message | None = None
 
 
 class Reply(Struct, frozen=True):
@@ -98,6 +111,23 @@ class Assign(Struct, frozen=True):
 
 class MarkRead(Struct, frozen=True):
     """Mark the conversation as read by the contact."""
+
+
+class MarkReceived(Struct, frozen=True):
+    """Record the newest messages that a client of the contact has received and shown.
+
+    Both marks only grow. A message that was shown was received, too. Once the newest message was shown, the contact has read
+    the conversation.
+
+    Args:
+        reached: the index of the newest message that was received; None leaves that mark.
+        seen: the index of the newest message that was shown; None leaves that mark.
+        everything: whether all messages were shown, whatever their number.
+    """
+
+    reached: int | None = None
+    seen: int | None = None
+    everything: bool = False
 
 
 class Rate(Struct, frozen=True):
@@ -196,6 +226,7 @@ Command = (
     | Reopen
     | Assign
     | MarkRead
+    | MarkReceived
     | Rate
     | Patch
     | WakeSnoozed

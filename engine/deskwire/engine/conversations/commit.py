@@ -17,6 +17,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import ACTIONS, ActivityEntry, Milestone, entry_of, milestones_of
 from deskwire.engine.conversations.agent_commit import (
     append_agent_events,
+    append_received_events,
     append_rewrite_events,
     store_activity,
 )
@@ -26,10 +27,12 @@ from deskwire.engine.conversations.automation.decide import (
     workflow_needed,
 )
 from deskwire.engine.conversations.automation.lookup import workflow_for
+from deskwire.engine.conversations.client_ids import ConversationAlreadyStored, MessageAlreadyStored
 from deskwire.engine.conversations.commands import (
     Command,
     Create,
     DeleteMessage,
+    PostMessage,
     RedactMessage,
     WorkflowCommand,
 )
@@ -51,6 +54,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     MessagePosted,
     MessageRewritten,
+    MessagesReceived,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -133,8 +137,7 @@ class CommitJob(Struct, eq=False):
         plan, request, state = self.plan, self.request, row[0]
         command = request.command
         workflow = workflow_for(tx, plan.project, workflow_needed(state, command))
-        if isinstance(command, MESSAGE_COMMANDS):
-            command = with_message(command, state, tx)
+        command = with_message(command, state, tx)
         revised = make_plan(
             plan.project,
             state,
@@ -160,11 +163,16 @@ class CommitJob(Struct, eq=False):
 
 
 def with_message(
-    command: RedactMessage | DeleteMessage, state: Conversation, reader: ConversationReader
-) -> RedactMessage | DeleteMessage:
-    """Return the command with its message, if the conversation has it."""
-    found = reader.message(state.rowid, command.message_id, internal=command.internal)
-    return replace(command, found=found)
+    command: Command | WorkflowCommand, state: Conversation, reader: ConversationReader
+) -> Command | WorkflowCommand:
+    """Return a command about a message with that message, if the conversation has it; other commands unchanged."""
+    if isinstance(command, MESSAGE_COMMANDS):
+        return replace(
+            command, found=reader.message(state.rowid, command.message_id, internal=command.internal)
+        )
+    if isinstance(command, PostMessage) and command.client_id is not None:
+        return replace(command, found=reader.message_by_client_id(state.rowid, command.client_id))
+    return command
 
 
 # The plan
@@ -192,6 +200,7 @@ def make_plan(
     else:
         facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
     contact = command.contact if isinstance(command, Create) else None
+    client_id = command.client_id if isinstance(command, PostMessage) else None
     steps = fold(state, facts, at)
     if is_single_public_message(facts, state):
         first_answer = steps[0][2].answered_at is not None and state is not None and state.answered_at is None
@@ -206,6 +215,7 @@ def make_plan(
             ticket_follower,
             milestones=_milestones(steps, at) if first_answer else (),
             single=True,
+            client_id=client_id,
         )
     kinds = {*map(type, facts)}
     return CommitPlan(
@@ -221,7 +231,8 @@ def make_plan(
         entries=() if _WITH_ACTIVITY.isdisjoint(kinds) else _entries(state, command, at, steps, by),
         milestones=_milestones(steps, at),
         by=by,
-        found=command.found if isinstance(command, RedactMessage | DeleteMessage) else None,
+        found=command.found if isinstance(command, RedactMessage | DeleteMessage | PostMessage) else None,
+        client_id=client_id,
     )
 
 
@@ -300,16 +311,19 @@ def leading_reads(plan: CommitPlan) -> Iterator[Callable[[CommitTransaction], ob
         yield plan.wrapper.before
     if plan.before is not None:
         yield partial(_claim, plan)
+        if plan.client_id is not None:
+            yield partial(_require_new, plan)
 
 
 def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     project, at, steps = plan.project, plan.at, plan.steps
     contact, sent = _claim(plan, tx)
+    if plan.client_id is not None:
+        _require_new(plan, tx)
     show = partial((plan.links or no_links()).shown, now=at)
     if not steps:
         assert plan.before is not None, "creation is a fact"
-        found = None if plan.found is None else dashboard_message_view(plan.found, plan.before.id, show)
-        return Receipt(plan.before, plan.before, contact, project, message=found)
+        return _unchanged(plan, plan.before, contact, show)
     after = steps[-1][2]
     endpoints = (
         tx.routed_endpoints(project.rowid) if after.visible else ()
@@ -338,6 +352,7 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     if not plan.single:
         event_id = append_agent_events(tx, plan, state, facts, contact, show)
         append_rewrite_events(tx, plan, state, facts, contact)
+        append_received_events(tx, plan, state, facts, contact)
         if plan.entries and not gone:
             store_activity(tx, plan, state, events, event_id)
     message = _answered_message(facts, state, drafts, show)
@@ -348,9 +363,39 @@ def _claim(plan: CommitPlan, tx: CommitTransaction) -> tuple[Contact, dict[int, 
     """Return the contact, and the last sequence sent to each endpoint. Raises StaleState if `before` is not stored."""
     if plan.before is None:
         assert plan.contact is not None, "a new conversation needs its contact"
-        return put_contact(tx, plan.project, plan.contact, plan.at), {}
+        contact = put_contact(tx, plan.project, plan.contact, plan.at)
+        _require_new_conversation(plan, tx, contact)
+        return contact, {}
     claimed = tx.claim(plan.before)
     return claimed.contact, dict(claimed.routed)
+
+
+def _require_new(plan: CommitPlan, tx: CommitTransaction) -> None:
+    """Raise MessageAlreadyStored if a message was stored under the client id of the one to post."""
+    assert plan.before is not None, "a new conversation has no messages"
+    assert plan.client_id is not None, "only a message with a client id may be stored already"
+    if plan.steps and tx.message_by_client_id(plan.before.rowid, plan.client_id) is not None:
+        raise MessageAlreadyStored("a message has this client id")
+
+
+def _require_new_conversation(plan: CommitPlan, tx: CommitTransaction, contact: Contact) -> None:
+    """Raise ConversationAlreadyStored if the contact has a conversation with the client id of the new one."""
+    client_id = plan.steps[-1][2].client_id
+    if client_id is not None:
+        known = tx.conversation_by_client_id(contact.rowid, client_id)
+        if known is not None:
+            raise ConversationAlreadyStored(known)
+
+
+def _unchanged(plan: CommitPlan, state: Conversation, contact: Contact, show: AttachmentsView) -> Receipt:
+    """Return the receipt of a command that changes nothing, with the message that it is about."""
+    if plan.found is None:
+        return Receipt(state, state, contact, plan.project)
+    if plan.client_id is None:
+        message = dashboard_message_view(plan.found, state.id, show)
+        return Receipt(state, state, contact, plan.project, message=message)
+    message = message_view(plan.found, state.id, show)
+    return Receipt(state, state, contact, plan.project, message=message, replayed=True)
 
 
 def _new_contact(tx: CommitTransaction, plan: CommitPlan, contact: Contact) -> Contact:
@@ -396,6 +441,8 @@ def _store(
     before = plan.before
     if before is None:
         state = tx.insert_conversation(state, contact.rowid, sent)
+        if state.client_id is not None:
+            tx.insert_conversation_client_id(contact.rowid, state.client_id, state)
     else:
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
@@ -432,13 +479,15 @@ def _store_fact(
             tx.number_messages(state.rowid, last - after.messages + 1)
         case Moved(source, target):
             tx.move_conversation(state.rowid, source, target)
+            if state.client_id is not None:
+                tx.move_conversation_client_id(state.rowid, source, target)
         case AgentFieldsUpdated(changes):
             _store_agent_fields(tx, state, changes)
         case MessagePosted() | Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
             pass
         case WorkflowCompleted():
             tx.put_workflow_end(state.rowid, fact, at)
-        case WorkflowWaits():
+        case WorkflowWaits() | MessagesReceived():
             pass
         case _:
             assert_never(fact)

@@ -29,6 +29,7 @@ class Receipt(Struct, frozen=True):
         contact: the customer whose conversation it is.
         facts: in order; authors have their names.
         message: the message object of the first message that was posted, redacted or deleted.
+        replayed: whether the message was stored earlier under its client id, so that nothing was changed.
     """
 
     state: Conversation | None
@@ -37,6 +38,7 @@ class Receipt(Struct, frozen=True):
     project: Project
     facts: tuple[Fact, ...] = ()
     message: Mapping[str, Any] | None = None
+    replayed: bool = False
 
     @property
     def conversation(self) -> Mapping[str, Any]:
@@ -68,6 +70,7 @@ class CommitPlan(Struct, frozen=True):
         by: the actor who gave the command, if that is recorded.
         single: whether the plan is one message that the customer sees, and nothing else.
         found: the message that the command is about, before the command.
+        client_id: that of the message to post; no stored message of the conversation may have it.
     """
 
     project: Project
@@ -84,6 +87,7 @@ class CommitPlan(Struct, frozen=True):
     by: Actor | None = None
     single: bool = False
     found: Message | None = None
+    client_id: str | None = None
 
 
 class CommandRequest(Struct, frozen=True):

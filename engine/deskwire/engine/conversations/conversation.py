@@ -38,6 +38,7 @@ class Message(Struct, frozen=True):
         index: counts the conversation's customer-visible messages from 0; None for a note.
         redacted_at: the time (ms) of the last redaction, if any.
         deleted: whether only the index is left.
+        client_id: the id that the contact's client gave it, unique in the conversation; it outlives the text.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Message(Struct, frozen=True):
     attachments: tuple[Attachment, ...] = ()
     redacted_at: int | None = None
     deleted: bool = False
+    client_id: str | None = None
 
 
 class Conversation(Struct, frozen=True):

@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 
 import orjson
 
+from deskwire.engine.conversations.client_ids import require_same_message
 from deskwire.engine.conversations.commands import (
     Assign,
     Close,
@@ -32,6 +33,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     LinkTicket,
     MarkRead,
+    MarkReceived,
     Move,
     Patch,
     PostMessage,
@@ -52,6 +54,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     MessagePosted,
     MessageRewritten,
+    MessagesReceived,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -111,6 +114,8 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return () if state.assignee == assignee else (Assigned(assignee),)
         case MarkRead():
             return _read(state, at)
+        case MarkReceived():
+            return _received(state, command, at)
         case Rate():
             return _rate(state, command, at)
         case Patch(given):
@@ -164,6 +169,8 @@ def _create(command: Create, at: int) -> tuple[Fact, ...]:
             attributes=merged({}, command.attributes or {}),
             visible=command.visible,
             human=command.by_agent,
+            channel=command.channel,
+            client_id=command.client_id,
         )
     )
     assigned = () if command.assignee is None else (Assigned(command.assignee),)
@@ -174,10 +181,20 @@ def _create(command: Create, at: int) -> tuple[Fact, ...]:
 
 
 def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...]:
+    if command.found is not None:
+        require_same_message(command, command.found)
+        return ()
     index = None if command.internal else state.messages
     posted = MessagePosted(
         Message(
-            command.message_id, command.author, command.text, at, command.internal, index, command.attachments
+            command.message_id,
+            command.author,
+            command.text,
+            at,
+            command.internal,
+            index,
+            command.attachments,
+            client_id=command.client_id,
         )
     )
     if command.internal or command.author.type != "contact":
@@ -230,6 +247,26 @@ def _read(state: Conversation, at: int) -> tuple[Fact, ...]:
         return ()
     seen = {"contact_seen_index": state.messages - 1, "contact_seen_at": at}
     return (Updated({"unread": False, **seen}),)
+
+
+def _received(state: Conversation, command: MarkReceived, at: int) -> tuple[Fact, ...]:
+    newest = state.messages - 1
+    seen = newest if command.everything else command.seen
+    reached = max((mark for mark in (command.reached, seen) if mark is not None), default=None)
+    facts: list[Fact] = []
+    grown = MessagesReceived(
+        at, _grown(state.contact_reached_index, reached), _grown(state.contact_seen_index, seen)
+    )
+    if (grown.reached, grown.seen) != (None, None):
+        facts.append(grown)
+    if state.unread and seen is not None and seen >= newest:
+        facts.append(Updated({"unread": False}))
+    return tuple(facts)
+
+
+def _grown(before: int | None, now: int | None) -> int | None:
+    """Return the mark if it has grown."""
+    return now if now is not None and now > (-1 if before is None else before) else None
 
 
 def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact, ...]:
@@ -317,7 +354,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
     match fact:
         case MessagePosted(message) | MessageRewritten(_, message):
             return 0 if message.internal else shown
-        case NetworkLogsReplaced() | AgentFieldsUpdated():
+        case NetworkLogsReplaced() | AgentFieldsUpdated() | MessagesReceived():
             return 0
         case WorkflowWaits(run):
             return 0 if run.step is None else shown
@@ -351,6 +388,14 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
             return dict(changes)
         case NetworkLogsReplaced(_, at):
             return {"network_logs_at": at}
+        case MessagesReceived(at, reached, seen):
+            marks = {"contact_reached": reached, "contact_seen": seen}
+            return {
+                f"{name}_{part}": value
+                for name, index in marks.items()
+                if index is not None
+                for part, value in (("index", index), ("at", at))
+            }
         case WorkflowWaits(run):
             return {"run": run}
         case WorkflowCompleted():
@@ -422,7 +467,7 @@ def touches(fact: Fact) -> bool:
     match fact:
         case MessagePosted(message) | MessageRewritten(_, message):
             return not message.internal
-        case NetworkLogsReplaced() | AgentFieldsUpdated():
+        case NetworkLogsReplaced() | AgentFieldsUpdated() | MessagesReceived():
             return False
         case WorkflowWaits(run):
             return run.step is not None

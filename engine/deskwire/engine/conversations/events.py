@@ -1,8 +1,9 @@
 """The objects that the API and the events show of a conversation, and the events that a fact causes.
 
-Agents get the public events, and two events that no consumer gets:
+Agents get the public events, and these events that no consumer gets:
 
 - `note.created` for a note, and for a message of a conversation that is hidden from the customer.
+- `message.reached` and `message.seen` for the marks of the contact's clients.
 - `conversation.changed` for changes of the agent's view that no public event shows, and in addition to public events if a
   user, a server key or the service itself made the change, because public events do not name the actor.
 
@@ -28,6 +29,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     MessagePosted,
     MessageRewritten,
+    MessagesReceived,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -40,12 +42,13 @@ from deskwire.engine.conversations.redaction import PREVIEW_LENGTH_MAX
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
+from deskwire.engine.events.project_events import Mark
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.uploads.links import AttachmentsView
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
-    """Return the conversation object (decisions 4); `ratingComment` is left out if there is none."""
+    """Return the conversation object (decisions 4), without `ratingComment`, `channelId` and `clientId` if there is none."""
     assignee = state.assignee
     view = {
         "id": state.id,
@@ -74,13 +77,17 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
     }
     if state.rating_comment is not None:
         view["ratingComment"] = state.rating_comment
+    if state.channel is not None:
+        view["channelId"] = state.channel
+    if state.client_id is not None:
+        view["clientId"] = state.client_id
     return view
 
 
 def message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
-    """Return the message object of the public API (decisions 4)."""
+    """Return the message object of the public API (decisions 4), without `clientId` if there is none."""
     author = message.author
-    return {
+    view = {
         "id": message.id,
         "conversationId": conversation_id,
         "index": message.index,
@@ -90,6 +97,9 @@ def message_view(message: Message, conversation_id: str, show: AttachmentsView) 
         "createdAt": iso(message.created_at),
         "redactedAt": iso_or_none(message.redacted_at),
     }
+    if message.client_id is not None:
+        view["clientId"] = message.client_id
+    return view
 
 
 def dashboard_message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
@@ -117,6 +127,8 @@ def agent_view(
         "lastMessage": last and message_preview(last),
         "contactSeenIndex": state.contact_seen_index,
         "contactSeenAt": iso_or_none(state.contact_seen_at),
+        "contactReachedIndex": state.contact_reached_index,
+        "contactReachedAt": iso_or_none(state.contact_reached_at),
         "networkLogsAt": iso_or_none(state.network_logs_at),
         "workflow": run and {"id": run.workflow_id, "name": workflow, "waiting": run.step is not None},
     }
@@ -149,7 +161,7 @@ def public_events(
         earlier: the customer-visible messages before the fact; only `Revealed` needs them.
         show: makes the URLs of attachments.
     """
-    if not after.visible or isinstance(fact, NetworkLogsReplaced | AgentFieldsUpdated):
+    if not after.visible or isinstance(fact, NetworkLogsReplaced | AgentFieldsUpdated | MessagesReceived):
         return
     data: dict[str, Any] = {"conversation": conversation_view(after, contact, project_id)}
     match fact:
@@ -257,6 +269,8 @@ _NAMES: Final[Mapping[str, str]] = {
     "waiting_since": "waitingSince",
     "contact_seen_index": "contactSeenIndex",
     "contact_seen_at": "contactSeenAt",
+    "contact_reached_index": "contactReachedIndex",
+    "contact_reached_at": "contactReachedAt",
     "network_logs_at": "networkLogsAt",
 }
 """The fields that `conversation.changed` may name, with their names in the API."""
@@ -300,7 +314,9 @@ def _public_events_are_incomplete(
         return True
     if any(entry is not None and entry.by.type != "bot" for entry in entries):
         return True
-    if before.contact_seen_at != after.contact_seen_at:
+    # `message.seen` and `message.reached` show the marks of clients.
+    received = any(isinstance(fact, MessagesReceived) for _, fact, _ in steps)
+    if before.contact_seen_at != after.contact_seen_at and not received:
         return True
     waits = any(isinstance(fact, WorkflowWaits) for _, fact, _ in steps)
     return (waits and _running(before) != _running(after)) or any(
@@ -337,6 +353,14 @@ def changed_by(
         if isinstance(fact, WorkflowWaits) and after.run is not None:
             return Actor("bot", after.run.workflow_id)
     return Actor("system")
+
+
+def marks_of(fact: MessagesReceived) -> Iterator[tuple[Mark, int]]:
+    """Yield the marks that have grown, each with the index of its message."""
+    if fact.reached is not None:
+        yield "reached", fact.reached
+    if fact.seen is not None:
+        yield "seen", fact.seen
 
 
 def deleted_view(state: Conversation) -> dict[str, Any]:

@@ -92,6 +92,19 @@ class AgentFieldsUpdated(Struct, frozen=True):
     changes: Mapping[str, Any]
 
 
+class MessagesReceived(Struct, frozen=True):
+    """A client of the contact has received messages, or shown them.
+
+    Args:
+        reached: the index of the newest message that was received; None if that mark stays.
+        seen: the index of the newest message that was shown; None if that mark stays.
+    """
+
+    at: int
+    reached: int | None = None
+    seen: int | None = None
+
+
 class NetworkLogsReplaced(Struct, frozen=True):
     """The network log snapshot was replaced."""
 
@@ -144,6 +157,7 @@ Fact = (
     | Assigned
     | Updated
     | AgentFieldsUpdated
+    | MessagesReceived
     | NetworkLogsReplaced
     | WorkflowWaits
     | WorkflowCompleted

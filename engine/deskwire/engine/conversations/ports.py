@@ -75,6 +75,24 @@ class ConversationReader(Protocol):
     def message(self, conversation: int, message_id: str, *, internal: bool) -> Message | None:
         """Return a message of a conversation, or with `internal` a note; None if it does not exist or was deleted."""
 
+    def message_by_client_id(self, conversation: int, client_id: str) -> Message | None:
+        """Return the message with this client id, even if it was deleted."""
+
+    def conversation_by_client_id(self, contact: int, client_id: str) -> str | None:
+        """Return the id of the contact's conversation with this client id."""
+
+    def visible_conversation(self, project: int, contact: int, conversation_id: str) -> int | None:
+        """Return the storage key of a contact's conversation; None if it is hidden, another contact's, or unknown."""
+
+    def newest_messages(self, conversations: Sequence[int]) -> Mapping[int, Message]:
+        """Return the newest message of each conversation that customers see, without deleted ones, by storage key."""
+
+    def message_index(self, conversation: int, message_id: str) -> int | None:
+        """Return the index of a message, even if it was deleted; None for an unknown one and for a note."""
+
+    def message_id_at(self, conversation: int, index: int) -> str | None:
+        """Return the id of the message with this index, even if it was deleted."""
+
     def messages(
         self,
         conversation: int,
@@ -84,10 +102,11 @@ class ConversationReader(Protocol):
         before: int | None = None,
         limit: int | None = None,
         deleted: bool = False,
+        newest: bool = False,
     ) -> Sequence[Message]:
         """Return messages, oldest first, between the rowids `after` and `before`.
 
-        With `before` alone these are the last `limit` messages before it. `deleted` includes deleted messages.
+        With `before` alone, and with `newest`, these are the last `limit` messages. `deleted` includes deleted messages.
         """
 
     def thread(
@@ -182,6 +201,12 @@ class ConversationTransaction(ConversationReader, Protocol):
         self, state: Conversation, contact: int, routed: Mapping[int, int]
     ) -> Conversation:
         """Store a new conversation; return it with its `rowid`."""
+
+    def insert_conversation_client_id(self, contact: int, client_id: str, state: Conversation) -> None:
+        """Store the client id of a new conversation; the contact has none with it."""
+
+    def move_conversation_client_id(self, conversation: int, source: int, target: int) -> None:
+        """Move a conversation's client id to another contact, unless that contact has a conversation with it."""
 
     def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
         """Store a changed conversation; `before` is the stored state, with a lower `revision`."""

@@ -36,6 +36,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     MessagePosted,
     MessageRewritten,
+    MessagesReceived,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -157,6 +158,8 @@ def _ends(fact: Fact, agent: TypingAgent) -> bool:
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
         case AgentFieldsUpdated() | WorkflowWaits() | WorkflowCompleted() | MessageRewritten():
+            return False
+        case MessagesReceived():
             return False
         case _:
             assert_never(fact)

@@ -223,12 +223,12 @@ class AnswerErased(Gone):
 
 
 class IdempotencyMismatch(Invalid):
-    """The `Idempotency-Key` was used before, with another body."""
+    """The `Idempotency-Key` or `clientId` was used before, with another body."""
 
     code = "idempotency_mismatch"
 
-    def __init__(self) -> None:
-        super().__init__(detail="This Idempotency-Key was used before, with another body.")
+    def __init__(self, detail: str = "This Idempotency-Key was used before, with another body.") -> None:
+        super().__init__(detail=detail)
 
 
 class TooManyRequests(DomainError):

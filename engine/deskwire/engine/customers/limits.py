@@ -24,6 +24,7 @@ from deskwire.engine.customers.session import CustomerSession
 
 MESSAGES_PER_MINUTE: Final = 30  # of a session
 CONVERSATIONS_PER_HOUR: Final = 5  # of a session
+UPLOADS_PER_HOUR: Final = 20  # of a session
 CALLS_PER_MINUTE: Final = 300  # of a session; a panel makes a handful
 NETWORK_CONVERSATIONS: Final = 10  # of visitors of a network in ten minutes, without a proof of work
 NETWORK_PROVEN_CONVERSATIONS: Final = 100  # of visitors of a network in ten minutes, each with one
@@ -51,6 +52,9 @@ class CustomerLimits(Struct, frozen=True):
     conversations: Buckets = field(
         default_factory=lambda: Buckets(RateLimit(CONVERSATIONS_PER_HOUR, CONVERSATIONS_PER_HOUR, minutes=60))
     )
+    uploads: Buckets = field(
+        default_factory=lambda: Buckets(RateLimit(UPLOADS_PER_HOUR, UPLOADS_PER_HOUR, minutes=60))
+    )
     sessions: Sketch = field(
         default_factory=lambda: Sketch(RateLimit(NETWORK_SESSIONS_PER_MINUTE, NETWORK_SESSIONS_PER_MINUTE))
     )
@@ -65,6 +69,7 @@ class CustomerLimits(Struct, frozen=True):
             self.calls,
             self.messages,
             self.conversations,
+            self.uploads,
             self.sessions,
             self.networks,
             self.proven,
@@ -94,6 +99,12 @@ class CustomerLimits(Struct, frozen=True):
         left = self.messages.take(session.id, self.clock())
         if left is not None and left.retry_after_s:
             raise _limited("This session sends messages too often.", left)
+
+    def take_upload(self, session: CustomerSession) -> None:
+        """Count an upload of a session. Raises TooManyRequests."""
+        left = self.uploads.take(session.id, self.clock())
+        if left is not None and left.retry_after_s:
+            raise _limited("This session sends files too often.", left)
 
     @contextmanager
     def starting_conversation(

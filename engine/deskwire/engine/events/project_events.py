@@ -144,6 +144,23 @@ def message_removed(
     return EventDraft("message.redacted" if what == "redacted" else "message.deleted", None, data)
 
 
+Mark = Literal["reached", "seen"]
+
+
+def message_received(
+    what: Mark, conversation: Mapping[str, Any], message_id: str | None, index: int, at: int
+) -> EventDraft:
+    """Return the event of the newest message that a client of the contact has received, or shown.
+
+    Args:
+        conversation: the public object.
+        index: of the message among the conversation's messages.
+        at: time in milliseconds.
+    """
+    data = {"conversation": conversation, "messageId": message_id, "index": index, "at": iso(at)}
+    return EventDraft("message.reached" if what == "reached" else "message.seen", None, data)
+
+
 def contact_changed(contact: Mapping[str, Any], changed: Sequence[str], actor: Actor) -> EventDraft:
     """Return the event of a change to a contact that `contact.updated` does not show.
 

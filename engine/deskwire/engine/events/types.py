@@ -141,6 +141,20 @@ REGISTRY: Final[Mapping[str, EventSpec]] = {
             extension=True,
         ),
         EventSpec(
+            "message.reached",
+            "A client of the contact received the messages up to this one.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+        ),
+        EventSpec(
+            "message.seen",
+            "A client of the contact showed the messages up to this one.",
+            numbered=False,
+            audience="agents",
+            extension=True,
+        ),
+        EventSpec(
             "contact.changed",
             "Fields of a contact changed that `contact.updated` does not show; `changed` has their names.",
             numbered=False,

@@ -115,8 +115,10 @@ class _Batch:
         if problems:
             self.outcome.refused.append(RefusedLine(record.line, record.external_id, problems))
             return
-        state = _begun(next(self._conversation_ids), record, self._project.rowid, self._at, assignee)
         contact = self._contact(record)
+        if record.channel_id is not None or record.client_id is not None:
+            record = self._of_channel(record, contact)
+        state = _begun(next(self._conversation_ids), record, self._project.rowid, self._at, assignee)
         self.threads[record.external_id] = ConversationImport(
             record.external_id,
             contact,
@@ -147,12 +149,48 @@ class _Batch:
         digest = fingerprint(record)
         author, unknown = self._author(record, thread.contact)
         attachments, missing = self._attachments(record.attachments) if record.attachments else ((), ())
-        if unknown or missing:
-            self._refuse(record, *unknown, *missing)
+        repeated = self._repeated(record, thread)
+        if unknown or missing or repeated:
+            self._refuse(record, *unknown, *missing, *repeated)
             return
         thread.add(next(self._ids), record, author, attachments, digest)
         self._seen[place] = digest
         self._imported("message", record)
+
+    def _repeated(self, record: MessageRecord, thread: ConversationImport) -> tuple[Problem, ...]:
+        """Return the problem of a message whose client id another message of the conversation has."""
+        client_id = record.client_id
+        if client_id is None:
+            return ()
+        stored = thread.before is not None and self._tx.message_by_client_id(thread.before.rowid, client_id)
+        if not stored and not thread.adds(client_id):
+            return ()
+        message = "Another message of the conversation has this clientId."
+        return (Problem("/clientId", "conflict", message),)
+
+    def _of_channel(self, record: ConversationRecord, contact: Contact) -> ConversationRecord:
+        """Return the record without a channel that the project does not have, and without a client id of another conversation.
+
+        Both are doubts: the conversation is imported all the same.
+        """
+        doubts = list(record.doubts)
+        channel_id, client_id = record.channel_id, record.client_id
+        if channel_id is not None:
+            channel = self._tx.channel(channel_id)
+            if channel is None or channel.project != self._project.rowid:
+                message = "There is no such channel in this project; the conversation is imported without it."
+                doubts.append(Problem("/channelId", "unknown", message))
+                channel_id = None
+        if client_id is not None:
+            among = any(
+                thread.contact.rowid == contact.rowid and thread.state.client_id == client_id
+                for thread in self.threads.values()
+            )
+            if among or self._tx.conversation_by_client_id(contact.rowid, client_id) is not None:
+                message = "Another conversation of the contact has this clientId; it is imported without it."
+                doubts.append(Problem("/clientId", "conflict", message))
+                client_id = None
+        return record._replace(channel_id=channel_id, client_id=client_id, doubts=tuple(doubts))
 
     def _seen_messages(self, messages: Sequence[MessageRecord]) -> dict[tuple[str, str], int]:
         """Return the fingerprints of the messages that exist."""
@@ -294,4 +332,6 @@ def _begun(
         rating_comment=record.rating_comment,
         human=assignee is not None,
         team_id=assignee.id if assignee is not None and assignee.type == "team" else None,
+        channel=record.channel_id,
+        client_id=record.client_id,
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.audit.trail import AuditTransaction
+from deskwire.engine.channels.ports import ChannelReader
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.contacts import IdentityTransaction
 from deskwire.engine.conversations.ports import ConversationTransaction
@@ -36,6 +37,7 @@ class MessageRow(NamedTuple):
     Args:
         number: its index among the messages that the customer sees; None for a note.
         sequence: of its event, if it has one.
+        client_id: the id that the customer's client gave it, if it did.
     """
 
     id: str
@@ -49,6 +51,7 @@ class MessageRow(NamedTuple):
     created_at: int
     attachments: Sequence[Attachment] | None
     sequence: int | None
+    client_id: str | None = None
 
 
 class ConversationMark(NamedTuple):
@@ -114,6 +117,7 @@ class ImportBatchTransaction(
     TeamReader,
     AuditTransaction,
     AccountReader,
+    ChannelReader,
     Protocol,
 ):
     """Changes of a batch, including its events and deliveries."""

@@ -33,6 +33,7 @@ class MessageRecord(NamedTuple):
         line: its line in the body, counted from 1.
         attachments: ids of uploads.
         redacted: the source has redacted the text; an earlier one of the message is redacted as well.
+        client_id: the id that the customer's client gave the message, if it did.
         given_at: the `createdAt` of the record if it is impossible; `created_at` is used in its place.
         doubts: impossible values of the line, which is imported nevertheless.
     """
@@ -50,6 +51,7 @@ class MessageRecord(NamedTuple):
     redacted: bool = False
     given_at: int | None = None
     doubts: Sequence[Problem] = ()
+    client_id: str | None = None
 
 
 class ContactRecord(NamedTuple):
@@ -71,6 +73,8 @@ class ConversationRecord(NamedTuple):
         assignee: `user` or `team`, and its id in this service.
         closed_at, rated_at: None if the record does not say.
         attribute_ids: ids of the people or things that attributes name, by the attributes' keys.
+        channel_id: of the channel in which the customer started it, if it was one.
+        client_id: the id that the customer's client gave it, if it did.
         given_at: the `createdAt` of the record if it is impossible; `created_at` is used in its place.
         doubts: impossible values of the line, which is imported nevertheless.
     """
@@ -94,6 +98,8 @@ class ConversationRecord(NamedTuple):
     attribute_ids: Mapping[str, str] = {}
     given_at: int | None = None
     doubts: Sequence[Problem] = ()
+    channel_id: str | None = None
+    client_id: str | None = None
 
 
 class DeletionRecord(NamedTuple):

@@ -95,6 +95,8 @@ def _store(tx: ImportBatchTransaction, project: Project, threads: Sequence[Conve
             thread.state = tx.insert_conversation(thread.state, thread.contact.rowid, thread.routed)
             mark = (project.rowid, thread.external_id, thread.state.rowid, thread.fingerprint)
             begun.append(ConversationMark(*mark))
+            if thread.state.client_id is not None:
+                tx.insert_conversation_client_id(thread.contact.rowid, thread.state.client_id, thread.state)
         else:
             tx.save_conversation(thread.before, thread.state, thread.routed)
         key = thread.state.rowid
@@ -122,6 +124,7 @@ def _row(conversation: int, addition: Addition) -> MessageRow:
         record.created_at,
         addition.attachments or None,
         addition.sequence,
+        record.client_id,
     )
 
 

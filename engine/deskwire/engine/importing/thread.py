@@ -51,6 +51,7 @@ class Addition(NamedTuple):
             record.internal,
             self.number,
             tuple(self.attachments),
+            client_id=record.client_id,
         )
 
 
@@ -74,6 +75,10 @@ class ConversationImport(Struct, eq=False):
     duration_known: bool = True
     shown: int = 0
     additions: list[Addition] = field(default_factory=list)
+
+    def adds(self, client_id: str) -> bool:
+        """Return whether a message with this client id is to be added."""
+        return any(addition.record.client_id == client_id for addition in self.additions)
 
     def add(
         self,

@@ -29,6 +29,9 @@ class SurveyReader(Protocol):
     def survey_response(self, survey: int, response_id: str) -> SurveyResponse | None:
         """Return one response."""
 
+    def survey_response_by_client_key(self, survey: int, client_key: str) -> SurveyResponse | None:
+        """Return the response with this client key."""
+
     def survey_responses(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
     ) -> Sequence[SurveyResponse]:

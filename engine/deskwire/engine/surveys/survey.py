@@ -44,7 +44,10 @@ class SurveyVersion(Struct, frozen=True):
 
 
 class SurveyResponse(Struct, frozen=True):
-    """A respondent's answers to one version, by question id. `contact` is a storage key, None if anonymous."""
+    """A respondent's answers to one version, by question id. `contact` is a storage key, None if anonymous.
+
+    `client_key` names a response of a customer's client once and for all; it is written, and not read back.
+    """
 
     rowid: int
     id: str
@@ -54,6 +57,7 @@ class SurveyResponse(Struct, frozen=True):
     language: str
     answers: Mapping[str, Any]
     created_at: int
+    client_key: str | None = None
 
 
 class ResponseFilter(Struct, frozen=True):

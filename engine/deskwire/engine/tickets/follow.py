@@ -13,6 +13,7 @@ from deskwire.engine.conversations.facts import (
     Deleted,
     MessagePosted,
     MessageRewritten,
+    MessagesReceived,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -49,6 +50,7 @@ class TicketFollower:
                     | WorkflowWaits()
                     | WorkflowCompleted()
                     | MessageRewritten()
+                    | MessagesReceived()
                 ):
                     pass
                 case _:

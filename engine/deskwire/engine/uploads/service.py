@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 from functools import partial
 from math import inf
@@ -61,13 +61,22 @@ class UploadSession:
 
     Args:
         limit: maximum size of the file in bytes.
+        contact: the `con_` id of the customer who sends it, if one does.
     """
 
-    def __init__(self, uploads: UploadService, project: Project, draft: FileDraft, limit: int) -> None:
+    def __init__(
+        self,
+        uploads: UploadService,
+        project: Project,
+        draft: FileDraft,
+        limit: int,
+        contact: str | None = None,
+    ) -> None:
         self._uploads = uploads
         self._project = project
         self._draft = draft
         self._limit = limit
+        self._contact = contact
         self._head = b""
         self._size = 0
 
@@ -94,7 +103,9 @@ class UploadSession:
         sha256 = await in_thread(self._draft.finish)
         now = self._uploads.clock()
         name, kind = clean_name(filename), sniff(self._head)
-        upload = Upload(new_id("upl", now), self._project.rowid, name, kind, self._size, sha256, now)
+        upload = Upload(
+            new_id("upl", now), self._project.rowid, name, kind, self._size, sha256, now, self._contact
+        )
         with trio.CancelScope(shield=True):
             await self._uploads.put(upload, self._draft, self._project.settings.upload_quota_bytes, around)
         return upload
@@ -134,13 +145,21 @@ class UploadService:
         self._wake = trio.Event()
 
     @asynccontextmanager
-    async def receiving(self, project: Project) -> AsyncIterator[UploadSession]:
+    async def receiving(
+        self, project: Project, contact: str | None = None, limit: int | None = None
+    ) -> AsyncIterator[UploadSession]:
         """Receive an upload; discard it unless it is finished.
+
+        Args:
+            contact: the `con_` id of the customer who sends it. The uploads of all customers of a project have a share of
+                their own among those under way.
+            limit: maximum size of the file in bytes, if it is smaller than that of the service.
 
         Raises Unavailable if the disk fails or too many uploads are running (`uploads_busy`), and
         TooManyRequests (`too_many_at_once`) if too many of them are the project's.
         """
-        who, under_way = project.rowid, self._under_way
+        who: Hashable = project.rowid if contact is None else ("customers", project.rowid)
+        under_way = self._under_way
         if under_way.full():
             raise Unavailable("Too many uploads are under way.", code="uploads_busy")
         if not under_way.fits(who):
@@ -149,7 +168,8 @@ class UploadService:
         try:
             draft = await in_thread(self._file_store.files.draft)
             try:
-                yield UploadSession(self, project, draft, self.limit)
+                most = self.limit if limit is None else min(limit, self.limit)
+                yield UploadSession(self, project, draft, most, contact)
             finally:
                 with trio.CancelScope(shield=True):
                     await in_thread(draft.discard)

@@ -35,6 +35,7 @@ class Upload(Struct, frozen=True):
         size: in bytes.
         sha256: of the content, as 64 hex digits.
         created_at: in milliseconds.
+        contact: the `con_` id of the customer who sent it; None for an upload of a backend or agent.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Upload(Struct, frozen=True):
     size: int
     sha256: str
     created_at: int
+    contact: str | None = None
 
 
 class Attachment(Struct, frozen=True):

@@ -10,16 +10,18 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.channels.channel import Channel, Look
 from deskwire.engine.contacts.contact import Contact, Profile, contact_with_profile_view
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.events import agent_view, dashboard_message_view
+from deskwire.engine.conversations.events import agent_view, conversation_view, dashboard_message_view
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
 from deskwire.engine.customers.session import CustomerSession
 from deskwire.engine.customers.starting import session_started
 from deskwire.engine.events.project_events import (
+    Mark,
     Removal,
     contact_changed,
     contact_merged,
     conversations_imported,
+    message_received,
     message_removed,
     note_created,
     response_created,
@@ -94,6 +96,9 @@ def _drafts() -> Iterator[EventDraft]:
     yield _note()
     for what in get_args(Removal):
         yield message_removed(what, _CONVERSATION.id, "msg_01KZ00000000000000000000M1", _NOON, _ACTOR)
+    shown = conversation_view(_CONVERSATION, _CONTACT, _PROJECT)
+    for mark in get_args(Mark):
+        yield message_received(mark, shown, "msg_01KZ00000000000000000000M1", 0, _NOON)
     known = contact_with_profile_view(_CONTACT, Profile({"plan": "pro"}, ("vip",)))
     yield contact_changed(known, ["tags"], _ACTOR)
     yield session_started(_SESSION, _CONTACT, Profile({"plan": "pro"}, ("vip",)))

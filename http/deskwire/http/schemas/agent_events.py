@@ -18,7 +18,14 @@ from deskwire.http.schemas.base import (
     Shape,
     TicketId,
 )
-from deskwire.http.schemas.conversations import AgentConversationSnapshot, AgentMessage, Contact, NamedContact
+from deskwire.http.schemas.conversations import (
+    AgentConversationSnapshot,
+    AgentMessage,
+    Contact,
+    Conversation,
+    Index,
+    NamedContact,
+)
 from deskwire.http.schemas.customers import StartedSession
 from deskwire.http.schemas.events import envelope
 from deskwire.http.schemas.tickets import Ticket
@@ -37,6 +44,15 @@ class NoteData(Shape):
 
     message: AgentMessage
     conversation: AgentConversationSnapshot
+
+
+class ReceivedMessageData(Shape):
+    """The newest message that a client of the contact has received or shown, with its index, and the conversation."""
+
+    conversation: Conversation
+    message_id: MessageId | None
+    index: Index
+    at: Moment
 
 
 class RemovedHidden(Shape):
@@ -135,6 +151,8 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "ticket.created": TicketData,
     "ticket.changed": TicketData,
     "ticket.deleted": RemovedTicketData,
+    "message.reached": ReceivedMessageData,
+    "message.seen": ReceivedMessageData,
     "message.redacted": RemovedMessageData,
     "message.deleted": RemovedMessageData,
     "contact.changed": ChangedContactData,

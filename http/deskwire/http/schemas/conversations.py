@@ -12,6 +12,7 @@ from deskwire.engine.conversations.conversation import AuthorType, Closer, Statu
 from deskwire.engine.events.project_events import EventActorType
 from deskwire.http.schemas.base import (
     ActivityId,
+    ChannelId,
     ContactId,
     ConversationId,
     Count,
@@ -79,8 +80,22 @@ RatingWords = Annotated[
 ]
 
 
+ClientId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=64,
+        description="The id that the customer's client gave it. Omitted if there is none.",
+        examples=["0b9df5a2-6d1c-4f0e-9a55-0f0b6a2f4a10"],
+    ),
+]
+
+
 class Conversation(Shape):
-    """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date."""
+    """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
+
+    `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins.
+    """
 
     id: ConversationId
     project_id: ProjectId
@@ -101,6 +116,8 @@ class Conversation(Shape):
     updated_at: Moment
     closed_at: Moment | None
     rating_comment: RatingWords | None = None
+    channel_id: ChannelId | None = None
+    client_id: ClientId | None = None
 
 
 class ListedConversation(Conversation):
@@ -148,6 +165,7 @@ class MessageContent(Shape):
         ]
         | None
     )
+    client_id: ClientId | None = None
 
 
 class Message(MessageContent):
@@ -237,6 +255,11 @@ class AgentConversationSnapshot(Conversation):
     last_message: LastMessage | None
     contact_seen_index: Index | None
     contact_seen_at: Moment | None
+    contact_reached_index: (
+        Annotated[Index, Field(description="The newest message that a client of the contact has received.")]
+        | None
+    )
+    contact_reached_at: Moment | None
     network_logs_at: Moment | None
     workflow: RunningWorkflow | None
 

@@ -206,4 +206,5 @@ class AllWrites(
         self.erase_events(contact_lane(contact))
         self.forget_contact_channel(contact)
         self.clear_memory(contact)
+        self.erase_uploads_of_contact(contact)
         self.erase_contact_row(contact)

@@ -9,7 +9,7 @@ from deskwire.engine.uploads.ports import FileContent, OrphanedContent
 from deskwire.engine.uploads.upload import Upload, quota_exceeded
 from deskwire.storage.tables.base import Changes, Queries
 
-_COLUMNS: Final = "id, project, name, type, size, sha256, created_at"
+_COLUMNS: Final = "id, project, name, type, size, sha256, created_at, contact"
 
 
 class UploadReads(Queries):
@@ -76,7 +76,7 @@ class UploadWrites(UploadReads, Changes):
                 raise quota_exceeded(quota)
             self._take_room(upload.project, upload.size)
         self.conn.execute(
-            f"INSERT INTO uploads ({_COLUMNS}, attached) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+            f"INSERT INTO uploads ({_COLUMNS}, attached) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 upload.id,
                 upload.project,
@@ -85,6 +85,7 @@ class UploadWrites(UploadReads, Changes):
                 upload.size,
                 upload.sha256,
                 upload.created_at,
+                upload.contact,
             ),
         )
 
@@ -133,6 +134,17 @@ class UploadWrites(UploadReads, Changes):
         if rows:
             self.want_scrub()
         return len(rows)
+
+    def erase_uploads_of_contact(self, contact: int) -> None:
+        """Delete the unattached uploads that a contact sent. Those of messages are deleted with their conversations."""
+        rows = self.conn.execute(
+            "SELECT u.rowid FROM contacts k JOIN uploads u ON u.contact = k.id WHERE k.rowid = ? AND u.attached = 0",
+            (contact,),
+        ).fetchall()
+        for (upload,) in rows:
+            self._delete_upload(upload)
+        if rows:
+            self.want_scrub()
 
     def remove_upload(self, upload: Upload) -> bool:
         row = self.conn.execute(

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final, assert_never
 
 from deskwire.engine.conversations.automation.answers import answer_problems, answer_text, text_answer
 from deskwire.engine.conversations.automation.interpreter import (
@@ -34,6 +34,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     LinkTicket,
     MarkRead,
+    MarkReceived,
     Move,
     Patch,
     PostMessage,
@@ -58,6 +59,7 @@ from deskwire.engine.conversations.facts import (
     Fact,
     MessagePosted,
     MessageRewritten,
+    MessagesReceived,
     Moved,
     NetworkLogsReplaced,
     Reopened,
@@ -76,16 +78,17 @@ from deskwire.engine.workflows.workflow import Published
 TRIGGERED: Final = "triggered"
 
 
-def workflow_needed(
-    state: Conversation | None, command: Command | WorkflowCommand
-) -> Literal["triggered"] | int | None:
-    """Return the workflow that `decide_with_workflow` needs: "triggered", the storage key of a version, or None."""
+def workflow_needed(state: Conversation | None, command: Command | WorkflowCommand) -> str | int | None:
+    """Return the workflow that `decide_with_workflow` needs.
+
+    It is "triggered", the id of a workflow, the storage key of a version, or None.
+    """
     run = None if state is None else state.run
     match command:
         case PostMessage():
             return run.version if run is not None and _answers_step(run, command) else None
         case Create():
-            return TRIGGERED if command.visible else None
+            return (command.workflow_id or TRIGGERED) if command.visible else None
         case Patch(given):
             hidden = state is not None and not state.visible
             return TRIGGERED if hidden and given.get("visible") else None
@@ -103,6 +106,7 @@ def workflow_needed(
             | StartWorkflow()
             | RedactMessage()
             | DeleteMessage()
+            | MarkReceived()
         ):
             return None
         case _:
@@ -248,6 +252,7 @@ def _takes_over(fact: Fact) -> bool:
             | Moved()
             | Deleted()
             | MessageRewritten()
+            | MessagesReceived()
         ):
             return False
         case _:

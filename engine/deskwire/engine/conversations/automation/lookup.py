@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, assert_never
+from typing import Any, assert_never
 
 from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.core.errors import NotFound, StaleState
@@ -16,16 +16,18 @@ from deskwire.engine.workflows.validation.shape import ACTIONS_MAX, FLOWS_MAX
 from deskwire.engine.workflows.workflow import Published, Workflow
 
 
-def workflow_for(
-    reader: PublishedReader, project: Project, needed: Literal["triggered"] | int | None
-) -> Published | None:
-    """Return the workflow that `decide.workflow_needed` names. Reads a few rows by their keys."""
+def workflow_for(reader: PublishedReader, project: Project, needed: str | int | None) -> Published | None:
+    """Return the workflow that `decide.workflow_needed` names. Reads a few rows by their keys.
+
+    The workflow that new conversations start stands in for one that was deleted.
+    """
     if needed is None:
         return None
+    if isinstance(needed, int):
+        return running_workflow(reader, project, needed)
+    named = None if needed == "triggered" else reader.workflow(project.rowid, needed)
     return (
-        triggered_workflow(reader, project)
-        if needed == "triggered"
-        else running_workflow(reader, project, needed)
+        triggered_workflow(reader, project) if named is None else published_workflow(reader, project, named)
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
+from deskwire.engine.conversations.client_ids import CLIENT_ID_PATTERN
 from deskwire.engine.conversations.conversation import AUTHOR_TYPES, UNCLOSED, AuthorType, Closer, Status
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
@@ -101,6 +102,8 @@ class ImportedConversation(Body):
     rating: Annotated[int, Field(ge=0, le=10)] | None = None
     rated_at: Moment | None = None
     rating_comment: RatingComment | None = None
+    channel_id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    client_id: Annotated[str, Field(pattern=CLIENT_ID_PATTERN)] | None = None
 
 
 class ImportedMessage(MessageInput):
@@ -119,6 +122,16 @@ class ImportedMessage(MessageInput):
             "was imported with them, they are redacted here, too."
         ),
     ] = False
+    client_id: (
+        Annotated[
+            str,
+            Field(
+                pattern=CLIENT_ID_PATTERN,
+                description="The id that the customer's client gave the message. The client can't send it again.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ImportedDeletion(Body):
@@ -232,6 +245,9 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
 
 def _problems_of_message(body: ImportedMessage) -> list[Problem]:
     problems: list[Problem] = []
+    of_contact = body.author is not None and body.author.type == "contact" and not body.internal
+    if body.client_id is not None and not of_contact:
+        problems.append(Problem("/clientId", "not_allowed", "Only messages of the contact have this field."))
     if body.author is not None and body.author.type == "contact":
         message = "Only other authors than the contact have this field: the contact is the conversation's."
         fields = {"id": body.author.id, "name": body.author.name}
@@ -260,6 +276,7 @@ def _message(line: NdjsonLine, body: ImportedMessage, now: int) -> MessageRecord
         body.created_at,
         tuple(body.attachments),
         body.redacted,
+        client_id=body.client_id,
     )
     return possible_message(record, now)
 
@@ -309,6 +326,8 @@ def _conversation(line: NdjsonLine, body: ImportedConversation, now: int) -> Con
         body.rated_at,
         body.rating_comment,
         body.attribute_ids,
+        channel_id=body.channel_id,
+        client_id=body.client_id,
     )
     possible = possible_conversation(record, now)
     doubts = [

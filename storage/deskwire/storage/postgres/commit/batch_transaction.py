@@ -55,6 +55,10 @@ _INSERT_MESSAGE: Final = (
     "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
     "created_at, attachments, sequence, project) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_INSERT_CLIENT_MESSAGE: Final = (
+    "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
+    "created_at, attachments, sequence, project, client_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _BESIDE_TABLES: Final = frozenset({"messages", "workflow_runs"})
 
 # The endpoints that receive a project's events, with the endpoints version that was read before them.
@@ -194,23 +198,44 @@ class BufferedTransaction(PostgresTransaction):
         saved, author = self._saved(conversation), message.author
         project = self._overlay.made[conversation] if saved is None else saved.state.project
         self.buffer.size += len(message.text)
-        self.conn.execute(
-            _INSERT_MESSAGE,
-            (
-                message.id,
-                conversation,
-                message.index,
-                author.type,
-                author.id,
-                author.name,
-                message.text,
-                message.internal,
-                message.created_at,
-                attachments_json(message.attachments),
-                sequence,
-                project,
-            ),
+        client_id = message.client_id
+        values = (
+            message.id,
+            conversation,
+            message.index,
+            author.type,
+            author.id,
+            author.name,
+            message.text,
+            message.internal,
+            message.created_at,
+            attachments_json(message.attachments),
+            sequence,
+            project,
         )
+        if client_id is None:
+            self.conn.execute(_INSERT_MESSAGE, values)
+        else:
+            self._overlay.put(self._overlay.client_messages, (conversation, client_id), message)
+            self.conn.execute(_INSERT_CLIENT_MESSAGE, (*values, client_id))
+
+    def message_by_client_id(self, conversation: int, client_id: str) -> Message | None:
+        made = self._overlay.client_messages.get((conversation, client_id))
+        if made is not None:
+            return made
+        with self.buffer.reading_unchanged_rows():
+            return super().message_by_client_id(conversation, client_id)
+
+    def conversation_by_client_id(self, contact: int, client_id: str) -> str | None:
+        made = self._overlay.client_conversations.get((contact, client_id))
+        if made is not None:
+            return made
+        with self.buffer.reading_unchanged_rows():
+            return super().conversation_by_client_id(contact, client_id)
+
+    def insert_conversation_client_id(self, contact: int, client_id: str, state: Conversation) -> None:
+        super().insert_conversation_client_id(contact, client_id, state)
+        self._overlay.put(self._overlay.client_conversations, (contact, client_id), state.id)
 
     def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         """See the port. Raises NeedsOwnTransaction if the batch adds to one of the conversations."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.idempotency.idempotent_requests import StoredResponse
 from deskwire.storage.dialect import POSTGRES
@@ -167,11 +167,21 @@ class Overlay:
     """The changes of a batch's jobs on top of the stored state.
 
     The changes of the current job can be undone. `saved` has conversations, `made` the projects of new ones,
-    `contacts` new contacts by project and user id, `kept` the kept answers by name, and `ended` the positions
-    of deliveries that are no longer pending.
+    `contacts` new contacts by project and user id, `kept` the kept answers by name, `ended` the positions of
+    deliveries that are no longer pending, `client_messages` new messages by conversation and client id, and
+    `client_conversations` the ids of new conversations by contact and client id.
     """
 
-    __slots__ = ("_before", "contacts", "ended", "kept", "made", "saved")
+    __slots__ = (
+        "_before",
+        "client_conversations",
+        "client_messages",
+        "contacts",
+        "ended",
+        "kept",
+        "made",
+        "saved",
+    )
 
     def __init__(self) -> None:
         self.saved: dict[int, SavedConversation] = {}
@@ -179,6 +189,8 @@ class Overlay:
         self.contacts: dict[tuple[int, str], Contact] = {}
         self.kept: dict[bytes, StoredResponse] = {}
         self.ended: dict[int, bool] = {}
+        self.client_messages: dict[tuple[int, str], Message] = {}
+        self.client_conversations: dict[tuple[int, str], str] = {}
         self._before: list[tuple[dict[Any, Any], Any, Any]] = []
 
     def begin(self) -> None:

@@ -136,6 +136,12 @@ MIGRATIONS: Final = (
     ),
     Migration("m0034_customers", "m0032_deliveries_by_day", additions.CUSTOMERS),
     Migration("m0034_customers_indexes", "m0032_deliveries_by_day", indexes=additions.CUSTOMERS_INDEXES),
+    Migration("m0035_uploads_of_customers", "m0032_deliveries_by_day", additions.UPLOADS_OF_CUSTOMERS),
+    Migration(
+        "m0035_uploads_of_customers_indexes",
+        "m0032_deliveries_by_day",
+        indexes=additions.UPLOADS_OF_CUSTOMERS_INDEXES,
+    ),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

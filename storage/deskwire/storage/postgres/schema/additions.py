@@ -278,3 +278,13 @@ _BY_CLIENT_ID: Final = (
     "WHERE client_id IS NOT NULL"
 )
 CUSTOMERS_INDEXES: Final = (_BY_CLIENT_ID,)
+
+# The customers who sent uploads and survey responses; see the migration of SQLite.
+UPLOADS_OF_CUSTOMERS: Final = typed("""
+ALTER TABLE uploads ADD COLUMN contact TEXT;
+ALTER TABLE survey_responses ADD COLUMN client_key TEXT;
+""")
+UPLOADS_OF_CUSTOMERS_INDEXES: Final = (
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS uploads_by_contact ON uploads (contact) WHERE contact IS NOT NULL",
+    "CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS survey_responses_by_client_key ON survey_responses (survey, client_key) WHERE client_key IS NOT NULL",
+)

@@ -69,6 +69,7 @@ from deskwire.storage.sqlite.migrations import (
     m0059_folded_tags,
     m0060_versions_of_events,
     m0061_customers,
+    m0062_uploads_of_customers,
 )
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ SCRIPTS: Final = {
         m0059_folded_tags,
         m0060_versions_of_events,
         m0061_customers,
+        m0062_uploads_of_customers,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -14,7 +14,7 @@ from deskwire.engine.conversations.ports import Claimed, ExpiredConversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
-from deskwire.storage.dialect import differing, postgres_json
+from deskwire.storage.dialect import differing, either, postgres_json
 from deskwire.storage.tables.accounts.people import PROJECT, as_project
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
@@ -34,11 +34,16 @@ WITH_CONTACT: Final = (
     "LEFT JOIN workflow_runs r ON r.conversation = c.rowid"
 )
 _ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
-MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at"
+MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id"
 _INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
 INSERT_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
     "(SELECT project FROM conversations WHERE rowid = ?2))"
+)
+# Messages of clients are few beside those of backends, whose statement stays as short as it was.
+INSERT_CLIENT_MESSAGE: Final = (
+    f"INSERT INTO messages ({_INSERTED}, project, client_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+    "(SELECT project FROM conversations WHERE rowid = ?2), ?12)"
 )
 _REQUESTS: Final = differing(
     sqlite="SELECT updated_at, coalesce(json_array_length(CAST(snapshot AS TEXT), '$.requests'), 0) "
@@ -46,6 +51,11 @@ _REQUESTS: Final = differing(
     postgres="SELECT updated_at, CASE json_typeof(s.requests) WHEN 'array' THEN json_array_length(s.requests) ELSE 0 END "
     f"FROM (SELECT updated_at, {postgres_json('snapshot')} -> 'requests' AS requests "
     "FROM network_logs WHERE conversation = ?) AS s",
+)
+_NEWEST: Final = either(
+    f"SELECT k.value, {', '.join(f'm.{column}' for column in MESSAGE.split(', '))} FROM {{numbers}} k "
+    "{and_then} messages m ON m.rowid = (SELECT rowid FROM messages WHERE conversation = k.value AND internal = 0 "
+    "AND deleted_at IS NULL ORDER BY rowid DESC LIMIT 1)"
 )
 _CLAIMED: Final = (
     f"SELECT c.revision, c.sequence, c.updated_at, c.routed, {CONTACT_COLUMNS} FROM conversations c "
@@ -90,6 +100,44 @@ class ConversationReads(Queries):
         ).fetchone()
         return None if row is None else message_of(row)
 
+    def message_by_client_id(self, conversation: int, client_id: str) -> Message | None:
+        row = self.conn.execute(
+            f"SELECT {MESSAGE} FROM messages WHERE conversation = ? AND client_id = ?",
+            (conversation, client_id),
+        ).fetchone()
+        return None if row is None else message_of(row)
+
+    def conversation_by_client_id(self, contact: int, client_id: str) -> str | None:
+        row = self.conn.execute(
+            "SELECT c.id FROM conversation_client_ids i JOIN conversations c ON c.rowid = i.conversation "
+            "WHERE i.contact = ? AND i.client_id = ?",
+            (contact, client_id),
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def visible_conversation(self, project: int, contact: int, conversation_id: str) -> int | None:
+        row = self.conn.execute(
+            "SELECT rowid FROM conversations WHERE id = ? AND project = ? AND contact = ? AND visible = 1",
+            (conversation_id, project, contact),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def newest_messages(self, conversations: Sequence[int]) -> Mapping[int, Message]:
+        rows = self.conn.execute(_NEWEST[self.dialect], (self.dialect.listed(conversations),))
+        return {row[0]: message_of(row[1:]) for row in rows}
+
+    def message_index(self, conversation: int, message_id: str) -> int | None:
+        row = self.conn.execute(
+            "SELECT number FROM messages WHERE id = ? AND conversation = ?", (message_id, conversation)
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def message_id_at(self, conversation: int, index: int) -> str | None:
+        row = self.conn.execute(
+            "SELECT id FROM messages WHERE conversation = ? AND number = ?", (conversation, index)
+        ).fetchone()
+        return None if row is None else str(row[0])
+
     def messages(
         self,
         conversation: int,
@@ -99,8 +147,9 @@ class ConversationReads(Queries):
         before: int | None = None,
         limit: int | None = None,
         deleted: bool = False,
+        newest: bool = False,
     ) -> Sequence[Message]:
-        newest = before is not None and after is None
+        newest = newest or (before is not None and after is None)
         sql = (
             f"SELECT {MESSAGE} FROM messages WHERE conversation = ? AND internal <= ? AND rowid > ? "
             f"AND rowid < ? {'' if deleted else 'AND deleted_at IS NULL '}"
@@ -152,6 +201,24 @@ class ConversationWrites(Changes):
         rowid = self.inserted(INSERT, insertion(state, contact, routed))
         return replace(state, rowid=rowid)
 
+    def insert_conversation_client_id(self, contact: int, client_id: str, state: Conversation) -> None:
+        self.conn.execute(
+            "INSERT INTO conversation_client_ids (contact, client_id, conversation) VALUES (?, ?, ?)",
+            (contact, client_id, state.rowid),
+        )
+
+    def move_conversation_client_id(self, conversation: int, source: int, target: int) -> None:
+        self.conn.execute(
+            "INSERT INTO conversation_client_ids (contact, client_id, conversation) "
+            "SELECT ?, i.client_id, i.conversation FROM conversation_client_ids i "
+            "WHERE i.conversation = ? AND i.contact = ? ON CONFLICT (contact, client_id) DO NOTHING",
+            (target, conversation, source),
+        )
+        self.conn.execute(
+            "DELETE FROM conversation_client_ids WHERE conversation = ? AND contact = ?",
+            (conversation, source),
+        )
+
     def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
         self.conn.execute(*update(before, state, routed))
         if self._claimed is not None and self._claimed[0] == state.rowid:
@@ -182,23 +249,24 @@ class ConversationWrites(Changes):
         self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
 
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
-        author = message.author
-        self.conn.execute(
-            INSERT_MESSAGE,
-            (
-                message.id,
-                conversation,
-                message.index,
-                author.type,
-                author.id,
-                author.name,
-                message.text,
-                message.internal,
-                message.created_at,
-                attachments_json(message.attachments),
-                sequence,
-            ),
+        author, client_id = message.author, message.client_id
+        values = (
+            message.id,
+            conversation,
+            message.index,
+            author.type,
+            author.id,
+            author.name,
+            message.text,
+            message.internal,
+            message.created_at,
+            attachments_json(message.attachments),
+            sequence,
         )
+        if client_id is None:
+            self.conn.execute(INSERT_MESSAGE, values)
+        else:
+            self.conn.execute(INSERT_CLIENT_MESSAGE, (*values, client_id))
 
     def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
         self.conn.execute(
@@ -276,7 +344,16 @@ def message_of(row: tuple[Any, ...]) -> Message:
     author = Author(row[1], row[2], row[3])
     attachments = () if row[8] is None else tuple(Attachment(*each) for each in orjson.loads(row[8]))
     return Message(
-        row[0], author, row[4], row[5], bool(row[6]), row[7], attachments, row[9], row[10] is not None
+        row[0],
+        author,
+        row[4],
+        row[5],
+        bool(row[6]),
+        row[7],
+        attachments,
+        row[9],
+        row[10] is not None,
+        row[11],
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from itertools import groupby
+from typing import Any, Final
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.core.folding import address_key, fold
@@ -17,7 +18,11 @@ from deskwire.engine.importing.ports import (
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
-from deskwire.storage.tables.conversations.conversations import INSERT_MESSAGE, attachments_json
+from deskwire.storage.tables.conversations.conversations import (
+    INSERT_CLIENT_MESSAGE,
+    INSERT_MESSAGE,
+    attachments_json,
+)
 
 _CONTACTS: Final = either(
     f"SELECT {CONTACT_COLUMNS} FROM {{texts}} w {{and_then}} contacts k "
@@ -110,16 +115,19 @@ class ImportWrites(Changes):
         conversations: Sequence[ConversationMark],
     ) -> None:
         self.conn.executemany("INSERT INTO imported_conversations VALUES (?, ?, ?, ?)", conversations)
-        self.conn.executemany(
-            INSERT_MESSAGE,
-            (
-                row
-                if row.attachments is None
-                else (*row[:-2], attachments_json(row.attachments), row.sequence)
-                for row in messages
-            ),
-        )
+        # In runs, because lists show messages in the order of their rows.
+        for of_client, run in groupby(messages, lambda row: row.client_id is not None):
+            self.conn.executemany(
+                INSERT_CLIENT_MESSAGE if of_client else INSERT_MESSAGE,
+                (_values(row, of_client=of_client) for row in run),
+            )
         self.conn.executemany(
             "INSERT INTO imported_messages (conversation, external_id, fingerprint, message) VALUES (?, ?, ?, ?)",
             marks,
         )
+
+
+def _values(row: MessageRow, *, of_client: bool) -> tuple[Any, ...]:
+    """Return the values of a message's statement."""
+    shown = row if row.attachments is None else row._replace(attachments=attachments_json(row.attachments))  # type: ignore[arg-type]  # as its column has it
+    return tuple(shown) if of_client else tuple(shown[:-1])

@@ -33,6 +33,12 @@ class SurveyResponseReads(Queries):
         ).fetchone()
         return None if row is None else _response_of(row)
 
+    def survey_response_by_client_key(self, survey: int, client_key: str) -> SurveyResponse | None:
+        row = self.conn.execute(
+            f"{_JOINED} WHERE r.survey = ? AND r.client_key = ?", (survey, client_key)
+        ).fetchone()
+        return None if row is None else _response_of(row)
+
     def survey_responses(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
     ) -> Sequence[SurveyResponse]:
@@ -99,8 +105,8 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
 
     def insert_response(self, survey: int, response: SurveyResponse) -> SurveyResponse:
         rowid = self.inserted(
-            "INSERT INTO survey_responses (id, survey, version, contact, language, answers, created_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO survey_responses (id, survey, version, contact, language, answers, created_at, client_key) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 response.id,
                 survey,
@@ -109,6 +115,7 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
                 response.language,
                 orjson.dumps(response.answers).decode(),
                 response.created_at,
+                response.client_key,
             ),
         )
         self.conn.execute("UPDATE surveys SET responses = responses + 1 WHERE rowid = ?", (survey,))
