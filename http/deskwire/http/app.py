@@ -50,7 +50,10 @@ from deskwire.http.resources.conversations import (
     s2s,
 )
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
+from deskwire.http.resources.customers import conversations as customer_conversations
 from deskwire.http.resources.customers import sessions as customer_sessions
+from deskwire.http.resources.customers import surveys as customer_surveys
+from deskwire.http.resources.customers import uploads as customer_uploads
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
 from deskwire.http.resources.service import health
@@ -83,6 +86,9 @@ _MODULES: Final = (
     contact_export,
     contact_sessions,
     customer_sessions,
+    customer_conversations,
+    customer_uploads,
+    customer_surveys,
     imports,
     events,
     project_export,

@@ -142,6 +142,11 @@ CODES: Final = (
     ),
     Code(
         403,
+        "message_required",
+        "A visitor can send files and answer surveys after the first message; send that before.",
+    ),
+    Code(
+        403,
         "permission_denied",
         "The role of the user, or the machine credential, lacks the permission that `detail` names.",
     ),
@@ -349,7 +354,7 @@ CODES: Final = (
     Code(
         410,
         "idempotency_answer_erased",
-        "The request with this `Idempotency-Key` was carried out, but the object that it created has been deleted since.",
+        "The request with this `Idempotency-Key` or `clientId` was carried out, but the object that it created has been deleted since.",
     ),
     Code(410, "window_passed", "The requested events are no longer stored; fetch the conversations again."),
     Code(
@@ -366,7 +371,9 @@ CODES: Final = (
         "compressed (`Content-Encoding`).",
     ),
     Code(416, "range_not_satisfiable", "The header `Range` matches no part of the file."),
-    Code(422, "idempotency_mismatch", "The `Idempotency-Key` was used before with another body."),
+    Code(
+        422, "idempotency_mismatch", "The `Idempotency-Key` or `clientId` was used before with another body."
+    ),
     Code(
         422, "invalid_input", "The body is JSON, but not valid for this call; `errors` lists every problem."
     ),
@@ -499,6 +506,7 @@ CODES: Final = (
 
 INTERNAL: Final[Mapping[str, str]] = {
     "already_answered": "not a refusal: the earlier response is repeated",
+    "conversation_exists": "not a refusal: the call answers with the stored conversation",
     "conflict": "class default: every conflict has a code of its own",
     "ambiguous": "on the command line only",
     "secret_in_settings": "on the command line only",

@@ -76,7 +76,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
         async with services.uploads.receiving(call.project) as reception:
             body = TimedBody(call.incoming.body, limits.body_timeout_s)
             filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
-            return _view(call, await reception.finish(filename, partial(_kept, call)))
+            return upload_view(call, await reception.finish(filename, partial(kept_upload, call)))
     raise body_timeout_error(limits.upload_timeout_s)
 
 
@@ -90,7 +90,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
 async def get_upload(call: Call[Body, Query]) -> Answer:
     """Fetch an upload, with a new URL of its file."""
     project, upload_id = call.project.rowid, call.path["upload_id"]
-    return _view(
+    return upload_view(
         call,
         await call.services.store.read(InlineQuery(lambda reader: find_upload(reader, project, upload_id))),
     )
@@ -145,15 +145,15 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     )
 
 
-def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
+def kept_upload(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
     """Return the commit of an upload. Repeated requests are recognised by name and content, because the delimiters of forms differ."""
     if call.once is None:
         return job
     once = call.once.with_body(upload.name.encode(), upload.sha256.encode())
-    return once.around(job, lambda _: _view(call, upload))
+    return once.around(job, lambda _: upload_view(call, upload))
 
 
-def _view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
+def upload_view(call: Call[Any, Any], upload: Upload) -> dict[str, Any]:
     """Return the upload object. Its URL is valid from the time of the upload."""
     url, expires = call.services.uploads.links.url(upload.id, upload.name, upload.created_at)
     return {

@@ -55,6 +55,27 @@ BODIES: Final[Mapping[str, Any]] = {
         "channelId": "chn_01KZ000000000000000000WDGT",
         "identity": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1MSJ9.c2lnbmF0dXJl",
     },
+    "StartMyConversationRequest": {
+        "clientId": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+        "message": {
+            "text": "Hello, where is my order?",
+            "clientId": "0b9df5a2-6d1c-4f0e-9a55-0f0b6a2f4a10",
+        },
+        "contact": {"name": "Ada Lovelace"},
+        "context": {"url": "https://shop.example/cart", "language": "en-GB"},
+    },
+    "PostCustomerMessageRequest": {
+        "text": "It is A-1001.",
+        "clientId": "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+    },
+    "MarkReceivedRequest": {
+        "reached": "msg_01KZ00000000000000000000M2",
+        "seen": "msg_01KZ00000000000000000000M1",
+    },
+    "CreateMyResponseRequest": {
+        "clientId": "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+        "answers": {"q1": 5},
+    },
     "ChangeCustomerRequest": {
         "email": "ada@example.org",
         "context": {"url": "https://shop.example/cart", "title": "Your cart", "language": "en-GB"},

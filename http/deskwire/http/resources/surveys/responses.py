@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Protocol
 
 import orjson
 from pydantic import Field
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.audit.audited_changes import deleted, survey_exported
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
@@ -77,8 +78,8 @@ class ResponseList(ResponseExport, Paged):
 
 
 async def _check_answers(call: Call[CreateSurveyResponseRequest, Query]) -> None:
-    version = await call.services.store.read(_answered(call))
-    _check(call.body, definition_of(version.definition))
+    version = await call.services.store.read(answered_version(call))
+    check_answers(call.body, definition_of(version.definition))
 
 
 @routes.add(
@@ -99,10 +100,10 @@ async def create_response(call: Call[CreateSurveyResponseRequest, Query]) -> Ans
     The contact is created or updated like for a conversation. Without a contact, the response is anonymous.
     """
     body, now = call.body, call.services.clock()
-    version = await call.services.store.read(_answered(call))
+    version = await call.services.store.read(answered_version(call))
     definition = definition_of(version.definition)
     language = definition.primary_language if body.language is None else body.language
-    _check(body, definition)
+    check_answers(body, definition)
     response = SurveyResponse(0, new_id("rsp", now), version.number, None, None, language, body.answers, now)
     return await call.commit(lambda tx: _store(tx, call, response), lambda view: view)
 
@@ -193,7 +194,15 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
     return {"id": response.id, "deleted": True}
 
 
-def _check(body: CreateSurveyResponseRequest, definition: SurveyDefinition) -> None:
+class GivenAnswers(Protocol):
+    """The answers in a body, and their language."""
+
+    answers: dict[str, Any]
+    version: int | None
+    language: str | None
+
+
+def check_answers(body: GivenAnswers, definition: SurveyDefinition) -> None:
     """Raise Invalid with every problem of the answers."""
     too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
     # Larger answers are not checked one by one.
@@ -208,7 +217,7 @@ def _check(body: CreateSurveyResponseRequest, definition: SurveyDefinition) -> N
         raise Invalid(*problems)
 
 
-def _answered(call: Call[CreateSurveyResponseRequest, Query]) -> Callable[[SurveyReader], SurveyVersion]:
+def answered_version(call: Call[Any, Query]) -> Callable[[SurveyReader], SurveyVersion]:
     """Return a query for the version that a response answers, which raises NotFound, Conflict or Invalid."""
     project, number = call.project.rowid, call.body.version
 
@@ -226,8 +235,6 @@ def _answered(call: Call[CreateSurveyResponseRequest, Query]) -> Callable[[Surve
 def _store(
     tx: Transaction, call: Call[CreateSurveyResponseRequest, Query], response: SurveyResponse
 ) -> dict[str, Any]:
-    survey = find_survey(tx, call.project.rowid, call.path["survey_id"])
-    _require_open(survey)
     given = call.body.contact
     if given is not None:
         identity = {name: getattr(given, name) for name in given.model_fields_set - {"user_id"}}
@@ -238,9 +245,18 @@ def _store(
             response.created_at,
         )
         response = replace(response, contact=contact.rowid, user_id=contact.user_id)
+    return store_response(tx, call.project, call.path["survey_id"], response)
+
+
+def store_response(
+    tx: Transaction, project: Project, survey_id: str, response: SurveyResponse
+) -> dict[str, Any]:
+    """Store a response with its event, and return its view. Raises NotFound, and Conflict if the survey is closed."""
+    survey = find_survey(tx, project.rowid, survey_id)
+    _require_open(survey)
     view = response_view(survey, tx.insert_response(survey.rowid, response))
     draft, lane = response_created(survey.id, response.version, view), response_lane(response.id)
-    publish_extension(tx, call.project, draft, lane, response.created_at, lane=lane)
+    publish_extension(tx, project, draft, lane, response.created_at, lane=lane)
     return view
 
 

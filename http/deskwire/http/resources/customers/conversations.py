@@ -1,0 +1,469 @@
+"""Conversations of the calling customer: the twins of the S2S calls, in the customer's view.
+
+Every call is confined to the visible conversations of the session's contact; any other id is not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Annotated, Any, Final
+
+import orjson
+from pydantic import Field
+
+from deskwire.engine.accounts.sessions import client_name
+from deskwire.engine.agents.presence import ephemeral_event
+from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.client_ids import ConversationAlreadyStored, require_same_message
+from deskwire.engine.conversations.commands import (
+    AnswerStep,
+    Create,
+    MarkReceived,
+    PostMessage,
+    Rate,
+    ReplaceNetworkLogs,
+)
+from deskwire.engine.conversations.commit_plan import Receipt
+from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.decide import decide
+from deskwire.engine.conversations.events import conversation_view, message_view
+from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, ConversationPageKey
+from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import IdempotencyMismatch, Invalid, Problem
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.core.values import ANY_TAG
+from deskwire.engine.customers.session import CustomerSession
+from deskwire.engine.customers.starting import VisitorStart, contact_ref
+from deskwire.engine.customers.view import customer_conversation, customer_message, customer_step
+from deskwire.engine.ports import Reader
+from deskwire.engine.uploads.links import AttachmentsView
+from deskwire.http.api.calls import NO_CONTENT, Answer, BytesAnswer, Call, Tagged
+from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
+from deskwire.http.api.routing import LARGE, MEDIUM, NOTHING, Routes, customer
+from deskwire.http.resources.conversations.operations import BACK, find, from_cursor, place_of
+from deskwire.http.resources.conversations.requests import SetContactTypingRequest, ThreadList
+from deskwire.http.resources.conversations.s2s import (
+    RateConversationRequest,
+    ReplaceNetworkLogsRequest,
+    ReplyToStepRequest,
+)
+from deskwire.http.resources.customers.messages import (
+    ClientId,
+    PostCustomerMessageRequest,
+    find_own,
+    own_conversation,
+    post_message_of,
+    read_durably,
+    replayed,
+)
+from deskwire.http.resources.customers.requests import (
+    CustomerContext,
+    ProofInput,
+    VisitorProfile,
+    context_view,
+)
+from deskwire.http.resources.customers.sessions import CUSTOMERS
+from deskwire.http.schemas import conversations as public_shapes
+from deskwire.http.schemas import customer_conversations as shapes
+from deskwire.http.schemas.base import page_of
+
+routes = Routes(
+    CUSTOMERS,
+    customer(),
+    unrecorded="The conversation's events show it, and messages name their authors.",
+)
+_LIST: Final = "/customer/conversations"
+_ONE: Final = f"{_LIST}/<conversation_id>"
+_DAY_MS: Final = 86_400_000
+_TAG_LENGTH: Final = 32  # hex digits
+
+
+class StartMyConversationRequest(Body):
+    """The first message of a new conversation. `clientId` names the conversation in paths, as `client:<clientId>`.
+
+    `contact` are fields that a visitor has filled in, and `context` is the page that the customer is on. `proof` is the solved
+    challenge of an earlier refusal.
+    """
+
+    client_id: ClientId
+    message: PostCustomerMessageRequest
+    contact: VisitorProfile | None = None
+    context: CustomerContext | None = None
+    proof: ProofInput | None = None
+
+
+class MarkReceivedRequest(Body):
+    """The newest messages that this client has received (`reached`) and shown (`seen`). Without both, everything is read."""
+
+    reached: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    seen: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+
+
+class CustomerConversationList(Paged):
+    """The page of the list."""
+
+    parts = 2
+
+
+@routes.add(
+    "GET",
+    _LIST,
+    operation_id="listMyConversations",
+    query=CustomerConversationList,
+    answer=page_of(shapes.CustomerConversation),
+    tagged=True,
+    revalidated=True,
+)
+async def list_conversations(call: Call[Body, CustomerConversationList]) -> Answer:
+    """List the customer's own conversations, newest activity first. `If-None-Match` with the `ETag` answers 304 if none has changed."""
+    query, contact = call.query, call.customer.contact
+    after = ConversationPageKey(*query.place) if query.place else None
+    if contact is None:
+        return _tagged(call, EMPTY_PAGE)
+    wanted = ConversationFilter(contact=contact.rowid, visible=True)
+
+    def read(reader: Reader) -> tuple[Sequence[Any], Mapping[int, Message]]:
+        found = reader.conversations(call.project.rowid, wanted, NEWEST_FIRST, after, query.rows)
+        return found, reader.newest_messages([each.conversation.rowid for each in found])
+
+    found, last = await call.services.store.read(read)
+    show = _links(call)
+    listed = page(
+        query,
+        found,
+        lambda each: conversation_shown(
+            each.conversation, each.contact, call.project.id, last.get(each.conversation.rowid), show
+        ),
+        lambda each: (each.at.value, each.at.rowid),
+    )
+    return _tagged(call, listed)
+
+
+@routes.add(
+    "POST",
+    _LIST,
+    operation_id="startMyConversation",
+    body=StartMyConversationRequest,
+    limit=LARGE,
+    answer=shapes.CustomerConversation,
+    errors=(
+        "idempotency_answer_erased",
+        "idempotency_mismatch",
+        "message_required",
+        "rate_limited",
+        "visitor_limit",
+    ),
+)
+async def start_conversation(call: Call[StartMyConversationRequest, Query]) -> Answer:
+    """Start a conversation with its first message. A visitor's contact and session are stored in the same commit.
+
+    The same `clientId` again answers with the stored conversation and `Idempotent-Replayed: true`.
+    """
+    session, body = call.customer, call.body
+    message = await post_message_of(call, body.message, "/message")
+    if session.contact is not None:
+        owner = session.contact.rowid
+        known = await call.services.store.read(
+            InlineQuery(lambda reader: reader.conversation_by_client_id(owner, body.client_id))
+        )
+        if known is not None:
+            return await _replayed(call, known, message)
+    _check_asked(session, body.contact)
+    try:
+        return await _started(call, message)
+    except ConversationAlreadyStored as stored:
+        return await _replayed(call, stored.conversation_id, message)
+
+
+async def _started(call: Call[StartMyConversationRequest, Query], message: PostMessage) -> Answer:
+    """Store the conversation, and for a visitor the contact and the session, in one commit."""
+    session, body, services = call.customer, call.body, call.services
+    now = services.clock()
+    identity = {} if body.contact is None else body.contact.model_dump(exclude_unset=True)
+    context = None if body.context is None else context_view(body.context)
+    client = client_name(call.incoming.headers.get("user-agent"))
+    proof = None if body.proof is None else body.proof.proof
+    command = Create(
+        new_id("cnv", now),
+        call.project.rowid,
+        contact_ref(session, identity),
+        message=message,
+        channel=session.channel.id,
+        client_id=body.client_id,
+        workflow_id=session.channel.starts_workflow,
+    )
+    with services.customer_limits.starting_conversation(session, call.address, proof, now):
+        services.customer_limits.take_message(session)
+        hook = VisitorStart(session, now, context, client)
+        receipt = await services.actors.create(call.project, command, hook)
+    services.customers.forget(session)
+    return customer_conversation(receipt.conversation, receipt.message)
+
+
+async def _replayed(
+    call: Call[StartMyConversationRequest, Query], conversation_id: str, message: PostMessage
+) -> Answer:
+    """Return the stored conversation of a repeated call.
+
+    Raises IdempotencyMismatch if its first message is another one.
+    """
+    assert message.client_id is not None, "the model requires it"
+    client_id = message.client_id
+
+    def read(reader: Reader) -> tuple[Conversation, Contact, Message] | None:
+        state, contact = find(reader, call.project, conversation_id)
+        found = reader.message_by_client_id(state.rowid, client_id)
+        return None if found is None else (state, contact, found)
+
+    stored = await read_durably(call, read)
+    if stored is None:
+        raise IdempotencyMismatch("The conversation with this clientId began with another message.")
+    state, contact, found = stored
+    require_same_message(message, found)
+    return replayed(conversation_shown(state, contact, call.project.id, found, _links(call)))
+
+
+@routes.add("GET", _ONE, operation_id="getMyConversation", answer=shapes.CustomerConversation)
+async def get_conversation(call: Call[Body, Query]) -> Answer:
+    """Fetch one of the customer's own conversations, by its id or as `client:<clientId>`."""
+    identifier = await own_conversation(call)
+
+    def read(reader: Reader) -> tuple[Conversation, Contact, Message | None]:
+        state, contact = find(reader, call.project, identifier)
+        return state, contact, reader.newest_messages([state.rowid]).get(state.rowid)
+
+    state, contact, last = await call.services.store.read(InlineQuery(read))
+    return conversation_shown(state, contact, call.project.id, last, _links(call))
+
+
+@routes.add(
+    "GET",
+    f"{_ONE}/messages",
+    operation_id="listMyMessages",
+    query=ThreadList,
+    answer=page_of(shapes.CustomerMessage),
+    errors=("message_not_found",),
+)
+async def list_messages(call: Call[Body, ThreadList]) -> Answer:
+    """List the messages of a conversation, oldest first, or newest first with `order=desc`."""
+    identifier, query = await own_conversation(call), from_cursor(call.query)
+    backwards = query.before is not None and query.after is None
+    newest_first = query.order == "desc"
+
+    def read(reader: ConversationReader) -> list[Message]:
+        state, _ = find(reader, call.project, identifier)
+
+        def place(message_id: str | None) -> int | None:
+            return None if message_id is None else place_of(reader, state, message_id, internal=False)
+
+        after, before = place(query.after), place(query.before)
+        newest, limit = newest_first or backwards, query.limit + 1
+        found = reader.messages(
+            state.rowid, internal=False, after=after, before=before, limit=limit, newest=newest
+        )
+        return list(reversed(found)) if newest else list(found)
+
+    found = await call.services.store.read(read)
+    shown, more = found[: query.limit], len(found) > query.limit
+    last = shown[-1].id if more else None
+    if backwards and not newest_first:
+        shown.reverse()
+    show = _links(call)
+    return {
+        "items": [customer_message(message_view(each, identifier, show)) for each in shown],
+        "nextCursor": last and (f"{BACK}{last}" if newest_first or backwards else last),
+    }
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/messages",
+    operation_id="postMyMessage",
+    body=PostCustomerMessageRequest,
+    limit=LARGE,
+    answer=shapes.CustomerMessage,
+    errors=("idempotency_answer_erased", "idempotency_mismatch", "message_required", "rate_limited"),
+)
+async def post_message(call: Call[PostCustomerMessageRequest, Query]) -> Answer:
+    """Send a message. It reopens a closed conversation.
+
+    The same `clientId` again answers with the stored message and `Idempotent-Replayed: true`, for as long as the conversation exists.
+    """
+    client_id = call.body.client_id
+
+    def known(reader: Reader) -> tuple[str, Message | None]:
+        identifier, rowid = find_own(reader, call)
+        return identifier, reader.message_by_client_id(rowid, client_id)
+
+    identifier, stored = await call.services.store.read(InlineQuery(known))
+    command = await post_message_of(call, call.body, "")
+    if stored is None:
+        call.services.customer_limits.take_message(call.customer)
+    elif not call.services.answers.several:  # else a commit waits until the stored message is durable
+        require_same_message(command, stored)
+        return replayed(customer_message(message_view(stored, identifier, _links(call))))
+    receipt = await call.services.actors.ask(call.project, identifier, command)
+    assert receipt.message is not None, "it was posted, or stored before"
+    shown = customer_message(receipt.message)
+    return replayed(shown) if receipt.replayed else shown
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/read",
+    operation_id="markMyMessages",
+    body=MarkReceivedRequest,
+    answer=shapes.CustomerConversation,
+)
+async def mark_received(call: Call[MarkReceivedRequest, Query]) -> Answer:
+    """Record what this client has received and shown, or that the customer has read everything. Marks only grow."""
+    identifier, body = await own_conversation(call), call.body
+    named = {name: getattr(body, name) for name in ("reached", "seen")}
+
+    def read(reader: Reader) -> tuple[Conversation, Contact, dict[str, int | None]]:
+        state, contact = find(reader, call.project, identifier)
+        indexes = {
+            name: None if message_id is None else reader.message_index(state.rowid, message_id)
+            for name, message_id in named.items()
+        }
+        return state, contact, indexes
+
+    state, contact, indexes = await call.services.store.read(InlineQuery(read))
+    problems = [
+        Problem(f"/{name}", "unknown", "The conversation has no such message.")
+        for name, message_id in named.items()
+        if message_id is not None and indexes[name] is None
+    ]
+    if problems:
+        raise Invalid(*problems)
+    command = MarkReceived(
+        indexes["reached"], indexes["seen"], everything=named == {"reached": None, "seen": None}
+    )
+    if not decide(state, command, call.services.clock()):  # a repeated report costs no commit
+        return customer_conversation(conversation_view(state, contact, call.project.id))
+    receipt = await call.services.actors.ask(call.project, identifier, command)
+    return customer_conversation(receipt.conversation)
+
+
+@routes.add(
+    "POST", f"{_ONE}/typing", operation_id="setMyTyping", body=SetContactTypingRequest, answer=NOTHING
+)
+async def set_typing(call: Call[SetContactTypingRequest, Query]) -> Answer:
+    """Report to the present agents that the customer is typing, or has stopped. Repeat it every few seconds."""
+    identifier, contact = await own_conversation(call), call.customer.contact
+    assert contact is not None, "a customer with a conversation has a contact"
+    about = {"conversationId": identifier, "contact": {"id": contact.id, "name": contact.name}}
+    kind = "contact.typing.started" if call.body.typing else "contact.typing.stopped"
+    call.services.agents.broadcast(call.project.rowid, ephemeral_event(kind, about))
+    return NO_CONTENT
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/rating",
+    operation_id="rateMyConversation",
+    body=RateConversationRequest,
+    limit=MEDIUM,
+    answer=public_shapes.ConversationRating,
+)
+async def rate_conversation(call: Call[RateConversationRequest, Query]) -> Answer:
+    """Rate a conversation from 0 to 10, with an optional comment. The same rating without a comment keeps the comment."""
+    identifier, body = await own_conversation(call), call.body
+    kept = "comment" not in body.model_fields_set
+    command = Rate(body.rating, body.comment, keeps_comment=kept)
+    receipt = await call.services.actors.ask(call.project, identifier, command, by=call.access.actor)
+    state = receipt.after
+    assert state.rated_at is not None, "it was rated just now, or before"
+    rated = {"rating": state.rating, "ratedAt": iso(state.rated_at)}
+    return rated if state.rating_comment is None else {**rated, "comment": state.rating_comment}
+
+
+@routes.add("GET", f"{_ONE}/workflow", operation_id="getMyWorkflowStep", answer=shapes.CustomerPendingStep)
+async def get_workflow_step(call: Call[Body, Query]) -> Answer:
+    """Fetch the workflow step that waits for the customer; null if none does."""
+    identifier = await own_conversation(call)
+    state, _ = await call.services.store.read(
+        InlineQuery(lambda reader: find(reader, call.project, identifier))
+    )
+    return {"step": None if state.run is None else customer_step(state.run.step)}
+
+
+@routes.add(
+    "POST",
+    f"{_ONE}/workflow/reply",
+    operation_id="replyToMyStep",
+    body=ReplyToStepRequest,
+    limit=LARGE,
+    answer=shapes.CustomerConversation,
+    errors=("step_not_pending", "rate_limited"),
+    idempotent=True,
+)
+async def reply_to_step(call: Call[ReplyToStepRequest, Query]) -> Answer:
+    """Answer the workflow step that waits for the customer. An answer to any other step is refused."""
+    identifier = await own_conversation(call)
+    call.services.customer_limits.take_message(call.customer)
+    command = AnswerStep(call.body.action_id, call.body.value)
+    kept = call.keeping(_own_conversation_shown, identifier)
+    return _own_conversation_shown(await call.services.actors.ask(call.project, identifier, command, kept))
+
+
+@routes.add(
+    "PUT",
+    f"{_ONE}/network-logs",
+    operation_id="replaceMyNetworkLogs",
+    body=ReplaceNetworkLogsRequest,
+    limit="network_logs_limit_bytes",
+    answer=NOTHING,
+)
+async def replace_network_logs(call: Call[ReplaceNetworkLogsRequest, Query]) -> Answer:
+    """Attach a snapshot of the page's network requests. Only agents see it."""
+    identifier = await own_conversation(call)
+    await call.services.actors.ask(call.project, identifier, ReplaceNetworkLogs(call.raw))
+    return NO_CONTENT
+
+
+def conversation_shown(
+    state: Conversation, contact: Contact, project_id: str, last: Message | None, show: AttachmentsView
+) -> dict[str, Any]:
+    """Return a stored conversation in the customer's view, with a message as its last one."""
+    shown = None if last is None else message_view(last, state.id, show)
+    return customer_conversation(conversation_view(state, contact, project_id), shown)
+
+
+def _own_conversation_shown(receipt: Receipt) -> Mapping[str, Any]:
+    return customer_conversation(receipt.conversation)
+
+
+def _links(call: Call[Any, Any]) -> AttachmentsView:
+    return partial(call.services.uploads.links.shown, now=call.services.clock())
+
+
+def _check_asked(session: CustomerSession, given: VisitorProfile | None) -> None:
+    """Raise Invalid for each field that the channel asks of visitors and that this one has left out."""
+    if session.verified:
+        return
+    asked = [name for name in session.channel.visitors_ask if not name.endswith("?")]
+    known = [each for each in (given, session.contact) if each is not None]
+    missing = [name for name in asked if not any(getattr(each, name) for each in known)]
+    if missing:
+        message = "The channel asks for this before the first message."
+        raise Invalid(*(Problem(f"/contact/{name}", "required", message) for name in missing))
+
+
+def _tagged(call: Call[Any, Any], listed: Mapping[str, Any]) -> Answer:
+    """Return a page with its entity tag, or 304 if the client has the same page.
+
+    The tag covers what changes a conversation in the customer's view, and the day, because links to files expire.
+    """
+    seen = [(each["id"], each["sequence"], each["updatedAt"]) for each in listed["items"]]
+    parts = [seen, listed["nextCursor"], call.services.clock() // _DAY_MS]
+    tag = sha256(orjson.dumps(parts)).hexdigest()[:_TAG_LENGTH]
+    known = call.seen.but_not
+    if known is not None and (tag in known or ANY_TAG in known):
+        return BytesAnswer(b"", "", {"ETag": f'"{tag}"'}, 304)
+    return Tagged(listed, tag)
