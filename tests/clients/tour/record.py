@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.api.events.test_channels_agree import receiving
-from tests.clients.tour import accounts, agents, backend, customers, surveys
+from tests.clients.tour import accounts, agents, backend, customer_conversations, customers, surveys
 from tests.clients.tour.recorder import Exchange, Recorder
 from tests.support.api.service import running
 from tests.support.sockets.model_server import model_server
@@ -42,6 +42,7 @@ WITHOUT_JSON: Final[Mapping[str, str]] = {
     **dict.fromkeys(("explorer", "explorerAsset", "errorPage", "desk", "deskPlace", "deskFile"), _PAGE),
     "followStream": "server-sent events without an end",
     "uploadFile": "a multipart body",
+    "uploadMyFile": "a multipart body",
     "fetchFile": "a file of any type",
     "metrics": "text for Prometheus",
 }
@@ -66,6 +67,7 @@ TOUR: Final = (
     agents.reports,
     surveys.surveys,
     customers.sessions,
+    customer_conversations.conversations,
     backend.events,
     accounts.signing_in,
     accounts.organisations,
