@@ -168,6 +168,20 @@ GET /v3/s2s/contacts/{userId}/export                            | server_key   |
 GET /v3/s2s/contacts/{userId}/sessions                          | server_key   | contacts.read        | -
 DELETE /v3/s2s/contacts/{userId}/sessions/{customerSessionId}   | server_key   | contacts.manage      | 8 KiB
 POST /v3/s2s/contacts/{userId}/merge                            | server_key   | contacts.manage      | 64 KiB
+GET /v3/customer/conversations                                  | customer     | -                    | -
+POST /v3/customer/conversations                                 | customer     | -                    | 512 KiB
+GET /v3/customer/conversations/{conversationId}                 | customer     | -                    | -
+GET /v3/customer/conversations/{conversationId}/messages        | customer     | -                    | -
+POST /v3/customer/conversations/{conversationId}/messages       | customer     | -                    | 512 KiB
+PUT /v3/customer/conversations/{conversationId}/network-logs    | customer     | -                    | network_logs_limit_bytes
+POST /v3/customer/conversations/{conversationId}/rating         | customer     | -                    | 64 KiB
+POST /v3/customer/conversations/{conversationId}/read           | customer     | -                    | 8 KiB
+POST /v3/customer/conversations/{conversationId}/typing         | customer     | -                    | 8 KiB
+GET /v3/customer/conversations/{conversationId}/workflow        | customer     | -                    | -
+POST /v3/customer/conversations/{conversationId}/workflow/reply | customer     | -                    | 512 KiB
+GET /v3/customer/surveys/{surveyId}                             | customer     | -                    | -
+POST /v3/customer/surveys/{surveyId}/responses                  | customer     | -                    | 512 KiB
+POST /v3/customer/uploads                                       | customer     | -                    | upload_body_bytes
 GET /v3/s2s/conversations                                       | server_key   | conversations.read   | -
 POST /v3/s2s/conversations                                      | server_key   | conversations.reply  | 512 KiB
 DELETE /v3/s2s/conversations/{conversationId}                   | server_key   | conversations.delete | 8 KiB
