@@ -39,6 +39,7 @@ from benchmarks import (
     large,
     memory,
     nodes,
+    panels,
     posting,
     processes,
     reading,
@@ -75,6 +76,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "inbox": inboxing.measure,
     "import": importing.measure,
     "agents": agents.measure,
+    "panels": panels.measure,
     "attacks": attacking.measure,
     "large": large.measure,
 }

@@ -44,7 +44,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
     "Start": {"quickstart": (), "tutorial": (), "concepts": ()},
     "Use": {
         "guide/api": ("guide/requests", "guide/uploads"),
-        "guide/channels": ("guide/extensions", "guide/agents-stream"),
+        "guide/channels": ("guide/extensions", "guide/agents-stream", "guide/customer-stream"),
         "guide/webhooks": (),
         "guide/stream": (),
         "guide/lists-and-exports": (),

@@ -29,6 +29,9 @@ from deskwire.engine.conversations.typing import EphemeralPublisher
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
+from deskwire.engine.customers.presence import ContactPresence
+from deskwire.engine.customers.stream import rendered_event
+from deskwire.engine.customers.streams import CustomerStreams
 from deskwire.engine.customers.tokens import VisitorTokens
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.versions import EVENT_VERSIONS
@@ -387,6 +390,8 @@ class Server:
             limit=1,
             unattached_s=1,
         )
+        agents = AgentStreams(self.disk, self.log, trio_ms)
+        presence = ContactPresence(agents)
         return Services(
             store=self.disk,
             keys=ServerKeyCache(self.disk),
@@ -415,7 +420,8 @@ class Server:
             webhooks=self._webhooks(),
             sites=parts.site_checks(config, "https://support.example"),
             hub=self._hub,
-            agents=AgentStreams(self.disk, self.log, trio_ms),
+            agents=agents,
+            customer_streams=CustomerStreams(self.disk, self.log, presence, trio_ms, rendered_event),
             surveys=Surveys(Refreshes(nursery, self.disk, trio_ms, None), Removals(nursery, self.disk)),
             uploads=uploads,
             voice=self._voice(uploads),

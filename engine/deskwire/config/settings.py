@@ -230,7 +230,7 @@ class Settings:
 
     # Requests
     connections: int = setting(  # ADR 41
-        10_000,
+        30_000,
         integer(1, 1_000_000),
         "Maximum client connections; one more closes the connection that has been idle longest.",
     )
@@ -490,6 +490,12 @@ class Settings:
         2_000,
         integer(1, 100_000),
         "Maximum open streams of agents, half of them for one organisation; a user has up to 20.",
+    )
+    customer_streams: int = setting(
+        20_000,
+        integer(1, 1_000_000),
+        "Maximum open streams and long polls of customers, half of them for one organisation, and at most three quarters of "
+        "DESKWIRE_CONNECTIONS.",
     )
     stream_resume_window_s: float = setting(  # decisions 5 and 8
         2 * HOUR_S,

@@ -21,6 +21,7 @@ def invalidate_with_other_nodes(parts: Parts) -> None:
         parts.ended_tokens.invalidate()
         parts.customers.invalidate()
         await parts.agents.end_lost_sessions()
+        parts.customer_streams.check_sessions_nowait()
         parts.agents.rights_changed_nowait()
         parts.stream.rights_changed_nowait()
         parts.uploads.wake_nowait()

@@ -20,6 +20,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.customers.streams import CustomerStreams
 from deskwire.engine.customers.tokens import VISITOR_KEY, VisitorTokens
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
@@ -93,6 +94,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     relay: TypingRelay | None
     hub: Hub
     agents: AgentStreams
+    customer_streams: CustomerStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
     lapses: LapseMonitor
@@ -144,6 +146,8 @@ async def assemble(
     ended_tokens, channels = EndedTokenCache(store), ChannelCache(store)
     customers = CustomerSessions(store, channels, VisitorTokens(secrets.keys(VISITOR_KEY)), sealing, sessions)
     agents = wiring.agents(config, here, events)
+    connections = wiring.connections(config)
+    customer_streams = wiring.customer_streams(config, here, events, agents, connections)
     delivery_notifier = wiring.delivery_notifier(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, delivery_notifier, here.membership, versions)
     endpoint_leases = wiring.endpoint_leases(here, dispatcher)
@@ -165,13 +169,13 @@ async def assemble(
     stream = wiring.stream(config, here, hub, secrets.keys("stream"))
     stream.follow(commits)
     agents.follow(commits)
+    customer_streams.follow(commits)
     uploads.follow(commits)
     indexer = Indexer(
         store, here.index, poll_interval_s=inf if config.database_url is None else POLL_INTERVAL_S
     )
     indexer.follow(commits)
     here.bus.receive("events", lambda _: indexer.wake_nowait())
-    connections = wiring.connections(config)
     return Parts(
         config=config,
         here=here,
@@ -192,9 +196,10 @@ async def assemble(
         customers=customers,
         events=events,
         follower=follower,
-        relay=wiring.relay(here, hub, dispatcher, agents),
+        relay=wiring.relay(here, hub, dispatcher, agents, customer_streams),
         hub=hub,
         agents=agents,
+        customer_streams=customer_streams,
         stream=stream,
         dispatcher=dispatcher,
         endpoint_leases=endpoint_leases,
@@ -238,6 +243,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         sites=wiring.site_checks(config, parts.url),
         hub=parts.hub,
         agents=parts.agents,
+        customer_streams=parts.customer_streams,
         surveys=Surveys(
             Refreshes(actors, store, wall_clock, wiring.model(config), cluster), Removals(actors, store)
         ),

@@ -219,6 +219,7 @@ async def serve(
             outgoing.start_soon(run_with_restarts, "stream.positions", parts.hub.run)
             outgoing.start_soon(run_with_restarts, "stream.flusher", parts.stream.run)
             outgoing.start_soon(run_with_restarts, "agents.streams", parts.agents.run)
+            outgoing.start_soon(run_with_restarts, "customers.streams", parts.customer_streams.run)
             outgoing.start_soon(run_with_restarts, "deliveries.news", parts.delivery_notifier.run)
             outgoing.start_soon(run_with_restarts, "agents.writing", parts.writing.run)
             outgoing.start_soon(run_with_restarts, "stalls", parts.measured.stalls.run)
@@ -246,6 +247,7 @@ async def serve(
                     parts.hub,
                     parts.dispatcher,
                     parts.agents,
+                    parts.customer_streams,
                     parts.relay,
                     None if parts.relay is None else here.bus,
                 )
@@ -334,8 +336,10 @@ async def _front(
         await stop.wait()
         parts.here.give_up(config.shutdown_s * _DATABASE_SHARE)
         services.readiness.up = False
-        services.agents.close_all()
-        await services.agents.drain_streams()
+        async with trio.open_nursery() as goodbyes:
+            for streams in (services.agents, services.customer_streams):
+                streams.close_all()
+                goodbyes.start_soon(streams.drain_streams)
 
 
 async def _provision(

@@ -35,7 +35,10 @@ from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
 from deskwire.engine.customers.limits import CustomerLimits, customer_limits
 from deskwire.engine.customers.page_fetch import PageFetcher
+from deskwire.engine.customers.presence import ContactPresence
 from deskwire.engine.customers.proof_of_work import PROOF_KEY
+from deskwire.engine.customers.stream import rendered_event
+from deskwire.engine.customers.streams import CustomerStreams
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
@@ -87,6 +90,8 @@ log: Final = structlog.get_logger(__name__)
 
 _USERS_SHARE: Final = 5  # a user's rate limit is this fraction of a project's, by default
 
+_CUSTOMERS_SHARE: Final = 0.75  # of all connections, for streams of customers
+
 _RECORDED_TIMEOUT_S: Final = (
     1.0  # for recording the attempt of an endpoint's test, after the receiver's timeout
 )
@@ -119,18 +124,25 @@ def follower(
     return found
 
 
-def relay(here: OpenedStore, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> TypingRelay | None:
+def relay(
+    here: OpenedStore,
+    hub: Hub,
+    dispatcher: Dispatcher,
+    agents: AgentStreams,
+    customers: CustomerStreams,
+) -> TypingRelay | None:
     """Return the relay of typing to and from other nodes, if there can be any."""
     if here.heads is None:
         return None
 
     def listening() -> Iterable[int]:
-        return chain(hub.typing_projects, dispatcher.typing_projects, agents.projects)
+        return chain(hub.typing_projects, dispatcher.typing_projects, agents.projects, customers.projects)
 
     def deliver(event: EphemeralEvent) -> None:
         agents.offer_ephemeral(event)
         if not event.internal:
             hub.offer_ephemeral(event)
+            customers.offer_ephemeral(event)
             dispatcher.offer_ephemeral(event)
 
     return TypingRelay(here.bus, here.cluster.node.name, listening, deliver)
@@ -149,6 +161,23 @@ def agents(config: Config, here: OpenedStore, events: EventLog) -> AgentStreams:
     )
 
 
+def customer_streams(
+    config: Config, here: OpenedStore, events: EventLog, agents: AgentStreams, connections: Connections
+) -> CustomerStreams:
+    """Return the customers' streams. They leave a part of the connections to everyone else."""
+    bus = None if here.heads is None else here.bus
+    return CustomerStreams(
+        here.store,
+        events,
+        ContactPresence(agents, bus, here.cluster.node.name),
+        wall_clock,
+        rendered_event,
+        streams_max=min(config.customer_streams, int(connections.most * _CUSTOMERS_SHARE)),
+        bus=bus,
+        cluster=here.cluster,
+    )
+
+
 def registry(
     config: Config,
     actors: trio.Nursery,
@@ -157,6 +186,7 @@ def registry(
     hub: Hub,
     dispatcher: Dispatcher,
     agents: AgentStreams,
+    customers: CustomerStreams,
     relay: TypingRelay | None,
     bus: Bus | None,
 ) -> ActorRegistry:
@@ -179,7 +209,11 @@ def registry(
         idle_s=config.actor_idle_s,
         live=config.actors_live,
         publisher=EphemeralPublisher(
-            wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral, agents=tell_agents_and_nodes
+            wall_clock,
+            hub.offer_ephemeral,
+            customers.offer_ephemeral,
+            dispatcher.offer_ephemeral,
+            agents=tell_agents_and_nodes,
         ),
         links=links,
         ticket_follower=TicketFollower(),

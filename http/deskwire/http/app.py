@@ -52,6 +52,7 @@ from deskwire.http.resources.conversations import (
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.customers import conversations as customer_conversations
 from deskwire.http.resources.customers import sessions as customer_sessions
+from deskwire.http.resources.customers import stream as customer_stream
 from deskwire.http.resources.customers import surveys as customer_surveys
 from deskwire.http.resources.customers import uploads as customer_uploads
 from deskwire.http.resources.imports import imports
@@ -89,6 +90,7 @@ _MODULES: Final = (
     customer_conversations,
     customer_uploads,
     customer_surveys,
+    customer_stream,
     imports,
     events,
     project_export,

@@ -26,6 +26,7 @@ import type {
   ChangeContactRequest,
   ChangeConversationRequest,
   ChangeCredentialRequest,
+  ChangeCustomerRequest,
   ChangeMemberRequest,
   ChangeMemoryRequest,
   ChangeProjectRequest,
@@ -44,6 +45,8 @@ import type {
   ContactExport,
   ContactPage,
   ContactPageAsOf,
+  ContactPresence,
+  ContactSessionPage,
   Conversation,
   ConversationActivityPage,
   ConversationConsumerPage,
@@ -58,6 +61,7 @@ import type {
   CreateConversationRequest,
   CreateCredentialRequest,
   CreateKeyRequest,
+  CreateMyResponseRequest,
   CreateProjectRequest,
   CreateSnippetRequest,
   CreateSurveyRequest,
@@ -67,6 +71,16 @@ import type {
   CreateWebhookEndpointRequest,
   CreateWorkflowRequest,
   CsatReport,
+  Customer,
+  CustomerConversation,
+  CustomerConversationPage,
+  CustomerEvents,
+  CustomerMessage,
+  CustomerMessagePage,
+  CustomerPendingStep,
+  CustomerSessionEnded,
+  CustomerSurvey,
+  CustomerSurveyResponse,
   DashboardChangeConversationRequest,
   DashboardMergeContactRequest,
   DashboardPostMessageRequest,
@@ -94,6 +108,7 @@ import type {
   MachineCredential,
   MachineCredentialPage,
   MakeVoiceReplyRequest,
+  MarkReceivedRequest,
   Member,
   MemberPage,
   MemoryCleared,
@@ -108,6 +123,7 @@ import type {
   Organisation,
   OrganisationPage,
   PendingStep,
+  PostCustomerMessageRequest,
   PostMessageRequest,
   Project,
   ProjectHealth,
@@ -156,7 +172,10 @@ import type {
   Snippet,
   SnippetPage,
   StartConversationRequest,
+  StartCustomerSessionRequest,
+  StartMyConversationRequest,
   StartWorkflowRequest,
+  StartedCustomerSession,
   StreamAuthorization,
   StreamConsumerPage,
   Survey,
@@ -252,6 +271,12 @@ export interface TagsListParams {
   cursor?: string | undefined;
 }
 
+export interface ContactsListSessionsParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface ContactsListParams {
   /** Default: `50`. */
   limit?: number | undefined;
@@ -321,7 +346,7 @@ export interface WebhooksListDeliveriesParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   status?: "pending" | "delivered" | "dropped" | "skipped" | (string & {}) | undefined;
-  type?: "conversation.created" | "conversation.updated" | "conversation.closed" | "conversation.reopened" | "conversation.assigned" | "conversation.deleted" | "message.created" | "workflow.step.presented" | "workflow.completed" | "contact.updated" | "agent.typing.started" | "agent.typing.stopped" | "webhook.test" | "note.created" | "ticket.created" | "ticket.changed" | "ticket.deleted" | "message.redacted" | "message.deleted" | "contact.changed" | "contact.merged" | "survey.response.created" | "survey.response.deleted" | "survey.deleted" | "conversations.imported" | "webhook.circuit.opened" | "webhook.circuit.closed" | "webhook.disabled" | "webhook.enabled" | (string & {}) | undefined;
+  type?: "conversation.created" | "conversation.updated" | "conversation.closed" | "conversation.reopened" | "conversation.assigned" | "conversation.deleted" | "message.created" | "workflow.step.presented" | "workflow.completed" | "contact.updated" | "agent.typing.started" | "agent.typing.stopped" | "webhook.test" | "note.created" | "ticket.created" | "ticket.changed" | "ticket.deleted" | "message.redacted" | "message.deleted" | "message.reached" | "message.seen" | "contact.changed" | "contact.session.started" | "contact.merged" | "survey.response.created" | "survey.response.deleted" | "survey.deleted" | "conversations.imported" | "webhook.circuit.opened" | "webhook.circuit.closed" | "webhook.disabled" | "webhook.enabled" | (string & {}) | undefined;
   conversation?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -347,6 +372,22 @@ export interface StreamAuthorizeParams {
 export interface StreamEndConsumerParams {
   /** End the consumer on this channel only. */
   channel?: string | undefined;
+}
+
+export interface CustomerConversationsListParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface CustomerMessagesListParams {
+  after?: string | undefined;
+  before?: string | undefined;
+  cursor?: string | undefined;
+  /** Default: `50`. */
+  limit?: number | undefined;
+  /** Default: `asc`. */
+  order?: "asc" | "desc" | (string & {}) | undefined;
 }
 
 export interface DashboardConversationsListParams {
@@ -434,6 +475,12 @@ export interface DashboardContactsListParams {
   order?: "asc" | "desc" | (string & {}) | undefined;
 }
 
+export interface DashboardContactsListSessionsParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface DashboardEventsListParams {
   /** Default: `50`. */
   limit?: number | undefined;
@@ -444,8 +491,18 @@ export interface DashboardEventsListParams {
 }
 
 export interface DashboardStreamFollowParams {
-  project?: string | undefined;
   after?: string | undefined;
+  project?: string | undefined;
+}
+
+export interface CustomerStreamFollowParams {
+  after?: string | undefined;
+}
+
+export interface CustomerEventsListParams {
+  after?: string | undefined;
+  /** Default: `0`. */
+  wait?: number | undefined;
 }
 
 export interface DashboardDraftsListParams {
@@ -459,7 +516,7 @@ export interface DashboardWebhooksListDeliveriesParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   status?: "pending" | "delivered" | "dropped" | "skipped" | (string & {}) | undefined;
-  type?: "conversation.created" | "conversation.updated" | "conversation.closed" | "conversation.reopened" | "conversation.assigned" | "conversation.deleted" | "message.created" | "workflow.step.presented" | "workflow.completed" | "contact.updated" | "agent.typing.started" | "agent.typing.stopped" | "webhook.test" | "note.created" | "ticket.created" | "ticket.changed" | "ticket.deleted" | "message.redacted" | "message.deleted" | "contact.changed" | "contact.merged" | "survey.response.created" | "survey.response.deleted" | "survey.deleted" | "conversations.imported" | "webhook.circuit.opened" | "webhook.circuit.closed" | "webhook.disabled" | "webhook.enabled" | (string & {}) | undefined;
+  type?: "conversation.created" | "conversation.updated" | "conversation.closed" | "conversation.reopened" | "conversation.assigned" | "conversation.deleted" | "message.created" | "workflow.step.presented" | "workflow.completed" | "contact.updated" | "agent.typing.started" | "agent.typing.stopped" | "webhook.test" | "note.created" | "ticket.created" | "ticket.changed" | "ticket.deleted" | "message.redacted" | "message.deleted" | "message.reached" | "message.seen" | "contact.changed" | "contact.session.started" | "contact.merged" | "survey.response.created" | "survey.response.deleted" | "survey.deleted" | "conversations.imported" | "webhook.circuit.opened" | "webhook.circuit.closed" | "webhook.disabled" | "webhook.enabled" | (string & {}) | undefined;
   conversation?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -826,7 +883,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -834,10 +891,234 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
+}
+
+export class CustomerSessionResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Start a session of a customer, or continue one, and get its token.
+   *
+   * With `identity`, the contact is created or updated with the signed fields, and the conversations of the visitor whose token is in `session` become the contact's. If `session` is of another contact, it ends. The same call may be repeated.
+   *
+   * Without `identity`, the session in `session` continues, or a visitor's begins. Nothing is stored of a visitor before the first message.
+   *
+   * `POST /v3/customer/session`
+   */
+  start(params: StartCustomerSessionRequest, options?: RequestOptions): Promise<StartedCustomerSession> {
+    return this.#transport.json({ name: "customer.session.start", method: "POST", path: "/v3/customer/session", body: params }, options);
+  }
+
+  /**
+   * Sign out: end this session. Its token is refused from then on, and its streams end.
+   *
+   * `DELETE /v3/customer/me`
+   */
+  end(options?: RequestOptions): Promise<CustomerSessionEnded> {
+    return this.#transport.json({ name: "customer.session.end", method: "DELETE", path: "/v3/customer/me", credential: true }, options);
+  }
+}
+
+export class CustomerMeResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Fetch the customer's own contact and session. `id` is null before a visitor's first message.
+   *
+   * `GET /v3/customer/me`
+   */
+  get(options?: RequestOptions): Promise<Customer> {
+    return this.#transport.json({ name: "customer.me.get", method: "GET", path: "/v3/customer/me", credential: true }, options);
+  }
+
+  /**
+   * Change the customer's own fields, or report the page that the customer is on.
+   *
+   * A signed-in customer can't change signed fields, and can fill in others only while they are empty.
+   *
+   * `PATCH /v3/customer/me`
+   */
+  update(params?: ChangeCustomerRequest, options?: RequestOptions): Promise<Customer> {
+    return this.#transport.json({ name: "customer.me.update", method: "PATCH", path: "/v3/customer/me", credential: true, body: params }, options);
+  }
+}
+
+export class CustomerConversationsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the customer's own conversations, newest activity first. `If-None-Match` with the `ETag` answers 304 if none has changed.
+   *
+   * `GET /v3/customer/conversations`
+   */
+  list(params?: CustomerConversationsListParams, options?: RequestOptions): PagePromise<CustomerConversationPage> {
+    return this.#transport.pages({ name: "customer.conversations.list", method: "GET", path: "/v3/customer/conversations", credential: true, query: params }, options);
+  }
+
+  /**
+   * Start a conversation with its first message. A visitor's contact and session are stored in the same commit.
+   *
+   * The same `clientId` again answers with the stored conversation and `Idempotent-Replayed: true`.
+   *
+   * `POST /v3/customer/conversations`
+   */
+  create(params: StartMyConversationRequest, options?: RequestOptions): Promise<CustomerConversation> {
+    return this.#transport.json({ name: "customer.conversations.create", method: "POST", path: "/v3/customer/conversations", credential: true, body: params }, options);
+  }
+
+  /**
+   * Fetch one of the customer's own conversations, by its id or as `client:<clientId>`.
+   *
+   * `GET /v3/customer/conversations/{conversationId}`
+   */
+  get(conversationId: string, options?: RequestOptions): Promise<CustomerConversation> {
+    return this.#transport.json({ name: "customer.conversations.get", method: "GET", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}`, credential: true }, options);
+  }
+
+  /**
+   * Record what this client has received and shown, or that the customer has read everything. Marks only grow.
+   *
+   * `POST /v3/customer/conversations/{conversationId}/read`
+   */
+  markRead(conversationId: string, params?: MarkReceivedRequest, options?: RequestOptions): Promise<CustomerConversation> {
+    return this.#transport.json({ name: "customer.conversations.markRead", method: "POST", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}/read`, credential: true, body: params }, options);
+  }
+
+  /**
+   * Report to the present agents that the customer is typing, or has stopped. Repeat it every few seconds.
+   *
+   * `POST /v3/customer/conversations/{conversationId}/typing`
+   */
+  setTyping(conversationId: string, params: SetContactTypingRequest, options?: RequestOptions): Promise<void> {
+    return this.#transport.json({ name: "customer.conversations.setTyping", method: "POST", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}/typing`, credential: true, body: params }, options);
+  }
+
+  /**
+   * Rate a conversation from 0 to 10, with an optional comment. The same rating without a comment keeps the comment.
+   *
+   * `POST /v3/customer/conversations/{conversationId}/rating`
+   */
+  rate(conversationId: string, params: RateConversationRequest, options?: RequestOptions): Promise<ConversationRating> {
+    return this.#transport.json({ name: "customer.conversations.rate", method: "POST", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}/rating`, credential: true, body: params }, options);
+  }
+
+  /**
+   * Fetch the workflow step that waits for the customer; null if none does.
+   *
+   * `GET /v3/customer/conversations/{conversationId}/workflow`
+   */
+  getWorkflowStep(conversationId: string, options?: RequestOptions): Promise<CustomerPendingStep> {
+    return this.#transport.json({ name: "customer.conversations.getWorkflowStep", method: "GET", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}/workflow`, credential: true }, options);
+  }
+
+  /**
+   * Answer the workflow step that waits for the customer. An answer to any other step is refused.
+   *
+   * `POST /v3/customer/conversations/{conversationId}/workflow/reply`
+   */
+  replyToStep(conversationId: string, params: ReplyToStepRequest, options?: RequestOptions): Promise<CustomerConversation> {
+    return this.#transport.json({ name: "customer.conversations.replyToStep", method: "POST", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}/workflow/reply`, idempotent: true, credential: true, body: params }, options);
+  }
+
+  /**
+   * Attach a snapshot of the page's network requests. Only agents see it.
+   *
+   * `PUT /v3/customer/conversations/{conversationId}/network-logs`
+   */
+  replaceNetworkLogs(conversationId: string, params: ReplaceNetworkLogsRequest, options?: RequestOptions): Promise<void> {
+    return this.#transport.json({ name: "customer.conversations.replaceNetworkLogs", method: "PUT", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}/network-logs`, credential: true, body: params }, options);
+  }
+}
+
+export class CustomerMessagesResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the messages of a conversation, oldest first, or newest first with `order=desc`.
+   *
+   * `GET /v3/customer/conversations/{conversationId}/messages`
+   */
+  list(conversationId: string, params?: CustomerMessagesListParams, options?: RequestOptions): PagePromise<CustomerMessagePage> {
+    return this.#transport.pages({ name: "customer.messages.list", method: "GET", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}/messages`, credential: true, query: params }, options);
+  }
+
+  /**
+   * Send a message. It reopens a closed conversation.
+   *
+   * The same `clientId` again answers with the stored message and `Idempotent-Replayed: true`, for as long as the conversation exists.
+   *
+   * `POST /v3/customer/conversations/{conversationId}/messages`
+   */
+  create(conversationId: string, params: PostCustomerMessageRequest, options?: RequestOptions): Promise<CustomerMessage> {
+    return this.#transport.json({ name: "customer.messages.create", method: "POST", path: `/v3/customer/conversations/${segment("conversationId", conversationId)}/messages`, credential: true, body: params }, options);
+  }
+}
+
+export class CustomerUploadsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Upload a file of at most 10 MiB as `multipart/form-data`, in the field `file`, for one of the customer's own messages.
+   *
+   * The media type is detected from the bytes. Nothing lists the file before a message refers to it; without one it is deleted after a day. A visitor can send files after the first message.
+   *
+   * `POST /v3/customer/uploads`
+   */
+  create(params: { file: FileInput }, options?: RequestOptions): Promise<Upload> {
+    return this.#transport.json({ name: "customer.uploads.create", method: "POST", path: "/v3/customer/uploads", idempotent: true, credential: true, form: { file: params.file } }, options);
+  }
+}
+
+export class CustomerSurveysResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Fetch the channel's survey with its published definition. Any other survey is not found.
+   *
+   * `GET /v3/customer/surveys/{surveyId}`
+   */
+  show(surveyId: string, options?: RequestOptions): Promise<CustomerSurvey> {
+    return this.#transport.json({ name: "customer.surveys.show", method: "GET", path: `/v3/customer/surveys/${segment("surveyId", surveyId)}`, credential: true }, options);
+  }
+
+  /**
+   * Store the customer's answers to the channel's survey.
+   *
+   * The same `clientId` again answers with the stored response and `Idempotent-Replayed: true`. A visitor can answer after the first message.
+   *
+   * `POST /v3/customer/surveys/{surveyId}/responses`
+   */
+  createResponse(surveyId: string, params: CreateMyResponseRequest, options?: RequestOptions): Promise<CustomerSurveyResponse> {
+    return this.#transport.json({ name: "customer.surveys.createResponse", method: "POST", path: `/v3/customer/surveys/${segment("surveyId", surveyId)}/responses`, credential: true, body: params }, options);
+  }
 }
 
 export class DashboardConversationsResource {
@@ -1178,6 +1459,19 @@ export class DashboardContactsResource {
   }
 
   /**
+   * Fetch whether a contact has the widget open, and on which page of your website.
+   *
+   * Pages that show a conversation of the contact get changes on their stream, as `contact.presence`.
+   *
+   * Permission: `contacts.read`.
+   *
+   * `GET /v3/contacts/{contactId}/presence`
+   */
+  getPresence(contactId: string, options?: RequestOptions): Promise<ContactPresence> {
+    return this.#transport.json({ name: "dashboard.contacts.getPresence", method: "GET", path: `/v3/contacts/${segment("contactId", contactId)}/presence`, credential: true, project: true }, options);
+  }
+
+  /**
    * Change the identity, attributes or tags of a contact. Omitted fields stay.
    *
    * Permission: `contacts.manage`.
@@ -1210,6 +1504,28 @@ export class DashboardContactsResource {
    */
   merge(contactId: string, params: DashboardMergeContactRequest, options?: RequestOptions): Promise<Contact> {
     return this.#transport.json({ name: "dashboard.contacts.merge", method: "POST", path: `/v3/contacts/${segment("contactId", contactId)}/merge`, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * List the live sessions of a contact in channels, newest first.
+   *
+   * Permission: `contacts.read`.
+   *
+   * `GET /v3/contacts/{contactId}/sessions`
+   */
+  listSessions(contactId: string, params?: DashboardContactsListSessionsParams, options?: RequestOptions): PagePromise<ContactSessionPage> {
+    return this.#transport.pages({ name: "dashboard.contacts.listSessions", method: "GET", path: `/v3/contacts/${segment("contactId", contactId)}/sessions`, credential: true, project: true, query: params }, options);
+  }
+
+  /**
+   * End a session of a contact. Its token is refused from then on, and its streams end.
+   *
+   * Permission: `contacts.manage`.
+   *
+   * `DELETE /v3/contacts/{contactId}/sessions/{customerSessionId}`
+   */
+  endSession(contactId: string, customerSessionId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "dashboard.contacts.endSession", method: "DELETE", path: `/v3/contacts/${segment("contactId", contactId)}/sessions/${segment("customerSessionId", customerSessionId)}`, credential: true, project: true }, options);
   }
 
   /**
@@ -1281,7 +1597,7 @@ export class DashboardStreamResource {
   /**
    * Report to other agents the conversations that a page shows, and the one in which its agent is writing.
    *
-   * The report ends with the stream.
+   * The stream gets the presence of the conversations' contacts, now and after each change. The report ends with the stream.
    *
    * Permission: `conversations.read`.
    *
@@ -1313,6 +1629,46 @@ export class DashboardStreamResource {
    */
   endConsumer(consumerId: string, params?: DashboardStreamEndConsumerParams, options?: RequestOptions): Promise<EndedConsumer> {
     return this.#transport.json({ name: "dashboard.stream.endConsumer", method: "DELETE", path: `/v3/stream/consumers/${segment("consumerId", consumerId)}`, credential: true, project: true, query: params }, options);
+  }
+}
+
+export class CustomerStreamResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Follow the events of your own conversations, as server-sent events, from now on or after a given event.
+   *
+   * Every event is sent once, in commit order. Its `id` is for `after`, or the header `Last-Event-ID`, which overrides it. An event that shows you nothing is an `id` without data. The first event is `hello`; with `gap` in it, missed events are no longer stored, so fetch the conversations again. The typing of agents comes as `passing`, and the last event is `bye`, with the time after which to connect again.
+   *
+   * Any number of tabs and devices follow the same events, up to 10 for each session. Before the first message of a visitor the stream waits, and continues with the events of that message. `Prefer: heartbeat=1` is as for agents' streams.
+   *
+   * `GET /v3/customer/stream`
+   */
+  follow(params?: CustomerStreamFollowParams, options?: RequestOptions): AsyncGenerator<ServerSentEvent, void, undefined> {
+    return this.#transport.serverSentEvents({ name: "customer.stream.follow", method: "GET", path: "/v3/customer/stream", credential: true, query: params }, options);
+  }
+}
+
+export class CustomerEventsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the events of your own conversations after a given event, oldest first, with long polling.
+   *
+   * Without `after`, from now on. Continue after `cursor`, also if the list is empty: events that show you nothing are not listed. With `gap`, missed events are no longer stored, so fetch the conversations again and continue after `cursor`.
+   *
+   * `GET /v3/customer/events`
+   */
+  list(params?: CustomerEventsListParams, options?: RequestOptions): Promise<CustomerEvents> {
+    return this.#transport.json({ name: "customer.events.list", method: "GET", path: "/v3/customer/events", credential: true, query: params }, options);
   }
 }
 
@@ -1985,6 +2341,28 @@ export class ContactsResource {
   }
 
   /**
+   * List the live sessions of a contact in channels, newest first, by your own user id.
+   *
+   * Permission: `contacts.read`.
+   *
+   * `GET /v3/s2s/contacts/{userId}/sessions`
+   */
+  listSessions(userId: string, params?: ContactsListSessionsParams, options?: RequestOptions): PagePromise<ContactSessionPage> {
+    return this.#transport.pages({ name: "contacts.listSessions", method: "GET", path: `/v3/s2s/contacts/${segment("userId", userId)}/sessions`, credential: true, query: params }, options);
+  }
+
+  /**
+   * End a session of a contact, such as after a sign-out on your site.
+   *
+   * Permission: `contacts.manage`.
+   *
+   * `DELETE /v3/s2s/contacts/{userId}/sessions/{customerSessionId}`
+   */
+  endSession(userId: string, customerSessionId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "contacts.endSession", method: "DELETE", path: `/v3/s2s/contacts/${segment("userId", userId)}/sessions/${segment("customerSessionId", customerSessionId)}`, credential: true }, options);
+  }
+
+  /**
    * List and search the contacts of the project, by last change unless `sort` and `order` are given.
    *
    * A contact that changes while its pages are fetched appears again on a later page, so that none is missed. After the last page, events after `asOf` show further changes.
@@ -2019,6 +2397,28 @@ export class ContactsResource {
    */
   export(userId: string, options?: RequestOptions): Promise<ContactExport> {
     return this.#transport.json({ name: "contacts.export", method: "GET", path: `/v3/s2s/contacts/${segment("userId", userId)}/export`, credential: true }, options);
+  }
+}
+
+export class CustomerResource {
+  readonly conversations: CustomerConversationsResource;
+  readonly events: CustomerEventsResource;
+  readonly me: CustomerMeResource;
+  readonly messages: CustomerMessagesResource;
+  readonly session: CustomerSessionResource;
+  readonly stream: CustomerStreamResource;
+  readonly surveys: CustomerSurveysResource;
+  readonly uploads: CustomerUploadsResource;
+
+  constructor(transport: Transport) {
+    this.conversations = new CustomerConversationsResource(transport);
+    this.events = new CustomerEventsResource(transport);
+    this.me = new CustomerMeResource(transport);
+    this.messages = new CustomerMessagesResource(transport);
+    this.session = new CustomerSessionResource(transport);
+    this.stream = new CustomerStreamResource(transport);
+    this.surveys = new CustomerSurveysResource(transport);
+    this.uploads = new CustomerUploadsResource(transport);
   }
 }
 
@@ -4097,6 +4497,7 @@ export class Resources {
   readonly contacts: ContactsResource;
   readonly conversations: ConversationsResource;
   readonly credentials: CredentialsResource;
+  readonly customer: CustomerResource;
   readonly dashboard: DashboardResource;
   readonly deliveries: DeliveriesResource;
   readonly events: EventsResource;
@@ -4131,6 +4532,7 @@ export class Resources {
     this.contacts = new ContactsResource(transport);
     this.conversations = new ConversationsResource(transport);
     this.credentials = new CredentialsResource(transport);
+    this.customer = new CustomerResource(transport);
     this.dashboard = new DashboardResource(transport);
     this.deliveries = new DeliveriesResource(transport);
     this.events = new EventsResource(transport);

@@ -59,6 +59,9 @@ export interface AgentConversation {
   closedAt: string | null;
   /** The contact's comment on the rating. Omitted if there is none. */
   ratingComment?: string | undefined;
+  channelId?: string | undefined;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   /** False while the customer can't see it. */
   visible: boolean;
   tags: string[];
@@ -69,6 +72,8 @@ export interface AgentConversation {
   lastMessage: LastMessage | null;
   contactSeenIndex: number | null;
   contactSeenAt: string | null;
+  contactReachedIndex: number | null;
+  contactReachedAt: string | null;
   networkLogsAt: string | null;
   workflow: RunningWorkflow | null;
   /** The project's newest event at the time of this read. */
@@ -102,6 +107,9 @@ export interface AgentConversationSnapshot {
   closedAt: string | null;
   /** The contact's comment on the rating. Omitted if there is none. */
   ratingComment?: string | undefined;
+  channelId?: string | undefined;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   /** False while the customer can't see it. */
   visible: boolean;
   tags: string[];
@@ -112,6 +120,8 @@ export interface AgentConversationSnapshot {
   lastMessage: LastMessage | null;
   contactSeenIndex: number | null;
   contactSeenAt: string | null;
+  contactReachedIndex: number | null;
+  contactReachedAt: string | null;
   networkLogsAt: string | null;
   workflow: RunningWorkflow | null;
 }
@@ -126,6 +136,8 @@ export interface AgentMessage {
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   redactedAt: string | null;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   index: number | null;
   internal: boolean;
 }
@@ -144,6 +156,8 @@ export interface AgentMessageOrHeldMessage {
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   redactedAt?: string | null | undefined;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   index?: number | null | undefined;
   internal: boolean;
   status?: "held" | "refused" | (string & {}) | undefined;
@@ -197,6 +211,7 @@ export interface AnsweredSurvey {
 export type AnyEvent =
   | ContactChangedEvent
   | ContactMergedEvent
+  | ContactSessionStartedEvent
   | ContactUpdatedEvent
   | ConversationAssignedEvent
   | ConversationClosedEvent
@@ -207,7 +222,9 @@ export type AnyEvent =
   | ConversationsImportedEvent
   | MessageCreatedEvent
   | MessageDeletedEvent
+  | MessageReachedEvent
   | MessageRedactedEvent
+  | MessageSeenEvent
   | SurveyDeletedEvent
   | SurveyResponseCreatedEvent
   | SurveyResponseDeletedEvent
@@ -336,7 +353,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -536,6 +553,14 @@ export interface ChangeCredentialRequest {
   name?: string | undefined;
   permissions?: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage" | (string & {}))[] | undefined;
   expiresAt?: string | null | undefined;
+}
+
+/** The fields to change. Null clears a field. `context` replaces the previous one. */
+export interface ChangeCustomerRequest {
+  name?: string | null | undefined;
+  email?: string | null | undefined;
+  phone?: string | null | undefined;
+  context?: CustomerContext | null | undefined;
 }
 
 /** The new role of a member. */
@@ -749,6 +774,7 @@ export interface ContactExport {
   memory: MemoryEntry[];
   surveyResponses: SurveyResponse[];
   tickets: ExportedTicket[];
+  sessions: ExportedSession[];
   conversations: ExportedConversation[];
   complete: boolean;
 }
@@ -808,6 +834,13 @@ export interface ContactPageAsOf {
   items: Contact[];
 }
 
+/** The presence of a contact: the widget is open, and the page on which it is. Nothing of it is stored. */
+export interface ContactPresence {
+  contactId: string;
+  online: boolean;
+  page: CustomerPage | null;
+}
+
 /** The contact of the conversation: the `id` of an existing one, or your own `userId` with identity fields to set. */
 export interface ContactReference {
   name?: string | null | undefined;
@@ -816,6 +849,45 @@ export interface ContactReference {
   avatar?: string | null | undefined;
   id?: string | null | undefined;
   userId?: string | null | undefined;
+}
+
+/** A live session of a contact in a channel. */
+export interface ContactSession {
+  id: string;
+  channelId: string;
+  /** Whether your backend has signed the identity. */
+  verified: boolean;
+  /** The fields that your backend has signed. */
+  signed: ("name" | "email" | "phone" | "avatar" | "attributes" | (string & {}))[];
+  context: PageContext | null;
+  /** The shortened `User-Agent`. */
+  client: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  lastUsedAt: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface ContactSessionPage {
+  nextCursor: string | null;
+  items: ContactSession[];
+}
+
+/** A customer's session in a channel was stored: of a signed-in customer, or with a visitor's first message. */
+export interface ContactSessionStartedEvent {
+  id: string;
+  type: "contact.session.started";
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  projectId: string;
+  /** Null: an event of this type has no number. */
+  sequence: number | null;
+  data: StartedSessionData;
 }
 
 /** Identity fields of an existing contact changed; after an erasure they are null. */
@@ -832,7 +904,11 @@ export interface ContactUpdatedEvent {
   data: ContactData;
 }
 
-/** A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date. */
+/**
+ * A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
+ *
+ * `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins.
+ */
 export interface Conversation {
   id: string;
   projectId: string;
@@ -858,6 +934,9 @@ export interface Conversation {
   closedAt: string | null;
   /** The contact's comment on the rating. Omitted if there is none. */
   ratingComment?: string | undefined;
+  channelId?: string | undefined;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
 }
 
 /**
@@ -1027,7 +1106,9 @@ export interface ConversationDrafts {
 }
 
 /**
- * A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date. Or: A conversation in the agents' view.
+ * A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
+ *
+ * `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins. Or: A conversation in the agents' view.
  *
  * An event changes this object only if its id is larger than `asOf`.
  */
@@ -1056,6 +1137,9 @@ export interface ConversationOrAgentConversation {
   closedAt: string | null;
   /** The contact's comment on the rating. Omitted if there is none. */
   ratingComment?: string | undefined;
+  channelId?: string | undefined;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   /** False while the customer can't see it. */
   visible?: boolean | undefined;
   tags?: string[] | undefined;
@@ -1066,6 +1150,8 @@ export interface ConversationOrAgentConversation {
   lastMessage?: LastMessage | null | undefined;
   contactSeenIndex?: number | null | undefined;
   contactSeenAt?: string | null | undefined;
+  contactReachedIndex?: number | null | undefined;
+  contactReachedAt?: string | null | undefined;
   networkLogsAt?: string | null | undefined;
   workflow?: RunningWorkflow | null | undefined;
   /** The project's newest event at the time of this read. */
@@ -1192,6 +1278,19 @@ export interface CreateKeyRequest {
   label: string;
 }
 
+/**
+ * The answers, by question id. `clientId` names the response: a repeated call with it stores nothing more.
+ *
+ * `version` defaults to the published version, `language` to its primary language.
+ */
+export interface CreateMyResponseRequest {
+  /** An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`. */
+  clientId: string;
+  answers: Record<string, unknown>;
+  version?: number | null | undefined;
+  language?: string | null | undefined;
+}
+
 /** A new project. */
 export interface CreateProjectRequest {
   name: string;
@@ -1315,6 +1414,176 @@ export interface CsatRow {
   key: string | null;
   /** The current name; null if the account or team was deleted. */
   name: string | null;
+}
+
+/** The customer's own contact and session. */
+export interface Customer {
+  id: string | null;
+  userId: string;
+  name: string | null;
+  email: string | null;
+  phone: string | null;
+  avatar: string | null;
+  /** Whether your backend has signed the identity. */
+  verified: boolean;
+  /** The fields that your backend has signed. */
+  signed: ("name" | "email" | "phone" | "avatar" | "attributes" | (string & {}))[];
+  session: OwnSession;
+}
+
+/** The user or team that the conversation is assigned to, without an id. */
+export interface CustomerAssignee {
+  type: "user" | "team" | (string & {});
+  name: string;
+}
+
+/** The customer's current page, reported by the page itself. All fields together have at most 4 KiB as JSON. */
+export interface CustomerContext {
+  url?: string | null | undefined;
+  title?: string | null | undefined;
+  referrer?: string | null | undefined;
+  language?: string | null | undefined;
+  timezone?: string | null | undefined;
+  custom?: Record<string, unknown> | null | undefined;
+}
+
+/**
+ * A conversation as its customer sees it. `sequence` is that of its newest event.
+ *
+ * `lastMessage` is its newest message; the response to a new conversation has the message that was sent with it.
+ */
+export interface CustomerConversation {
+  id: string;
+  title: string | null;
+  status: "OPEN" | "PENDING" | "CLOSED" | (string & {});
+  /** True if `status` is `CLOSED`. */
+  closed: boolean;
+  closedBy: "agent" | "bot" | "system" | (string & {}) | null;
+  /** True if there are messages to read. */
+  unread: boolean;
+  assignee: CustomerAssignee | null;
+  rating: number | null;
+  lastMessageAt: string | null;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  updatedAt: string;
+  closedAt: string | null;
+  sequence: number;
+  /** The contact's comment on the rating. Omitted if there is none. */
+  ratingComment?: string | undefined;
+  channelId?: string | undefined;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
+  lastMessage?: CustomerMessage | undefined;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface CustomerConversationPage {
+  nextCursor: string | null;
+  items: CustomerConversation[];
+}
+
+/** An event of the customer's own conversations. */
+export interface CustomerEvent {
+  id: string;
+  type: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  /** Place in the conversation; counts up by one. */
+  sequence?: number | undefined;
+  data: CustomerEventData;
+}
+
+/** The parts of an event that the customer may see; which of them an event has depends on its type. */
+export interface CustomerEventData {
+  conversation?: Record<string, unknown> | undefined;
+  message?: Record<string, unknown> | undefined;
+  step?: Record<string, unknown> | undefined;
+  closedBy?: "agent" | "bot" | "system" | (string & {}) | undefined;
+  changed?: string[] | undefined;
+  redactedMessageIds?: string[] | undefined;
+  deletedMessageIds?: string[] | undefined;
+}
+
+/**
+ * Events after the requested one, and the event after which to continue.
+ *
+ * With `gap`, events in between are no longer stored: fetch the conversations again.
+ */
+export interface CustomerEvents {
+  events: CustomerEvent[];
+  cursor: string;
+  gap: boolean;
+}
+
+/** A message as the customer sees it. */
+export interface CustomerMessage {
+  id: string;
+  conversationId: string;
+  /** The position among the messages of the conversation, from 0. */
+  index: number;
+  author: CustomerMessageAuthor;
+  text: string;
+  attachments: Attachment[];
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  redactedAt: string | null;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
+}
+
+/** The author of a message, without an id. `self` is true for the customer's own messages. */
+export interface CustomerMessageAuthor {
+  type: "contact" | "agent" | "bot" | "system" | (string & {});
+  name: string | null;
+  self: boolean;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface CustomerMessagePage {
+  nextCursor: string | null;
+  items: CustomerMessage[];
+}
+
+/** The page of your website on which a customer is, as the page reports it. */
+export interface CustomerPage {
+  url: string;
+  title: string | null;
+}
+
+/** The workflow step that waits for the customer; null without one. */
+export interface CustomerPendingStep {
+  step: CustomerStep | null;
+}
+
+/** The confirmation of a sign-out. */
+export interface CustomerSessionEnded {
+  ended: boolean;
+}
+
+/** A workflow step that waits for the customer. `actionId` names it in the answer. */
+export interface CustomerStep {
+  stepType: "buttons" | "form" | (string & {});
+  actionId: number;
+  action?: PresentedAction | undefined;
+}
+
+/** The survey of the channel. A closed survey accepts no responses. */
+export interface CustomerSurvey {
+  id: string;
+  status: "OPEN" | "CLOSED" | (string & {});
+  version: number;
+  definition: SurveyDefinition;
+}
+
+/** The stored response of the customer. */
+export interface CustomerSurveyResponse {
+  id: string;
+  surveyId: string;
+  version: number;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
 }
 
 /**
@@ -1633,6 +1902,9 @@ export interface ExportedConversation {
   closedAt: string | null;
   /** The contact's comment on the rating. Omitted if there is none. */
   ratingComment?: string | undefined;
+  channelId?: string | undefined;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   ratedAt: string | null;
   visible: boolean;
   contactSeenIndex: number | null;
@@ -1655,8 +1927,30 @@ export interface ExportedMessage {
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   redactedAt: string | null;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   index: number | null;
   internal?: boolean | undefined;
+}
+
+/** A session of the contact in a channel, live or ended. The token is not stored. */
+export interface ExportedSession {
+  id: string;
+  channelId: string;
+  /** Whether your backend has signed the identity. */
+  verified: boolean;
+  /** The fields that your backend has signed. */
+  signed: ("name" | "email" | "phone" | "avatar" | "attributes" | (string & {}))[];
+  context: PageContext | null;
+  /** The shortened `User-Agent`. */
+  client: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  lastUsedAt: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+  endedAt: string | null;
 }
 
 /** A ticket in an export. An export for agents includes its activity. */
@@ -1885,6 +2179,8 @@ export interface ImportedConversation {
   rating?: number | null | undefined;
   ratedAt?: string | null | undefined;
   ratingComment?: string | null | undefined;
+  channelId?: string | null | undefined;
+  clientId?: string | null | undefined;
 }
 
 /** The conversations of a part of an import of up to 500 lines. */
@@ -1914,6 +2210,7 @@ export interface ImportedMessage {
   internal?: boolean | undefined;
   /** Words of the text were redacted in the original service, and are `▇` in it. If the message was imported with them, they are redacted here, too. Default: `false`. */
   redacted?: boolean | undefined;
+  clientId?: string | null | undefined;
 }
 
 /** A conversation changed by a part of an import. */
@@ -2023,6 +2320,9 @@ export interface ListedConversation {
   closedAt: string | null;
   /** The contact's comment on the rating. Omitted if there is none. */
   ratingComment?: string | undefined;
+  channelId?: string | undefined;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   tags?: string[] | undefined;
 }
 
@@ -2107,6 +2407,12 @@ export interface MakeVoiceReplyRequest {
   audioUrl: string;
   /** Default: `smart`. */
   mode?: "dictate" | "smart" | (string & {}) | undefined;
+}
+
+/** The newest messages that this client has received (`reached`) and shown (`seen`). Without both, everything is read. */
+export interface MarkReceivedRequest {
+  reached?: string | null | undefined;
+  seen?: string | null | undefined;
 }
 
 /** A member of an organisation. */
@@ -2197,6 +2503,8 @@ export interface Message {
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   redactedAt: string | null;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   /** The position among the messages of the conversation, from 0. */
   index: number;
 }
@@ -2254,6 +2562,20 @@ export interface MessagePage {
   items: Message[];
 }
 
+/** A client of the contact received the messages up to this one. */
+export interface MessageReachedEvent {
+  id: string;
+  type: "message.reached";
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  projectId: string;
+  /** Null: an event of this type has no number. */
+  sequence: number | null;
+  data: ReceivedMessageData;
+}
+
 /** The text or the attachments of a message were redacted, in part or as a whole. */
 export interface MessageRedactedEvent {
   id: string;
@@ -2266,6 +2588,20 @@ export interface MessageRedactedEvent {
   /** Null: an event of this type has no number. */
   sequence: number | null;
   data: RemovedMessageData;
+}
+
+/** A client of the contact showed the messages up to this one. */
+export interface MessageSeenEvent {
+  id: string;
+  type: "message.seen";
+  /** The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one. */
+  apiVersion: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  projectId: string;
+  /** Null: an event of this type has no number. */
+  sequence: number | null;
+  data: ReceivedMessageData;
 }
 
 /** The progress of a project's translation. */
@@ -2347,6 +2683,20 @@ export interface OrganisationPage {
   items: Organisation[];
 }
 
+/** The customer's own contact. Its `id` is null before a visitor's first message. */
+export interface OwnContact {
+  id: string | null;
+  userId: string;
+  name: string | null;
+  email: string | null;
+  phone: string | null;
+  avatar: string | null;
+  /** Whether your backend has signed the identity. */
+  verified: boolean;
+  /** The fields that your backend has signed. */
+  signed: ("name" | "email" | "phone" | "avatar" | "attributes" | (string & {}))[];
+}
+
 /** The signed-in agent's read position in the conversation. Only messages of the contact are unread. */
 export interface OwnConversationState {
   seenIndex: number | null;
@@ -2354,9 +2704,36 @@ export interface OwnConversationState {
   unread: number;
 }
 
+/** The customer's own session. Each use moves `expiresAt`. */
+export interface OwnSession {
+  id: string;
+  channelId: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+  context: PageContext | null;
+}
+
+/** The customer's current page, reported by the page itself. Nothing of it is verified. */
+export interface PageContext {
+  url?: string | undefined;
+  title?: string | undefined;
+  referrer?: string | undefined;
+  language?: string | undefined;
+  timezone?: string | undefined;
+  custom?: Record<string, unknown> | undefined;
+}
+
 /** The pending workflow step, which waits for the contact; null without one. */
 export interface PendingStep {
   step: WorkflowStep | null;
+}
+
+/** The message to send. `clientId` names it: a repeated call with it stores nothing more. `attachments` are ids of the customer's own uploads. */
+export interface PostCustomerMessageRequest {
+  attachments?: string[] | undefined;
+  text?: string | undefined;
+  /** An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`. */
+  clientId: string;
 }
 
 /** The message to add. */
@@ -2424,6 +2801,12 @@ export interface ProjectSettingsInput {
   primaryLanguage?: string | undefined;
   languages?: string[] | undefined;
   uploadQuotaBytes?: number | undefined;
+}
+
+/** A solved challenge: `nonce` is a number in decimal digits for which SHA-256 over `<challenge>.<nonce>` begins with `difficulty` zero bits. */
+export interface ProofInput {
+  challenge: string;
+  nonce: string;
 }
 
 /** The settings of a channel that every visitor may see. */
@@ -2535,6 +2918,16 @@ export interface Readiness {
   status: "ready" | (string & {});
   /** Faults for the operator that don't affect readiness, such as signing secrets that can't be decrypted. Omitted if there are none. */
   notices?: string[] | undefined;
+}
+
+/** The newest message that a client of the contact has received or shown, with its index, and the conversation. */
+export interface ReceivedMessageData {
+  conversation: Conversation;
+  messageId: string | null;
+  /** The position among the messages of the conversation, from 0. */
+  index: number;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  at: string;
 }
 
 /** The start of the recovery: a time, or the last event id not to send again. */
@@ -2944,9 +3337,62 @@ export interface StartConversationRequest {
   visible?: boolean | undefined;
 }
 
+/**
+ * The channel, and the customer's identity as a JWT that your backend has signed; a visitor has none.
+ *
+ * `session` is the token that this browser has used so far.
+ */
+export interface StartCustomerSessionRequest {
+  channelId: string;
+  identity?: string | null | undefined;
+  session?: string | null | undefined;
+}
+
+/**
+ * The first message of a new conversation. `clientId` names the conversation in paths, as `client:<clientId>`.
+ *
+ * `contact` are fields that a visitor has filled in, and `context` is the page that the customer is on. `proof` is the solved challenge of an earlier refusal.
+ */
+export interface StartMyConversationRequest {
+  /** An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`. */
+  clientId: string;
+  message: PostCustomerMessageRequest;
+  contact?: VisitorProfile | null | undefined;
+  context?: CustomerContext | null | undefined;
+  proof?: ProofInput | null | undefined;
+}
+
 /** The workflow to start. Its trigger must be `manual`. */
 export interface StartWorkflowRequest {
   workflowId: string;
+}
+
+/**
+ * A session of a customer.
+ *
+ * `token` is the credential of all other calls of customers. `cursor` is the id of the project's newest event, after which the customer's stream begins.
+ */
+export interface StartedCustomerSession {
+  token: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+  contact: OwnContact;
+  cursor: string;
+}
+
+/** The session that was stored, in the event of its start. */
+export interface StartedSession {
+  id: string;
+  channelId: string;
+  /** Whether your backend has signed the identity. */
+  verified: boolean;
+  context: PageContext | null;
+}
+
+/** The contact, and its session in a channel that was stored. */
+export interface StartedSessionData {
+  contact: Contact;
+  session: StartedSession;
 }
 
 /** The workflow step that waits for the customer, and the conversation. */
@@ -3419,6 +3865,8 @@ export interface ThreadMessage {
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   redactedAt: string | null;
+  /** The id that the customer's client gave it. Omitted if there is none. */
+  clientId?: string | undefined;
   index: number | null;
   internal: boolean;
   sequence: number | null;
@@ -3665,6 +4113,13 @@ export interface ValidateWorkflowRequest {
   name?: unknown | undefined;
   trigger?: unknown | undefined;
   flows?: unknown | undefined;
+}
+
+/** The fields that a visitor has filled in. Nothing of it is verified. */
+export interface VisitorProfile {
+  name?: string | null | undefined;
+  email?: string | null | undefined;
+  phone?: string | null | undefined;
 }
 
 /** The session of a browser, like `BrowserSession`; `user` and `expiresAt` are null without a sign-in. */
@@ -4093,6 +4548,7 @@ export type DeskwireEvent =
   | AgentTypingStoppedEvent
   | ContactChangedEvent
   | ContactMergedEvent
+  | ContactSessionStartedEvent
   | ContactUpdatedEvent
   | ConversationAssignedEvent
   | ConversationClosedEvent
@@ -4103,7 +4559,9 @@ export type DeskwireEvent =
   | ConversationsImportedEvent
   | MessageCreatedEvent
   | MessageDeletedEvent
+  | MessageReachedEvent
   | MessageRedactedEvent
+  | MessageSeenEvent
   | NoteCreatedEvent
   | SurveyDeletedEvent
   | SurveyResponseCreatedEvent

@@ -112,6 +112,7 @@ async def contacts(call: Recorder) -> None:
         for name in ("v1", "v2", "v3")
     ]
     await call("dashboardGetContact", ids[0])
+    await call("getContactPresence", ids[0])
     await call(
         "dashboardChangeContact",
         ids[0],

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Final
 
 from tests.api.events.test_channels_agree import receiving
-from tests.clients.tour import accounts, agents, backend, customer_conversations, customers, surveys
+from tests.clients.tour import (
+    accounts,
+    agents,
+    backend,
+    customer_conversations,
+    customer_events,
+    customers,
+    surveys,
+)
 from tests.clients.tour.recorder import Exchange, Recorder
 from tests.support.api.service import running
 from tests.support.sockets.model_server import model_server
@@ -41,6 +49,7 @@ WITHOUT_JSON: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(("explorer", "explorerAsset", "errorPage", "desk", "deskPlace", "deskFile"), _PAGE),
     "followStream": "server-sent events without an end",
+    "followMyEvents": "server-sent events without an end",
     "uploadFile": "a multipart body",
     "uploadMyFile": "a multipart body",
     "fetchFile": "a file of any type",
@@ -69,6 +78,7 @@ TOUR: Final = (
     customers.sessions,
     customer_conversations.conversations,
     backend.events,
+    customer_events.events,
     accounts.signing_in,
     accounts.organisations,
     accounts.projects,

@@ -24,7 +24,7 @@ from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import AgentsSource, EventDraft, StoredEvent
 from deskwire.engine.ports import Transaction
-from deskwire.http.stream.sse import HEARTBEAT_INTERVAL_S, EventStreamBody
+from deskwire.http.stream.sse import HEARTBEAT_INTERVAL_S, AgentStreamBody
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore
 
 
@@ -245,7 +245,7 @@ async def test_quiet_stream_sends_comments_and_ends_with_its_credential(
         async def good_for() -> float:
             return max(0.0, until - trio.current_time())
 
-        pieces = EventStreamBody(office.streams, office.open, good_for)
+        pieces = AgentStreamBody(office.streams, office.open, good_for)
         assert b"event: hello" in await anext(pieces)
         came, began = [], trio.current_time()
         async for piece in pieces:

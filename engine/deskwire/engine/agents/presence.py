@@ -7,7 +7,7 @@ with the agent's last stream. An agent with several streams views the conversati
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import orjson
 from msgspec import Struct
@@ -21,6 +21,7 @@ EPHEMERAL_TYPES: Final = frozenset(
         "me.seen",
         "me.all_seen",
         "delivery.changed",
+        "contact.presence",
         "contact.typing.started",
         "contact.typing.stopped",
         "draft.updated",
@@ -66,14 +67,6 @@ def presence_view(agent: Agent, views: Iterable[View]) -> Mapping[str, Any]:
         "conversationIds": [*view.conversations],
         "composing": view.composing,
     }
-
-
-class Ephemeral(Protocol):
-    """An ephemeral event."""
-
-    @property
-    def body(self) -> bytes:
-        """The event as sent: a JSON object with its `type` and `data`."""
 
 
 class EncodedEphemeral(Struct, frozen=True):

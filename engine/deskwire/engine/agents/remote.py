@@ -14,8 +14,9 @@ import orjson
 import trio
 from msgspec import Struct
 
-from deskwire.engine.agents.presence import Agent, EncodedEphemeral, Ephemeral, View
+from deskwire.engine.agents.presence import Agent, EncodedEphemeral, View
 from deskwire.engine.cluster.cluster import Bus
+from deskwire.engine.events.event_stream import Ephemeral
 
 MESSAGE_KIND: Final = "agents"  # the kind of these messages on the bus
 

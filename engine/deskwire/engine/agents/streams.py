@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, get_args
 
 import structlog
 import trio
 
 from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.accounts.sessions import SessionCommit
-from deskwire.engine.agents.presence import Agent, Ephemeral, View, ephemeral_event, merged, presence_view
+from deskwire.engine.agents.presence import Agent, View, ephemeral_event, merged, presence_view
 from deskwire.engine.agents.remote import RemoteAgents
 from deskwire.engine.agents.rights import RightsReader, Viewer, find_lost_right
-from deskwire.engine.agents.stream import AgentStream, Bye, StreamCounters, find_start
-from deskwire.engine.cluster.cluster import Bus, Cluster, GracePeriod, NoBus, SingleNode
+from deskwire.engine.agents.stream import AgentStream, Bye
+from deskwire.engine.cluster.cluster import Bus, Cluster, NoBus
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.fair_share import Shares
 from deskwire.engine.core.store import InlineQuery, Store
+from deskwire.engine.events.event_stream import Ephemeral, find_start
 from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.open_streams import OpenStreams
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import AgentsSource, EphemeralEvent
 
@@ -31,7 +33,6 @@ log: Final = structlog.get_logger(__name__)
 MAX_STREAMS_PER_USER: Final = 20
 # Time for which changes of presence are collected, so that a reconnect is no change and quick clicks are one.
 _PRESENCE_DELAY_S: Final = 0.2
-_GOODBYE_TIMEOUT_S: Final = 1.5  # time that readers have at a shutdown to send their goodbye
 _RETRY_DELAY_S: Final = 0.2  # pause before a failed check of rights is repeated
 
 
@@ -43,7 +44,7 @@ class RightsCommit(CallerCommit, SessionCommit, Protocol):
     """The part of a commit that may end the right to a stream."""
 
 
-class AgentStreams:
+class AgentStreams(OpenStreams[AgentStream]):
     """The streams of all agents on this node; `run` sends presence and ends streams whose right is lost.
 
     Args:
@@ -64,8 +65,7 @@ class AgentStreams:
         node: str = "",
         cluster: Cluster | None = None,
     ) -> None:
-        self._cluster = cluster or SingleNode()
-        self._grace_period = GracePeriod(self._cluster)
+        super().__init__("agents", get_args(Bye), cluster)
         self._store = store
         self._log = event_log
         self._clock = clock
@@ -84,18 +84,6 @@ class AgentStreams:
         )
         self._presence_due = trio.Event()
         self._rights_due = trio.Event()
-        self._closing = False
-        self._stopped = trio.Event()
-        self.counters: Final = StreamCounters()
-
-    def __len__(self) -> int:
-        """Return the number of open streams."""
-        return len(self._streams)
-
-    @property
-    def lag(self) -> int:
-        """The largest number of unread events of a stream, as far as they are in memory."""
-        return max((stream.lag for stream in self._streams.values()), default=0)
 
     def check_room(self, viewer: Viewer) -> None:
         """Raise TooManyRequests (`too_many_streams`) if the viewer can't open one more stream."""
@@ -159,31 +147,31 @@ class AgentStreams:
         self._shares.give_back(stream.viewer.project.organisation)
         for conversation in stream.view.conversations:
             _discard(self._viewers, (stream.viewer.project.rowid, conversation), stream)
-        stream.close()
-        self._log.close(AgentsSource(stream.viewer.project.rowid))
+        self._leave(stream)
         self._note_presence(stream)
-        if self._closing and not self._streams:
-            self._stopped.set()
 
-    def end(self, stream: AgentStream, bye: Bye) -> None:
-        """End a stream with a goodbye; its reader closes it."""
-        if stream.bye is None:
-            self.counters.ended[bye] += 1
-        stream.end(bye)
+    def view(self, stream_id: str, user: int, project: int, view: View) -> Sequence[str]:
+        """Set the view of a page, and return the conversations that it did not show before.
 
-    def view(self, stream_id: str, user: int, project: int, view: View) -> None:
-        """Set the view of a page. Raises NotFound (`stream_not_found`) if the user has no such stream in the project."""
+        Raises NotFound (`stream_not_found`) if the user has no such stream in the project.
+        """
         stream = self._streams.get(stream_id)
         if stream is None or (stream.viewer.user, stream.viewer.project.rowid) != (user, project):
             raise NotFound("You have no such stream open here.", code="stream_not_found")
-        if stream.view == view:
-            return
-        for conversation in stream.view.conversations:
+        if (before := stream.view) == view:
+            return ()
+        for conversation in before.conversations:
             _discard(self._viewers, (project, conversation), stream)
         stream.view = view
         for conversation in view.conversations:
             self._viewers.setdefault((project, conversation), {})[stream] = None
         self._note_presence(stream)
+        return [each for each in view.conversations if each not in before.conversations]
+
+    def offer_to(self, stream_id: str, event: Ephemeral) -> None:
+        """Send an ephemeral event to one stream of this node, if it is still open."""
+        if (stream := self._streams.get(stream_id)) is not None:
+            stream.offer(event)
 
     def broadcast(
         self, project: int, event: Ephemeral, *, to_user: int | None = None, viewing: str | None = None
@@ -225,7 +213,11 @@ class AgentStreams:
 
     def viewed(self, project: int, conversation: str) -> bool:
         """Return whether any page on any node shows the conversation."""
-        return (project, conversation) in self._viewers or self._remote.viewed(project, conversation)
+        return self.is_viewed_here(project, conversation) or self._remote.viewed(project, conversation)
+
+    def is_viewed_here(self, project: int, conversation: str) -> bool:
+        """Return whether a page with a stream on this node shows the conversation."""
+        return (project, conversation) in self._viewers
 
     def present(self, project: int, agents: Iterable[Agent] | None = None) -> Sequence[Mapping[str, Any]]:
         """Return the presence of these agents of a project, or of all agents who are online."""
@@ -265,21 +257,6 @@ class AgentStreams:
                 await self._store.read(lambda reader: [each for each in held if not reader.lasts(each)])
             )
 
-    def close_all(self) -> None:
-        """End all streams, and any that open later, with a goodbye."""
-        self._closing = True
-        for stream in self._streams.values():
-            self.end(stream, "shutdown")
-        if not self._streams:
-            self._stopped.set()
-
-    async def drain_streams(self) -> None:
-        """Wait after `close_all` until all streams are closed, then drop the connections of those that do not read."""
-        with trio.move_on_after(_GOODBYE_TIMEOUT_S):
-            await self._stopped.wait()
-        for stream in self._streams.values():
-            stream.drop()
-
     async def run(self) -> None:
         """Send presence and check rights, until cancelled."""
         async with trio.open_nursery() as nursery:
@@ -288,26 +265,6 @@ class AgentStreams:
             if not self._alone:
                 nursery.start_soon(self._remote.run, self._all_views)
                 nursery.start_soon(self._lapse)
-
-    @property
-    def stalled(self) -> int:
-        """The number of streams that receive no new events, because the node has no lease."""
-        return 0 if trio.current_time() < self._cluster.valid_until else len(self._streams)
-
-    def send_away_nowait(self) -> None:
-        """End all streams if the node has been without its lease for a moment, because another node is ready."""
-        self._grace_period.end_nowait()
-
-    async def _lapse(self) -> None:
-        """End all streams once the node has been without its lease for too long, because it may lack new events."""
-        while True:
-            await self._grace_period.until_check_due()
-            if not await self._grace_period.run(self._cluster.until_valid):
-                log.warning("agents.streams_lapsed", streams=len(self._streams))
-                for stream in self._streams.values():
-                    stream.lapse()
-                self.counters.ended["out_of_touch"] += len(self._streams)
-                await self._cluster.until_valid()
 
     def _recipients(self, project: int, to_user: int | None, viewing: str | None) -> Iterable[AgentStream]:
         if viewing is not None:
@@ -318,6 +275,7 @@ class AgentStreams:
         return self._by_project.get(project, {})
 
     def _enter(self, stream: AgentStream) -> None:
+        super()._enter(stream)
         self._streams[stream.id] = stream
         self._by_project.setdefault(stream.viewer.project.rowid, {})[stream] = None
         self._by_user.setdefault(stream.viewer.user, {})[stream] = None

@@ -14,7 +14,7 @@ import orjson
 import structlog
 import trio
 
-from deskwire.engine.agents.presence import Ephemeral, ephemeral_event
+from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.conversations.drafts import DraftReader, draft_view
@@ -31,6 +31,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import InlineQuery, Store
+from deskwire.engine.events.event_stream import Ephemeral
 from deskwire.engine.uploads.links import Links
 
 log: Final = structlog.get_logger(__name__)

@@ -75,6 +75,9 @@ class CustomerSessionReader(Protocol):
     def all_customer_sessions(self, contact: int, before: int, limit: int) -> Sequence[CustomerSession]:
         """Return the sessions of a contact that have a row, newest first, with storage keys below `before`."""
 
+    def customer_session_states(self, hashes: Sequence[bytes], now: int) -> Mapping[bytes, bool]:
+        """Return whether the stored ones of these sessions are live at `now` (ms), by the SHA-256 of their tokens."""
+
     def was_verified(self, contact: int) -> bool:
         """Return whether a contact has, or had until lately, a session with a signed identity."""
 
@@ -130,12 +133,18 @@ def check_live(session: CustomerSession, now: int) -> None:
     """
     if session.ended_at is not None or now >= session.expires_at:
         raise session_ended()
-    mode = session.channel.identity_mode
-    if session.verified and mode == "none":
-        raise session_ended("The channel no longer accepts signed identities; start another session.")
-    if not session.verified and (mode == "required" or not session.channel.visitors_allowed):
+    if not accepts(session.channel, verified=session.verified):
+        if session.verified:
+            raise session_ended("The channel no longer accepts signed identities; start another session.")
         raise identity_required()
     check_enabled(session.channel)
+
+
+def accepts(channel: Channel, *, verified: bool) -> bool:
+    """Return whether a channel is for customers with a signed identity, or for those without."""
+    if verified:
+        return channel.identity_mode != "none"
+    return channel.identity_mode != "required" and channel.visitors_allowed
 
 
 def check_enabled(channel: Channel) -> None:

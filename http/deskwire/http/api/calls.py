@@ -60,8 +60,9 @@ class Incoming(Protocol):
         For other routes they have been read.
         """
 
-    def drop(self) -> None:
-        """End the connection at once and discard unsent data."""
+    @property
+    def drop(self) -> Callable[[], None]:
+        """Ends the connection at once and discards unsent data. It holds nothing of the request."""
 
     def detect_dead_peer(self) -> None:
         """End the connection when its peer stops responding: the response will take long."""

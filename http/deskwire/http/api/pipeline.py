@@ -139,15 +139,19 @@ class ApiRequest(Struct, frozen=True):
     slot: ConnectionSlot | None = None
     secure: bool = False
 
-    def drop(self) -> None:
-        """End the connection at once and discard unsent data."""
-        if self.slot is not None:
-            self.slot.end()
+    @property
+    def drop(self) -> Callable[[], None]:
+        """See `Incoming.drop`."""
+        return _nothing if self.slot is None else self.slot.end
 
     def detect_dead_peer(self) -> None:
         """End the connection when its peer stops responding."""
         if self.slot is not None:
             self.slot.detect_dead_peer()
+
+
+def _nothing() -> None:
+    """Do nothing: a request without a connection, as in a test."""
 
 
 class ApiResponse(Struct, frozen=True):

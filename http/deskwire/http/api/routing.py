@@ -180,12 +180,14 @@ class Media(Struct, frozen=True):
     Args:
         bare: statuses without a body.
         sized: True if each body is in memory and has a known length, so that the fast path can send it.
+        endless: True for server-sent events: the fast path sends them in chunks until the client disconnects.
     """
 
     content_type: str
     statuses: tuple[int, ...] = (200,)
     bare: tuple[int, ...] = ()
     sized: bool = False
+    endless: bool = False
 
 
 # The response of a route that answers 204 without a body.
@@ -288,10 +290,12 @@ class Route(Struct, frozen=True):
     def direct(self) -> bool:
         """True if the fast path can serve it.
 
-        The request must be JSON in one piece, and the length of the response known.
+        The request must be JSON in one piece, and the length of the response known unless it is endless.
         """
-        media = isinstance(self.answer, Media) and self.answer is not NOTHING and not self.answer.sized
-        return self.whole and self.json_only and not self.streamed and not media
+        plain = self.json_only and not self.streamed
+        if isinstance(self.answer, Media) and self.answer is not NOTHING:
+            return plain and (self.answer.endless or (self.whole and self.answer.sized))
+        return plain and self.whole
 
     @property
     def for_customers(self) -> bool:

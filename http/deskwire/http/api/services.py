@@ -22,6 +22,7 @@ from deskwire.engine.core.secret import Keyring, Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.customers.limits import CustomerLimits
 from deskwire.engine.customers.page_fetch import FetchedPage
+from deskwire.engine.customers.streams import CustomerStreams
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.idempotency.idempotent_requests import StoredResponses
@@ -120,6 +121,7 @@ class Services(Struct, frozen=True):
         answers: stored responses of requests with an `Idempotency-Key`.
         rate_limits, admission: limits on the rate of calls, and on the calls under way.
         agents: the streams of agents who are online.
+        customer_streams: the streams of customers, and their presence for agents.
         stream_keys: keys that sign stream tokens.
         secrets: of the installation; keys of browsers are derived from them.
         description, event_description: the descriptions of the API and of its events.
@@ -158,6 +160,7 @@ class Services(Struct, frozen=True):
     sites: SiteChecks
     hub: Hub
     agents: AgentStreams
+    customer_streams: CustomerStreams
     surveys: Surveys
     uploads: UploadService
     voice: Voice

@@ -484,6 +484,57 @@ METRICS: Final = (
         "Streams of agents that began with a gap: the page had to fetch everything again.",
         _one(lambda s: s.agents.counters.gaps),
     ),
+    # Customers
+    Metric(
+        "customer_streams",
+        "gauge",
+        "Open streams and long polls of customers.",
+        _one(lambda s: len(s.customer_streams)),
+    ),
+    Metric(
+        "customer_streams_deaf",
+        "gauge",
+        "Open streams of customers without new events, because their node has lost its lease.",
+        _one(lambda s: s.customer_streams.stalled),
+    ),
+    Metric(
+        "customer_stream_lag_max_events",
+        "gauge",
+        "Events in memory that the slowest of their readers has not read yet.",
+        _one(lambda s: s.customer_streams.lag),
+    ),
+    Metric(
+        "customer_stream_events_total",
+        "counter",
+        "Events written to customers: `stored`, or typing of agents (`passing`).",
+        _named(
+            lambda s: {
+                "stored": s.customer_streams.counters.events,
+                "passing": s.customer_streams.counters.ephemeral,
+            }
+        ),
+        ("kind",),
+    ),
+    Metric(
+        "customer_streams_ended_total",
+        "counter",
+        "Streams of customers that this node ended, by the reason in their goodbye; `out_of_touch`, without a goodbye, because the "
+        "node was without its lease for too long.",
+        _named(lambda s: s.customer_streams.counters.ended),
+        ("reason",),
+    ),
+    Metric(
+        "customer_streams_refused_total",
+        "counter",
+        "Streams of customers refused because of too many.",
+        _one(lambda s: s.customer_streams.counters.refused),
+    ),
+    Metric(
+        "customer_streams_with_gap_total",
+        "counter",
+        "Streams of customers that began with a gap: the panel had to fetch everything again.",
+        _one(lambda s: s.customer_streams.counters.gaps),
+    ),
     # Retention and the process
     Metric(
         "storage_scrub_pending",

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from email.utils import formatdate
 from functools import lru_cache, partial
 from http import HTTPStatus
 from math import inf
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import trio
@@ -37,6 +37,7 @@ from deskwire.http.api.rate_limits import header_fields
 from deskwire.http.api.route_trie import RouteTrie
 from deskwire.http.api.routing import CUSTOMER_PATHS, Route
 from deskwire.http.api.services import Services
+from deskwire.http.stream.sse import EventStreamBody
 from deskwire.http.transport.connection import (
     DRAIN_BYTES_MAX,
     DRAIN_TIMEOUT_S,
@@ -44,6 +45,7 @@ from deskwire.http.transport.connection import (
     FrontStream,
     TlsFrontStream,
 )
+from deskwire.http.transport.hangups import Hangups
 
 # Statuses whose responses have no content and no content length (RFC 9110 8.6).
 _WITHOUT_CONTENT: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
@@ -76,12 +78,16 @@ class FastPath:
         ] = {}  # start of the wait; the longest wait first
         self._wakeup = trio.Event()
         self._stopping = False
+        self._hangups = Hangups()
 
     async def run(self) -> None:
-        """Close connections that have been idle for too long, until cancelled.
+        """Close connections that have been idle for too long, and end the events of clients that have gone, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._hangups.run)
+            nursery.start_soon(self._close_idle)
 
-        One task, because a timer each would cost more.
-        """
+    async def _close_idle(self) -> None:
+        """Close connections that have been idle for too long; one task, because a timer each would cost more."""
         while True:
             if not self._waiting:
                 self._wakeup = trio.Event()
@@ -130,8 +136,15 @@ class FastPath:
                     stream.push_back(connection.buffer)
                     stream.set_idle(idle=True)
                     return True
-                if not await self._respond(connection, *match):
-                    return False
+                answered = await self._respond(connection, *match)
+                del match  # events may be written for hours, and need nothing of the request
+                if isinstance(answered, EventStreamBody):
+                    connection.buffer = b""
+                    with self._hangups.watching(connection.descriptor, scope.cancel):
+                        await connection.send_chunks(answered)
+                elif answered:
+                    continue
+                return False
         return False
 
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
@@ -201,10 +214,10 @@ class FastPath:
 
     async def _respond(
         self, connection: _Connection, head: RequestHead, route: Route, path: dict[str, str]
-    ) -> bool:
+    ) -> bool | EventStreamBody[Any]:
         """Serve the request and write its response.
 
-        Returns whether the connection may have another request.
+        Returns whether the connection may have another request, or the events that are to be written from now on.
         """
         services, began = self._services, time.perf_counter()
         at = services.clock()
@@ -237,10 +250,14 @@ class FastPath:
         record_response(services, head.method, route.path, response.status, began, request_id)
         if connection.missing and not head.last:
             await self._drain_body(connection)
-        keep_alive = not (head.last or self._stopping or connection.missing)
+        pieces = response.pieces
+        endless = isinstance(pieces, EventStreamBody)
+        keep_alive = not (head.last or self._stopping or connection.missing or endless)
         await connection.send(_written(response, request_id, left, connection.secure, keep_alive))
-        if response.pieces is not None:
-            async for piece in response.pieces:
+        if isinstance(pieces, EventStreamBody):
+            return pieces
+        if pieces is not None:
+            async for piece in pieces:
                 await connection.send(piece)
         return keep_alive
 
@@ -332,6 +349,18 @@ class _Connection:
         self.missing -= len(piece)
         return piece
 
+    async def send_chunks(self, pieces: EventStreamBody[Any]) -> None:
+        """Write pieces in chunks until they end. Raises BrokenResourceError."""
+        async with aclosing(pieces):
+            async for piece in pieces:
+                await self.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await self.send(b"0\r\n\r\n")
+
+    @property
+    def descriptor(self) -> int:
+        """The file descriptor of the connection; negative once it is closed."""
+        return self._stream.socket.fileno()
+
     async def send(self, data: bytes) -> None:
         """Write all data. Raises BrokenResourceError."""
         rest = self._stream.send_now(data)
@@ -360,10 +389,14 @@ def _written(
     response: ApiResponse, request_id: str, left: Quota | None, secure: bool, keep_alive: bool
 ) -> bytes:
     """Return the response as bytes."""
-    assert response.pieces is None or "Content-Length" in response.headers, "a direct route knows the length"
+    endless = isinstance(response.pieces, EventStreamBody)
+    known = response.pieces is None or "Content-Length" in response.headers
+    assert known or endless, "a direct route knows the length"
     head = _head(response.status, response.content_type, secure, frozenset(response.headers))
     bare = response.pieces is not None or response.status in _WITHOUT_CONTENT
     length = "" if bare else f"content-length: {len(response.body)}\r\n"
+    if endless:
+        length = "transfer-encoding: chunked\r\n"
     own = _lines(response.headers.items()) if response.headers else ""
     quota = "" if left is None else _lines(header_fields(left).items())
     close = "" if keep_alive else "connection: close\r\n"

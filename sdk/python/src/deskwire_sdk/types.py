@@ -78,6 +78,9 @@ class AgentConversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     ratingComment: NotRequired[str]
     """The contact's comment on the rating. Omitted if there is none."""
+    channelId: NotRequired[str]
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     visible: bool
     """False while the customer can't see it."""
     tags: list[str]
@@ -91,6 +94,10 @@ class AgentConversation(TypedDict):
     contactSeenIndex: int | None
     """The position among the messages of the conversation, from 0."""
     contactSeenAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    contactReachedIndex: int | None
+    """The newest message that a client of the contact has received."""
+    contactReachedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     networkLogsAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
@@ -131,6 +138,9 @@ class AgentConversationSnapshot(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     ratingComment: NotRequired[str]
     """The contact's comment on the rating. Omitted if there is none."""
+    channelId: NotRequired[str]
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     visible: bool
     """False while the customer can't see it."""
     tags: list[str]
@@ -144,6 +154,10 @@ class AgentConversationSnapshot(TypedDict):
     contactSeenIndex: int | None
     """The position among the messages of the conversation, from 0."""
     contactSeenAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    contactReachedIndex: int | None
+    """The newest message that a client of the contact has received."""
+    contactReachedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     networkLogsAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
@@ -162,6 +176,8 @@ class AgentMessage(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     redactedAt: str | None
     """The time of the message's last redaction; null if there was none."""
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: bool
@@ -181,6 +197,8 @@ class AgentMessageOrHeldMessage(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     redactedAt: NotRequired[str | None]
     """The time of the message's last redaction; null if there was none."""
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     index: NotRequired[int | None]
     """The position among the messages of the conversation, from 0."""
     internal: bool
@@ -243,7 +261,7 @@ class AnyEvent(TypedDict):
 
     id: str
     type: str
-    """Known values: `contact.changed`, `contact.merged`, `contact.updated`, `conversation.assigned`, `conversation.closed`, `conversation.created`, `conversation.deleted`, `conversation.reopened`, `conversation.updated`, `conversations.imported`, `message.created`, `message.deleted`, `message.redacted`, `survey.deleted`, `survey.response.created`, `survey.response.deleted`, `ticket.changed`, `ticket.created`, `ticket.deleted`, `webhook.circuit.closed`, `webhook.circuit.opened`, `webhook.disabled`, `webhook.enabled`, `workflow.completed`, `workflow.step.presented`; a later release may add others."""
+    """Known values: `contact.changed`, `contact.merged`, `contact.session.started`, `contact.updated`, `conversation.assigned`, `conversation.closed`, `conversation.created`, `conversation.deleted`, `conversation.reopened`, `conversation.updated`, `conversations.imported`, `message.created`, `message.deleted`, `message.reached`, `message.redacted`, `message.seen`, `survey.deleted`, `survey.response.created`, `survey.response.deleted`, `ticket.changed`, `ticket.created`, `ticket.deleted`, `webhook.circuit.closed`, `webhook.circuit.opened`, `webhook.disabled`, `webhook.enabled`, `workflow.completed`, `workflow.step.presented`; a later release may add others."""
     apiVersion: str
     """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
     createdAt: str
@@ -384,7 +402,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -618,6 +636,15 @@ class ChangeCredentialRequest(TypedDict):
         ]
     ]
     expiresAt: NotRequired[str | None]
+
+
+class ChangeCustomerRequest(TypedDict):
+    """The fields to change. Null clears a field. `context` replaces the previous one."""
+
+    name: NotRequired[str | None]
+    email: NotRequired[str | None]
+    phone: NotRequired[str | None]
+    context: NotRequired[CustomerContext | None]
 
 
 class ChangeMemberRequest(TypedDict):
@@ -857,6 +884,7 @@ class ContactExport(TypedDict):
     memory: list[MemoryEntry]
     surveyResponses: list[SurveyResponse]
     tickets: list[ExportedTicket]
+    sessions: list[ExportedSession]
     conversations: list[ExportedConversation]
     complete: bool
 
@@ -919,6 +947,14 @@ class ContactPageAsOf(TypedDict):
     items: list[Contact]
 
 
+class ContactPresence(TypedDict):
+    """The presence of a contact: the widget is open, and the page on which it is. Nothing of it is stored."""
+
+    contactId: str
+    online: bool
+    page: CustomerPage | None
+
+
 class ContactReference(TypedDict):
     """The contact of the conversation: the `id` of an existing one, or your own `userId` with identity fields to set."""
 
@@ -928,6 +964,48 @@ class ContactReference(TypedDict):
     avatar: NotRequired[str | None]
     id: NotRequired[str | None]
     userId: NotRequired[str | None]
+
+
+class ContactSession(TypedDict):
+    """A live session of a contact in a channel."""
+
+    id: str
+    channelId: str
+    verified: bool
+    """Whether your backend has signed the identity."""
+    signed: list[str]
+    """The fields that your backend has signed."""
+    context: PageContext | None
+    client: str
+    """The shortened `User-Agent`."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    lastUsedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class ContactSessionPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[ContactSession]
+
+
+class ContactSessionStartedEvent(TypedDict):
+    """A customer's session in a channel was stored: of a signed-in customer, or with a visitor's first message."""
+
+    id: str
+    type: Literal["contact.session.started"]
+    apiVersion: str
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    projectId: str
+    sequence: int | None
+    """Null: an event of this type has no number."""
+    data: StartedSessionData
 
 
 class ContactUpdatedEvent(TypedDict):
@@ -946,7 +1024,9 @@ class ContactUpdatedEvent(TypedDict):
 
 
 class Conversation(TypedDict):
-    """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date."""
+    """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
+
+    `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins."""
 
     id: str
     projectId: str
@@ -976,6 +1056,9 @@ class Conversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     ratingComment: NotRequired[str]
     """The contact's comment on the rating. Omitted if there is none."""
+    channelId: NotRequired[str]
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
 
 
 class ConversationActivity(TypedDict):
@@ -1165,7 +1248,9 @@ class ConversationDrafts(TypedDict):
 
 
 class ConversationOrAgentConversation(TypedDict):
-    """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date. Or: A conversation in the agents' view.
+    """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
+
+    `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins. Or: A conversation in the agents' view.
 
     An event changes this object only if its id is larger than `asOf`."""
 
@@ -1197,6 +1282,9 @@ class ConversationOrAgentConversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     ratingComment: NotRequired[str]
     """The contact's comment on the rating. Omitted if there is none."""
+    channelId: NotRequired[str]
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     visible: NotRequired[bool]
     """False while the customer can't see it."""
     tags: NotRequired[list[str]]
@@ -1210,6 +1298,10 @@ class ConversationOrAgentConversation(TypedDict):
     contactSeenIndex: NotRequired[int | None]
     """The position among the messages of the conversation, from 0."""
     contactSeenAt: NotRequired[str | None]
+    """A time in ISO 8601, UTC, with milliseconds."""
+    contactReachedIndex: NotRequired[int | None]
+    """The newest message that a client of the contact has received."""
+    contactReachedAt: NotRequired[str | None]
     """A time in ISO 8601, UTC, with milliseconds."""
     networkLogsAt: NotRequired[str | None]
     """A time in ISO 8601, UTC, with milliseconds."""
@@ -1369,6 +1461,18 @@ class CreateKeyRequest(TypedDict):
     label: str
 
 
+class CreateMyResponseRequest(TypedDict):
+    """The answers, by question id. `clientId` names the response: a repeated call with it stores nothing more.
+
+    `version` defaults to the published version, `language` to its primary language."""
+
+    clientId: str
+    """An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`."""
+    answers: dict[str, Any]
+    version: NotRequired[int | None]
+    language: NotRequired[str | None]
+
+
 class CreateProjectRequest(TypedDict):
     """A new project."""
 
@@ -1500,6 +1604,199 @@ class CsatRow(TypedDict):
     """The id of the agent or team, the tag, or the day; null for values without one."""
     name: str | None
     """The current name; null if the account or team was deleted."""
+
+
+class Customer(TypedDict):
+    """The customer's own contact and session."""
+
+    id: str | None
+    userId: str
+    name: str | None
+    email: str | None
+    phone: str | None
+    avatar: str | None
+    verified: bool
+    """Whether your backend has signed the identity."""
+    signed: list[str]
+    """The fields that your backend has signed."""
+    session: OwnSession
+
+
+class CustomerAssignee(TypedDict):
+    """The user or team that the conversation is assigned to, without an id."""
+
+    type: str
+    """Known values: `user`, `team`; a later release may add others."""
+    name: str
+
+
+class CustomerContext(TypedDict):
+    """The customer's current page, reported by the page itself. All fields together have at most 4 KiB as JSON."""
+
+    url: NotRequired[str | None]
+    title: NotRequired[str | None]
+    referrer: NotRequired[str | None]
+    language: NotRequired[str | None]
+    timezone: NotRequired[str | None]
+    custom: NotRequired[dict[str, Any] | None]
+
+
+class CustomerConversation(TypedDict):
+    """A conversation as its customer sees it. `sequence` is that of its newest event.
+
+    `lastMessage` is its newest message; the response to a new conversation has the message that was sent with it."""
+
+    id: str
+    title: str | None
+    status: str
+    """Known values: `OPEN`, `PENDING`, `CLOSED`; a later release may add others."""
+    closed: bool
+    """True if `status` is `CLOSED`."""
+    closedBy: str | None
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
+    unread: bool
+    """True if there are messages to read."""
+    assignee: CustomerAssignee | None
+    rating: int | None
+    lastMessageAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    updatedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    closedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    sequence: int
+    ratingComment: NotRequired[str]
+    """The contact's comment on the rating. Omitted if there is none."""
+    channelId: NotRequired[str]
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
+    lastMessage: NotRequired[CustomerMessage]
+
+
+class CustomerConversationPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[CustomerConversation]
+
+
+class CustomerEvent(TypedDict):
+    """An event of the customer's own conversations."""
+
+    id: str
+    type: str
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    sequence: NotRequired[int]
+    """Place in the conversation; counts up by one."""
+    data: CustomerEventData
+
+
+class CustomerEventData(TypedDict):
+    """The parts of an event that the customer may see; which of them an event has depends on its type."""
+
+    conversation: NotRequired[dict[str, Any]]
+    message: NotRequired[dict[str, Any]]
+    step: NotRequired[dict[str, Any]]
+    closedBy: NotRequired[str]
+    """Known values: `agent`, `bot`, `system`; a later release may add others."""
+    changed: NotRequired[list[str]]
+    redactedMessageIds: NotRequired[list[str]]
+    deletedMessageIds: NotRequired[list[str]]
+
+
+class CustomerEvents(TypedDict):
+    """Events after the requested one, and the event after which to continue.
+
+    With `gap`, events in between are no longer stored: fetch the conversations again."""
+
+    events: list[CustomerEvent]
+    cursor: str
+    gap: bool
+
+
+class CustomerMessage(TypedDict):
+    """A message as the customer sees it."""
+
+    id: str
+    conversationId: str
+    index: int
+    """The position among the messages of the conversation, from 0."""
+    author: CustomerMessageAuthor
+    text: str
+    attachments: list[Attachment]
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    redactedAt: str | None
+    """The time of the message's last redaction; null if there was none."""
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
+
+
+class CustomerMessageAuthor(TypedDict):
+    """The author of a message, without an id. `self` is true for the customer's own messages."""
+
+    type: str
+    """Known values: `contact`, `agent`, `bot`, `system`; a later release may add others."""
+    name: str | None
+    self: bool
+
+
+class CustomerMessagePage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[CustomerMessage]
+
+
+class CustomerPage(TypedDict):
+    """The page of your website on which a customer is, as the page reports it."""
+
+    url: str
+    title: str | None
+
+
+class CustomerPendingStep(TypedDict):
+    """The workflow step that waits for the customer; null without one."""
+
+    step: CustomerStep | None
+
+
+class CustomerSessionEnded(TypedDict):
+    """The confirmation of a sign-out."""
+
+    ended: bool
+
+
+class CustomerStep(TypedDict):
+    """A workflow step that waits for the customer. `actionId` names it in the answer."""
+
+    stepType: str
+    """Known values: `buttons`, `form`; a later release may add others."""
+    actionId: int
+    action: NotRequired[PresentedAction]
+
+
+class CustomerSurvey(TypedDict):
+    """The survey of the channel. A closed survey accepts no responses."""
+
+    id: str
+    status: str
+    """Known values: `OPEN`, `CLOSED`; a later release may add others."""
+    version: int
+    definition: SurveyDefinition
+
+
+class CustomerSurveyResponse(TypedDict):
+    """The stored response of the customer."""
+
+    id: str
+    surveyId: str
+    version: int
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
 
 
 class DashboardChangeConversationRequest(TypedDict):
@@ -1862,6 +2159,9 @@ class ExportedConversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     ratingComment: NotRequired[str]
     """The contact's comment on the rating. Omitted if there is none."""
+    channelId: NotRequired[str]
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     ratedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     visible: bool
@@ -1889,9 +2189,33 @@ class ExportedMessage(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     redactedAt: str | None
     """The time of the message's last redaction; null if there was none."""
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: NotRequired[bool]
+
+
+class ExportedSession(TypedDict):
+    """A session of the contact in a channel, live or ended. The token is not stored."""
+
+    id: str
+    channelId: str
+    verified: bool
+    """Whether your backend has signed the identity."""
+    signed: list[str]
+    """The fields that your backend has signed."""
+    context: PageContext | None
+    client: str
+    """The shortened `User-Agent`."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    lastUsedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    endedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
 
 
 class ExportedTicket(TypedDict):
@@ -2144,6 +2468,8 @@ class ImportedConversation(TypedDict):
     rating: NotRequired[int | None]
     ratedAt: NotRequired[str | datetime | None]
     ratingComment: NotRequired[str | None]
+    channelId: NotRequired[str | None]
+    clientId: NotRequired[str | None]
 
 
 class ImportedData(TypedDict):
@@ -2176,6 +2502,8 @@ class ImportedMessage(TypedDict):
     """Default: `false`."""
     redacted: NotRequired[bool]
     """Words of the text were redacted in the original service, and are `▇` in it. If the message was imported with them, they are redacted here, too. Default: `false`."""
+    clientId: NotRequired[str | None]
+    """The id that the customer's client gave the message. The client can't send it again."""
 
 
 class ImportedPart(TypedDict):
@@ -2300,6 +2628,9 @@ class ListedConversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     ratingComment: NotRequired[str]
     """The contact's comment on the rating. Omitted if there is none."""
+    channelId: NotRequired[str]
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     tags: NotRequired[list[str]]
 
 
@@ -2394,6 +2725,13 @@ class MakeVoiceReplyRequest(TypedDict):
     audioUrl: str
     mode: NotRequired[Literal["dictate", "smart"]]
     """Default: `smart`."""
+
+
+class MarkReceivedRequest(TypedDict):
+    """The newest messages that this client has received (`reached`) and shown (`seen`). Without both, everything is read."""
+
+    reached: NotRequired[str | None]
+    seen: NotRequired[str | None]
 
 
 class Member(TypedDict):
@@ -2503,6 +2841,8 @@ class Message(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     redactedAt: str | None
     """The time of the message's last redaction; null if there was none."""
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     index: int
     """The position among the messages of the conversation, from 0."""
 
@@ -2566,6 +2906,21 @@ class MessagePage(TypedDict):
     items: list[Message]
 
 
+class MessageReachedEvent(TypedDict):
+    """A client of the contact received the messages up to this one."""
+
+    id: str
+    type: Literal["message.reached"]
+    apiVersion: str
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    projectId: str
+    sequence: int | None
+    """Null: an event of this type has no number."""
+    data: ReceivedMessageData
+
+
 class MessageRedactedEvent(TypedDict):
     """The text or the attachments of a message were redacted, in part or as a whole."""
 
@@ -2579,6 +2934,21 @@ class MessageRedactedEvent(TypedDict):
     sequence: int | None
     """Null: an event of this type has no number."""
     data: RemovedMessageData
+
+
+class MessageSeenEvent(TypedDict):
+    """A client of the contact showed the messages up to this one."""
+
+    id: str
+    type: Literal["message.seen"]
+    apiVersion: str
+    """The version of the event's shape. This document describes the newest; an endpoint may be pinned to an older one."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    projectId: str
+    sequence: int | None
+    """Null: an event of this type has no number."""
+    data: ReceivedMessageData
 
 
 class MissingReport(TypedDict):
@@ -2670,6 +3040,21 @@ class OrganisationPage(TypedDict):
     items: list[Organisation]
 
 
+class OwnContact(TypedDict):
+    """The customer's own contact. Its `id` is null before a visitor's first message."""
+
+    id: str | None
+    userId: str
+    name: str | None
+    email: str | None
+    phone: str | None
+    avatar: str | None
+    verified: bool
+    """Whether your backend has signed the identity."""
+    signed: list[str]
+    """The fields that your backend has signed."""
+
+
 class OwnConversationState(TypedDict):
     """The signed-in agent's read position in the conversation. Only messages of the contact are unread."""
 
@@ -2679,10 +3064,40 @@ class OwnConversationState(TypedDict):
     """Messages of the contact after it."""
 
 
+class OwnSession(TypedDict):
+    """The customer's own session. Each use moves `expiresAt`."""
+
+    id: str
+    channelId: str
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    context: PageContext | None
+
+
+class PageContext(TypedDict):
+    """The customer's current page, reported by the page itself. Nothing of it is verified."""
+
+    url: NotRequired[str]
+    title: NotRequired[str]
+    referrer: NotRequired[str]
+    language: NotRequired[str]
+    timezone: NotRequired[str]
+    custom: NotRequired[dict[str, Any]]
+
+
 class PendingStep(TypedDict):
     """The pending workflow step, which waits for the contact; null without one."""
 
     step: WorkflowStep | None
+
+
+class PostCustomerMessageRequest(TypedDict):
+    """The message to send. `clientId` names it: a repeated call with it stores nothing more. `attachments` are ids of the customer's own uploads."""
+
+    attachments: NotRequired[list[str]]
+    text: NotRequired[str]
+    clientId: str
+    """An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`."""
 
 
 class PostMessageRequest(TypedDict):
@@ -2756,6 +3171,13 @@ class ProjectSettingsInput(TypedDict):
     primaryLanguage: NotRequired[str]
     languages: NotRequired[list[str]]
     uploadQuotaBytes: NotRequired[int]
+
+
+class ProofInput(TypedDict):
+    """A solved challenge: `nonce` is a number in decimal digits for which SHA-256 over `<challenge>.<nonce>` begins with `difficulty` zero bits."""
+
+    challenge: str
+    nonce: str
 
 
 class PublicChannel(TypedDict):
@@ -2882,6 +3304,17 @@ class Readiness(TypedDict):
     """Known values: `ready`; a later release may add others."""
     notices: NotRequired[list[str]]
     """Faults for the operator that don't affect readiness, such as signing secrets that can't be decrypted. Omitted if there are none."""
+
+
+class ReceivedMessageData(TypedDict):
+    """The newest message that a client of the contact has received or shown, with its index, and the conversation."""
+
+    conversation: Conversation
+    messageId: str | None
+    index: int
+    """The position among the messages of the conversation, from 0."""
+    at: str
+    """A time in ISO 8601, UTC, with milliseconds."""
 
 
 class RecoverEventsRequest(TypedDict):
@@ -3347,10 +3780,62 @@ class StartConversationRequest(TypedDict):
     """Default: `true`."""
 
 
+class StartCustomerSessionRequest(TypedDict):
+    """The channel, and the customer's identity as a JWT that your backend has signed; a visitor has none.
+
+    `session` is the token that this browser has used so far."""
+
+    channelId: str
+    identity: NotRequired[str | None]
+    session: NotRequired[str | None]
+
+
+class StartMyConversationRequest(TypedDict):
+    """The first message of a new conversation. `clientId` names the conversation in paths, as `client:<clientId>`.
+
+    `contact` are fields that a visitor has filled in, and `context` is the page that the customer is on. `proof` is the solved challenge of an earlier refusal."""
+
+    clientId: str
+    """An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`."""
+    message: PostCustomerMessageRequest
+    contact: NotRequired[VisitorProfile | None]
+    context: NotRequired[CustomerContext | None]
+    proof: NotRequired[ProofInput | None]
+
+
 class StartWorkflowRequest(TypedDict):
     """The workflow to start. Its trigger must be `manual`."""
 
     workflowId: str
+
+
+class StartedCustomerSession(TypedDict):
+    """A session of a customer.
+
+    `token` is the credential of all other calls of customers. `cursor` is the id of the project's newest event, after which the customer's stream begins."""
+
+    token: str
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    contact: OwnContact
+    cursor: str
+
+
+class StartedSession(TypedDict):
+    """The session that was stored, in the event of its start."""
+
+    id: str
+    channelId: str
+    verified: bool
+    """Whether your backend has signed the identity."""
+    context: PageContext | None
+
+
+class StartedSessionData(TypedDict):
+    """The contact, and its session in a channel that was stored."""
+
+    contact: Contact
+    session: StartedSession
 
 
 class StepData(TypedDict):
@@ -3896,6 +4381,8 @@ class ThreadMessage(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     redactedAt: str | None
     """The time of the message's last redaction; null if there was none."""
+    clientId: NotRequired[str]
+    """The id that the customer's client gave it. Omitted if there is none."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: bool
@@ -4181,6 +4668,14 @@ class ValidateWorkflowRequest(TypedDict):
     name: NotRequired[Any]
     trigger: NotRequired[Any]
     flows: NotRequired[Any]
+
+
+class VisitorProfile(TypedDict):
+    """The fields that a visitor has filled in. Nothing of it is verified."""
+
+    name: NotRequired[str | None]
+    email: NotRequired[str | None]
+    phone: NotRequired[str | None]
 
 
 class VisitorSession(TypedDict):
@@ -4680,7 +5175,10 @@ WebhookEvent: TypeAlias = (
     | TicketDeletedEvent
     | MessageRedactedEvent
     | MessageDeletedEvent
+    | MessageReachedEvent
+    | MessageSeenEvent
     | ContactChangedEvent
+    | ContactSessionStartedEvent
     | ContactMergedEvent
     | SurveyResponseCreatedEvent
     | SurveyResponseDeletedEvent

@@ -5,7 +5,7 @@ The row of an ended session stays, without what it knows of the customer, becaus
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -60,6 +60,14 @@ class CustomerSessionReads(Queries):
             (contact, before, limit),
         )
         return [_as_session(row) for row in rows]
+
+    def customer_session_states(self, hashes: Sequence[bytes], now: int) -> Mapping[bytes, bool]:
+        wanted = ", ".join("?" * len(hashes))
+        rows = self.conn.execute(
+            f"SELECT s.hash, s.contact IS NOT NULL AND {_LIVE} FROM contact_sessions s WHERE s.hash IN ({wanted})",
+            (now, *hashes),
+        )
+        return {bytes(hashed): bool(live) for hashed, live in rows}
 
     def was_verified(self, contact: int) -> bool:
         sql = "SELECT 1 FROM contact_sessions WHERE contact = ? AND verified = 1 LIMIT 1"

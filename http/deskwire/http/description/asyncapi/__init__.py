@@ -1,1 +1,1 @@
-"""Events as an AsyncAPI 3.0 document: webhooks, the realtime stream and the agents' stream."""
+"""Events as an AsyncAPI 3.0 document: webhooks, the realtime stream, the agents' stream and customers' streams."""

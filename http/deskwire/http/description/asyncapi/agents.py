@@ -9,9 +9,9 @@ import orjson
 from deskwire.engine.agents.stream import Bye
 from deskwire.engine.events.types import AGENTS, CATALOG, STORED
 from deskwire.http.description.asyncapi.parts import AsyncApiParts, security, servers
+from deskwire.http.description.asyncapi.sse_parts import SseMessages
 from deskwire.http.description.event_examples import example_envelopes
 from deskwire.http.description.extension_examples import extension_envelopes
-from deskwire.http.description.openapi.open_schemas import EXTENSIBLE
 from deskwire.http.description.openapi.samples import sample
 from deskwire.http.description.openapi.schemas import Schema
 from deskwire.http.schemas.agent_events import ENVELOPES as FOR_AGENTS
@@ -28,61 +28,22 @@ _PRESENT: Final[Schema] = {
     },
     "required": ["id", "name", "online", "conversationIds", "composing"],
 }
-_ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
-    (
-        "hello",
-        "The first event: the start position of the stream, and the agents who are present.",
-        {
-            "type": "object",
-            "properties": {
-                "streamId": {"type": "string"},
-                "resumedAfter": {"type": ["string", "null"]},
-                "gap": {"type": "boolean"},
-                "at": {"type": ["string", "null"]},
-                "heartbeatS": {"type": "integer"},
-                "presence": {"type": "array", "items": _PRESENT},
-            },
-            "required": ["streamId", "resumedAfter", "gap", "at", "heartbeatS", "presence"],
-        },
-        {
-            "streamId": "str_01KZ00000000000000000STR01",
-            "resumedAfter": None,
-            "gap": False,
-            "at": "evt_01KZ00000000000000000000E1",
-            "heartbeatS": 15,
-            "presence": [],
-        },
-    ),
-    (
-        "passing",
-        "An ephemeral event without an id, which is not stored: presence, typing, reads, deliveries, and your own drafts and held messages.",
-        {
-            "type": "object",
-            "properties": {"type": {"type": "string"}, "data": {"type": "object"}},
-            "required": ["type", "data"],
-        },
-        {"type": "presence", "data": {"agents": []}},
-    ),
-    (
-        "bye",
-        "The last event: the reason for the end of the stream, and when to reconnect.",
-        {
-            "type": "object",
-            "properties": {
-                "reason": {"type": "string", EXTENSIBLE: [*get_args(Bye)]},
-                "retryAfterMs": {"type": "integer"},
-            },
-            "required": ["reason", "retryAfterMs"],
-        },
-        {"reason": "shutdown", "retryAfterMs": 500},
-    ),
-)
-"""The stream's own and ephemeral events: the field `event`, meaning, schema and example."""
 
 
 def add(parts: AsyncApiParts) -> None:
     """Add the stream of agents."""
-    names = [_add(parts, *each) for each in _ABOUT]
+    messages = SseMessages(parts, "agents")
+    messages.add_hello(
+        "The first event: the start position of the stream, and the agents who are present.",
+        {"streamId": {"type": "string", "examples": ["str_01KZ00000000000000000STR01"]}},
+        {"presence": {"type": "array", "items": _PRESENT, "examples": [[]]}},
+    )
+    messages.add_passing(
+        "An ephemeral event without an id, which is not stored: presence of agents and contacts, typing, reads, deliveries, and your "
+        "own drafts and held messages.",
+        {"type": "presence", "data": {"agents": []}},
+    )
+    messages.add_bye(get_args(Bye))
     kinds = {**{name: CATALOG[name] for name in CATALOG if name in STORED}, **AGENTS}
     for kind in kinds.values():
         model = {**ENVELOPES, **FOR_AGENTS}[kind.type]
@@ -91,10 +52,10 @@ def add(parts: AsyncApiParts) -> None:
         example: Any = (
             sample(schema, parts.schemas.components) if envelope is None else orjson.loads(envelope)
         )
-        names.append(_add(parts, kind.type, kind.when, schema, example))
+        messages.add(kind.type, kind.when, schema, example)
     parts.channel(
         "agents",
-        names,
+        messages.names,
         address="/v3/stream",
         title="Agents' stream",
         description="Server-sent events. Stored events have an `id` and no field `event`; the others are named by `event`.",
@@ -104,21 +65,8 @@ def add(parts: AsyncApiParts) -> None:
         "sendToAgents",
         "agents",
         "send",
-        names,
+        messages.names,
         "Send agents the events of their project.",
         security=security("accessToken"),
         bindings={"http": {"method": "GET", "bindingVersion": "0.3.0"}},
     )
-
-
-def _add(parts: AsyncApiParts, event: str, meaning: str, payload: Schema, example: Any) -> str:
-    name = f"agents.{event}"
-    parts.messages[name] = {
-        "name": event,
-        "title": event,
-        "summary": meaning,
-        "contentType": "application/json",
-        "payload": payload,
-        "examples": [{"name": "data", "payload": example}],
-    }
-    return name

@@ -10,7 +10,7 @@ import orjson
 from deskwire.engine.core.build import version
 from deskwire.http.api.output.static import Static
 from deskwire.http.app import ROUTES
-from deskwire.http.description.asyncapi import agents, stream, webhooks
+from deskwire.http.description.asyncapi import agents, customers, stream, webhooks
 from deskwire.http.description.asyncapi.parts import (
     AsyncApiParts,
     capitalized,
@@ -21,14 +21,16 @@ from deskwire.http.description.openapi.document import shown_types
 from deskwire.http.description.openapi.open_schemas import Opener
 from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.schemas.agent_events import ENVELOPES
+from deskwire.http.schemas.customer_events import CustomerEvent
 
 _INTRODUCTION: Final = """\
 The events of a Deskwire installation, on each channel that carries them. Every event has the same envelope on all of them, and
-stored ones the same bytes.
+stored ones the same bytes, except for customers.
 
 - **Webhooks**: signed requests to the endpoints of a project.
 - **The realtime stream**: the Pusher Channels protocol, version 7, over a websocket. It is for backends.
 - **The agents' stream**: server-sent events for pages of agents.
+- **Customers' streams**: server-sent events for the browsers of customers, who see a part of each event.
 
 The calls of the API are in the OpenAPI document, `/v3/openapi.json`.
 """
@@ -76,6 +78,12 @@ _SCHEMES: Final[Schema] = {
         "bearerFormat": "sk_…",
         "description": "The server key of a project, with which `POST /v3/s2s/stream/auth` authorizes a subscription.",
     },
+    "customerToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "ct_…",
+        "description": "The token of a customer's session, from `POST /v3/customer/session`.",
+    },
     "accessToken": {
         "type": "http",
         "scheme": "bearer",
@@ -93,9 +101,9 @@ def description() -> Static:
 
 def document() -> dict[str, Any]:
     """Return the document."""
-    schemas = Schemas([*shown_types(ROUTES), *ENVELOPES.values()])
+    schemas = Schemas([*shown_types(ROUTES), *ENVELOPES.values(), CustomerEvent])
     parts = AsyncApiParts(schemas)
-    for section in (webhooks, stream, agents):
+    for section in (webhooks, stream, agents, customers):
         section.add(parts)
     opener = Opener(schemas.components)
     messages = {

@@ -17,12 +17,14 @@ from deskwire.engine.contacts.contact import (
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.customers.presence import ContactKey
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, Routes, dashboard
 from deskwire.http.resources.contacts.contacts import CONTACTS, ChangeContactRequest, change, merge, profiled
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted
+from deskwire.http.schemas.customer_events import ContactPresence
 
 routes = Routes(CONTACTS)
 _ONE: Final = "/contacts/<contact_id>"
@@ -46,6 +48,25 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
         return profiled(reader, find_contact(reader, project, contact_id, by_id=True))
 
     return contact_with_profile_view(*await call.services.store.read(InlineQuery(read)))
+
+
+@routes.add(
+    "GET",
+    f"{_ONE}/presence",
+    _READ,
+    operation_id="getContactPresence",
+    answer=ContactPresence,
+)
+async def get_presence(call: Call[Body, Query]) -> Answer:
+    """Fetch whether a contact has the widget open, and on which page of your website.
+
+    Pages that show a conversation of the contact get changes on their stream, as `contact.presence`.
+    """
+    project, contact_id = call.project.rowid, _contact_id(call)
+    contact = await call.services.store.read(
+        InlineQuery(lambda reader: find_contact(reader, project, contact_id, by_id=True))
+    )
+    return await call.services.customer_streams.presence.ask(ContactKey(project, contact.id))
 
 
 @routes.add(

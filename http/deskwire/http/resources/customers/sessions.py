@@ -28,6 +28,7 @@ from deskwire.engine.customers.session import (
     session_ended,
 )
 from deskwire.engine.customers.starting import SignIn, StartedSession, start_session
+from deskwire.engine.customers.stream import page_in
 from deskwire.engine.customers.tokens import SESSION_PREFIX, hash_token, new_session_token
 from deskwire.engine.events.log import NO_EVENT_ID
 from deskwire.engine.merging.merges import MergeRequest
@@ -144,6 +145,7 @@ async def change_me(call: Call[ChangeCustomerRequest, Query]) -> Answer:
         )
     answer = await call.services.store.write(lambda tx: _changed(tx, rowid, call.body, now))
     call.services.customers.forget(call.customer)
+    call.services.customer_streams.set_page(call.customer.id, page_in(answer[0].context))
     return _me(*answer)
 
 

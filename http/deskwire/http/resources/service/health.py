@@ -43,6 +43,7 @@ async def readyz(call: Call[Body, Query]) -> Answer:
         if _another_is_ready(call):
             call.services.hub.send_away_nowait()
             call.services.agents.send_away_nowait()
+            call.services.customer_streams.send_away_nowait()
             if trio.current_time() >= call.services.cluster.valid_until + REDIRECT_DELAY_S:
                 call.services.holding.refuse_all_nowait()
         raise refusal

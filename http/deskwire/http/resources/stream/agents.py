@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import jwt
 from pydantic import Field
@@ -13,12 +13,16 @@ from deskwire.engine.agents.presence import VIEWED_MAX, View
 from deskwire.engine.agents.rights import PERMISSION, Viewer
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
+from deskwire.engine.customers.presence import ContactKey
+from deskwire.engine.ports import Reader
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call, Streamed
-from deskwire.http.api.input.validation import Body, Query, bad_query
+from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import NOTHING, Media, Routes, Tag, dashboard, personal
+from deskwire.http.resources.stream.resuming import NOT_BUFFERED, AfterQuery, resumed_after
 from deskwire.http.schemas.base import ConversationId
-from deskwire.http.stream.sse import EVENT_STREAM, EventStreamBody, preferred_heartbeat
+from deskwire.http.stream.sse import EVENT_STREAM, AgentStreamBody, preferred_heartbeat
 
 routes = Routes(
     Tag("Agents' stream", "Follow the events for agents, as server-sent events."),
@@ -26,26 +30,18 @@ routes = Routes(
     unrecorded="It changes no stored data.",
 )
 
-_NOT_BUFFERED: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 
-
-class StreamQuery(Query):
+class StreamQuery(AfterQuery):
     """The event after which to continue, and the project if no header names it."""
 
     project: str | None = Field(None, json_schema_extra={"pattern": "^prj_[0-7][0-9A-HJKMNP-TV-Z]{25}$"})
-    after: str | None = Field(None, json_schema_extra=_EVENT_ID)
 
     @classmethod
-    def further(cls, given: Mapping[str, str]) -> None:
-        """Check the ids. Raises BadRequest."""
-        problems = []
-        if "project" in given and not is_id(given["project"], "prj"):
-            problems.append(Problem("?project", "bad_project_id", "A project id is prj_ and 26 characters."))
-        if "after" in given and not is_id(given["after"], "evt"):
-            problems.append(Problem("?after", "bad_event_id", "An event id is evt_ and 26 characters."))
-        if problems:
-            raise bad_query(*problems)
+    def problems(cls, given: Mapping[str, str]) -> list[Problem]:
+        """See `AfterQuery.problems`."""
+        wrong = "project" in given and not is_id(given["project"], "prj")
+        problem = Problem("?project", "bad_project_id", "A project id is prj_ and 26 characters.")
+        return [*([problem] if wrong else ()), *super().problems(given)]
 
 
 class ShowViewRequest(Body):
@@ -62,7 +58,7 @@ class ShowViewRequest(Body):
     operation_id="followStream",
     query=StreamQuery,
     whole=False,
-    answer=Media(EVENT_STREAM),
+    answer=Media(EVENT_STREAM, endless=True),
     errors=("too_many_streams",),
     held=True,
 )
@@ -76,17 +72,13 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     for (1 to 15); `heartbeatS` in `hello` names the interval.
     """
     streams, viewer = call.services.agents, _viewer(call)
-    query, resumed = call.query, call.incoming.headers.get("last-event-id")
-    query.further(query.model_dump(exclude_none=True))
-    if resumed:
-        query.further({"after": resumed})
-    after = resumed or query.after
+    after = resumed_after(call)
     streams.check_room(viewer)
     call.incoming.detect_dead_peer()
     opening = partial(streams.open, viewer, after, call.incoming.drop)
     heartbeat_s = preferred_heartbeat(call.incoming.headers.get("prefer"))
-    pieces = EventStreamBody(streams, opening, partial(_good_for, call), heartbeat_s)
-    return Streamed(pieces, EVENT_STREAM, _NOT_BUFFERED)
+    pieces = AgentStreamBody(streams, opening, partial(_good_for, call), heartbeat_s)
+    return Streamed(pieces, EVENT_STREAM, NOT_BUFFERED)
 
 
 @routes.add(
@@ -101,12 +93,27 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
 async def show_view(call: Call[ShowViewRequest, Query]) -> Answer:
     """Report to other agents the conversations that a page shows, and the one in which its agent is writing.
 
-    The report ends with the stream.
+    The stream gets the presence of the conversations' contacts, now and after each change. The report ends with the stream.
     """
-    body = call.body
+    body, stream_id, project = call.body, call.path["stream_id"], call.project.rowid
     view = View(tuple(dict.fromkeys(body.conversation_ids)), body.composing)
-    call.services.agents.view(call.path["stream_id"], call.user.rowid, call.project.rowid, view)
+    added = call.services.agents.view(stream_id, call.user.rowid, project, view)
+    if added:
+        call.services.customer_streams.presence.show(stream_id, await _contacts(call, added))
     return NO_CONTENT
+
+
+async def _contacts(
+    call: Call[ShowViewRequest, Query], conversations: Sequence[str]
+) -> dict[str, ContactKey]:
+    """Return the contacts of these conversations, of those that exist."""
+    project = call.project.rowid
+
+    def read(reader: Reader) -> dict[str, ContactKey]:
+        found = ((each, reader.conversation(project, each)) for each in conversations)
+        return {each: ContactKey(project, known[1].id) for each, known in found if known is not None}
+
+    return await call.services.store.read(InlineQuery(read))
 
 
 def _viewer(call: Call[Body, StreamQuery]) -> Viewer:

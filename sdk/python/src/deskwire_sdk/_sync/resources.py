@@ -17,6 +17,388 @@ from deskwire_sdk._sync.server_events import ServerEvents
 from deskwire_sdk._sync.transport import Transport
 
 
+class CustomerConversations:
+    """The calls of `customer.conversations`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[types.CustomerConversation]:
+        """List the customer's own conversations, newest activity first. `If-None-Match` with the `ETag` answers 304 if none has changed.
+
+        Args:
+            limit: Default: `50`.
+        """
+        return first_page(
+            self._transport,
+            Request("GET", "/v3/customer/conversations", query={"limit": limit, "cursor": cursor}),
+        )
+
+    def create(
+        self,
+        *,
+        client_id: str,
+        message: types.PostCustomerMessageRequest,
+        contact: types.VisitorProfile | Omit | None = OMIT,
+        context: types.CustomerContext | Omit | None = OMIT,
+        proof: types.ProofInput | Omit | None = OMIT,
+    ) -> types.CustomerConversation:
+        """Start a conversation with its first message. A visitor's contact and session are stored in the same commit.
+
+        The same `clientId` again answers with the stored conversation and `Idempotent-Replayed: true`.
+
+        Args:
+            client_id: An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`.
+        """
+        found: types.CustomerConversation = self._transport.json(
+            Request(
+                "POST",
+                "/v3/customer/conversations",
+                body={
+                    "clientId": client_id,
+                    "message": message,
+                    "contact": contact,
+                    "context": context,
+                    "proof": proof,
+                },
+            )
+        )
+        return found
+
+    def get(self, conversation_id: str) -> types.CustomerConversation:
+        """Fetch one of the customer's own conversations, by its id or as `client:<clientId>`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.CustomerConversation = self._transport.json(
+            Request("GET", f"/v3/customer/conversations/{segment(conversation_id)}")
+        )
+        return found
+
+    def mark_read(
+        self, conversation_id: str, *, reached: str | Omit | None = OMIT, seen: str | Omit | None = OMIT
+    ) -> types.CustomerConversation:
+        """Record what this client has received and shown, or that the customer has read everything. Marks only grow.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.CustomerConversation = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/customer/conversations/{segment(conversation_id)}/read",
+                body={"reached": reached, "seen": seen},
+            )
+        )
+        return found
+
+    def set_typing(self, conversation_id: str, *, typing: bool) -> None:
+        """Report to the present agents that the customer is typing, or has stopped. Repeat it every few seconds.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        self._transport.json(
+            Request(
+                "POST",
+                f"/v3/customer/conversations/{segment(conversation_id)}/typing",
+                body={"typing": typing},
+            )
+        )
+
+    def rate(
+        self, conversation_id: str, *, rating: int, comment: str | Omit | None = OMIT
+    ) -> types.ConversationRating:
+        """Rate a conversation from 0 to 10, with an optional comment. The same rating without a comment keeps the comment.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.ConversationRating = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/customer/conversations/{segment(conversation_id)}/rating",
+                body={"rating": rating, "comment": comment},
+            )
+        )
+        return found
+
+    def get_workflow_step(self, conversation_id: str) -> types.CustomerPendingStep:
+        """Fetch the workflow step that waits for the customer; null if none does.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.CustomerPendingStep = self._transport.json(
+            Request("GET", f"/v3/customer/conversations/{segment(conversation_id)}/workflow")
+        )
+        return found
+
+    def reply_to_step(
+        self, conversation_id: str, *, action_id: int, value: Any, idempotency_key: str | None = None
+    ) -> types.CustomerConversation:
+        """Answer the workflow step that waits for the customer. An answer to any other step is refused.
+
+        Args:
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+            conversation_id: The id of the conversation.
+        """
+        found: types.CustomerConversation = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/customer/conversations/{segment(conversation_id)}/workflow/reply",
+                body={"actionId": action_id, "value": value},
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    def replace_network_logs(
+        self, conversation_id: str, *, requests: builtins.list[types.NetworkRequestInput]
+    ) -> None:
+        """Attach a snapshot of the page's network requests. Only agents see it.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        self._transport.json(
+            Request(
+                "PUT",
+                f"/v3/customer/conversations/{segment(conversation_id)}/network-logs",
+                body={"requests": requests},
+            )
+        )
+
+
+class CustomerEvents:
+    """The calls of `customer.events`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, after: str | None = None, wait: float | None = None) -> types.CustomerEvents:
+        """List the events of your own conversations after a given event, oldest first, with long polling.
+
+        Without `after`, from now on. Continue after `cursor`, also if the list is empty: events that show you nothing are not listed. With `gap`, missed events are no longer stored, so fetch the conversations again and continue after `cursor`.
+
+        Args:
+            wait: Default: `0`.
+        """
+        found: types.CustomerEvents = self._transport.json(
+            Request("GET", "/v3/customer/events", query={"after": after, "wait": wait})
+        )
+        return found
+
+
+class CustomerMe:
+    """The calls of `customer.me`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self) -> types.Customer:
+        """Fetch the customer's own contact and session. `id` is null before a visitor's first message."""
+        found: types.Customer = self._transport.json(Request("GET", "/v3/customer/me"))
+        return found
+
+    def update(
+        self,
+        *,
+        name: str | Omit | None = OMIT,
+        email: str | Omit | None = OMIT,
+        phone: str | Omit | None = OMIT,
+        context: types.CustomerContext | Omit | None = OMIT,
+    ) -> types.Customer:
+        """Change the customer's own fields, or report the page that the customer is on.
+
+        A signed-in customer can't change signed fields, and can fill in others only while they are empty.
+        """
+        found: types.Customer = self._transport.json(
+            Request(
+                "PATCH",
+                "/v3/customer/me",
+                body={"name": name, "email": email, "phone": phone, "context": context},
+            )
+        )
+        return found
+
+
+class CustomerMessages:
+    """The calls of `customer.messages`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        conversation_id: str,
+        *,
+        after: str | None = None,
+        before: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        order: Literal["asc", "desc"] | None = None,
+    ) -> Page[types.CustomerMessage]:
+        """List the messages of a conversation, oldest first, or newest first with `order=desc`.
+
+        Args:
+            limit: Default: `50`.
+            order: Default: `asc`.
+            conversation_id: The id of the conversation.
+        """
+        return first_page(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/customer/conversations/{segment(conversation_id)}/messages",
+                query={"after": after, "before": before, "cursor": cursor, "limit": limit, "order": order},
+            ),
+        )
+
+    def create(
+        self,
+        conversation_id: str,
+        *,
+        client_id: str,
+        attachments: builtins.list[str] | Omit = OMIT,
+        text: str | Omit = OMIT,
+    ) -> types.CustomerMessage:
+        """Send a message. It reopens a closed conversation.
+
+        The same `clientId` again answers with the stored message and `Idempotent-Replayed: true`, for as long as the conversation exists.
+
+        Args:
+            client_id: An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`.
+            conversation_id: The id of the conversation.
+        """
+        found: types.CustomerMessage = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/customer/conversations/{segment(conversation_id)}/messages",
+                body={"attachments": attachments, "text": text, "clientId": client_id},
+            )
+        )
+        return found
+
+
+class CustomerSession:
+    """The calls of `customer.session`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def start(
+        self, *, channel_id: str, identity: str | Omit | None = OMIT, session: str | Omit | None = OMIT
+    ) -> types.StartedCustomerSession:
+        """Start a session of a customer, or continue one, and get its token.
+
+        With `identity`, the contact is created or updated with the signed fields, and the conversations of the visitor whose token is in `session` become the contact's. If `session` is of another contact, it ends. The same call may be repeated.
+
+        Without `identity`, the session in `session` continues, or a visitor's begins. Nothing is stored of a visitor before the first message.
+        """
+        found: types.StartedCustomerSession = self._transport.json(
+            Request(
+                "POST",
+                "/v3/customer/session",
+                body={"channelId": channel_id, "identity": identity, "session": session},
+                credential=False,
+            )
+        )
+        return found
+
+    def end(self) -> types.CustomerSessionEnded:
+        """Sign out: end this session. Its token is refused from then on, and its streams end."""
+        found: types.CustomerSessionEnded = self._transport.json(Request("DELETE", "/v3/customer/me"))
+        return found
+
+
+class CustomerStream:
+    """The calls of `customer.stream`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def follow(self, *, after: str | None = None) -> ServerEvents:
+        """Follow the events of your own conversations, as server-sent events, from now on or after a given event.
+
+        Every event is sent once, in commit order. Its `id` is for `after`, or the header `Last-Event-ID`, which overrides it. An event that shows you nothing is an `id` without data. The first event is `hello`; with `gap` in it, missed events are no longer stored, so fetch the conversations again. The typing of agents comes as `passing`, and the last event is `bye`, with the time after which to connect again.
+
+        Any number of tabs and devices follow the same events, up to 10 for each session. Before the first message of a visitor the stream waits, and continues with the events of that message. `Prefer: heartbeat=1` is as for agents' streams.
+        """
+        return ServerEvents(self._transport, Request("GET", "/v3/customer/stream", query={"after": after}))
+
+
+class CustomerSurveys:
+    """The calls of `customer.surveys`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def show(self, survey_id: str) -> types.CustomerSurvey:
+        """Fetch the channel's survey with its published definition. Any other survey is not found.
+
+        Args:
+            survey_id: The id of the survey.
+        """
+        found: types.CustomerSurvey = self._transport.json(
+            Request("GET", f"/v3/customer/surveys/{segment(survey_id)}")
+        )
+        return found
+
+    def create_response(
+        self,
+        survey_id: str,
+        *,
+        client_id: str,
+        answers: dict[str, Any],
+        version: int | Omit | None = OMIT,
+        language: str | Omit | None = OMIT,
+    ) -> types.CustomerSurveyResponse:
+        """Store the customer's answers to the channel's survey.
+
+        The same `clientId` again answers with the stored response and `Idempotent-Replayed: true`. A visitor can answer after the first message.
+
+        Args:
+            client_id: An id of your choice, such as a UUID: 1 to 64 letters, digits, and `-`, `.`, `_`, `~`.
+            survey_id: The id of the survey.
+        """
+        found: types.CustomerSurveyResponse = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/customer/surveys/{segment(survey_id)}/responses",
+                body={"clientId": client_id, "answers": answers, "version": version, "language": language},
+            )
+        )
+        return found
+
+
+class CustomerUploads:
+    """The calls of `customer.uploads`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, *, file: FileInput, idempotency_key: str | None = None) -> types.Upload:
+        """Upload a file of at most 10 MiB as `multipart/form-data`, in the field `file`, for one of the customer's own messages.
+
+        The media type is detected from the bytes. Nothing lists the file before a message refers to it; without one it is deleted after a day. A visitor can send files after the first message.
+
+        Args:
+            file: A path, a name with bytes, or an open file.
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+        """
+        found: types.Upload = self._transport.json(
+            Request(
+                "POST", "/v3/customer/uploads", file=file, idempotent=True, idempotency_key=idempotency_key
+            )
+        )
+        return found
+
+
 class DashboardContacts:
     """The calls of `dashboard.contacts`."""
 
@@ -76,6 +458,21 @@ class DashboardContacts:
         """
         found: types.Contact = self._transport.json(
             Request("GET", f"/v3/contacts/{segment(contact_id)}", project=True)
+        )
+        return found
+
+    def get_presence(self, contact_id: str) -> types.ContactPresence:
+        """Fetch whether a contact has the widget open, and on which page of your website.
+
+        Pages that show a conversation of the contact get changes on their stream, as `contact.presence`.
+
+        Permission: `contacts.read`.
+
+        Args:
+            contact_id: The id of the contact.
+        """
+        found: types.ContactPresence = self._transport.json(
+            Request("GET", f"/v3/contacts/{segment(contact_id)}/presence", project=True)
         )
         return found
 
@@ -139,6 +536,45 @@ class DashboardContacts:
         """
         found: types.Contact = self._transport.json(
             Request("POST", f"/v3/contacts/{segment(contact_id)}/merge", body={"from": from_}, project=True)
+        )
+        return found
+
+    def list_sessions(
+        self, contact_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[types.ContactSession]:
+        """List the live sessions of a contact in channels, newest first.
+
+        Permission: `contacts.read`.
+
+        Args:
+            limit: Default: `50`.
+            contact_id: The id of the contact.
+        """
+        return first_page(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/contacts/{segment(contact_id)}/sessions",
+                query={"limit": limit, "cursor": cursor},
+                project=True,
+            ),
+        )
+
+    def end_session(self, contact_id: str, customer_session_id: str) -> types.Deleted:
+        """End a session of a contact. Its token is refused from then on, and its streams end.
+
+        Permission: `contacts.manage`.
+
+        Args:
+            contact_id: The id of the contact.
+            customer_session_id: The id of the session.
+        """
+        found: types.Deleted = self._transport.json(
+            Request(
+                "DELETE",
+                f"/v3/contacts/{segment(contact_id)}/sessions/{segment(customer_session_id)}",
+                project=True,
+            )
         )
         return found
 
@@ -994,7 +1430,7 @@ class DashboardStream:
         self._transport = transport
 
     def follow(
-        self, *, project: str | None = None, after: str | None = None, last_event_id: str | None = None
+        self, *, after: str | None = None, project: str | None = None, last_event_id: str | None = None
     ) -> ServerEvents:
         """Follow the events of a project, as server-sent events, from now on or after a given event.
 
@@ -1010,7 +1446,7 @@ class DashboardStream:
             Request(
                 "GET",
                 "/v3/stream",
-                query={"project": project, "after": after},
+                query={"after": after, "project": project},
                 headers={"Last-Event-ID": last_event_id},
                 project=True,
             ),
@@ -1021,7 +1457,7 @@ class DashboardStream:
     ) -> None:
         """Report to other agents the conversations that a page shows, and the one in which its agent is writing.
 
-        The report ends with the stream.
+        The stream gets the presence of the conversations' contacts, now and after each change. The report ends with the stream.
 
         Permission: `conversations.read`.
 
@@ -1256,7 +1692,10 @@ class DashboardWebhooks:
             "ticket.deleted",
             "message.redacted",
             "message.deleted",
+            "message.reached",
+            "message.seen",
             "contact.changed",
+            "contact.session.started",
             "contact.merged",
             "survey.response.created",
             "survey.response.deleted",
@@ -1445,6 +1884,7 @@ class Audit:
             "channel.secret_rotated",
             "channel.deleted",
             "contact.erased",
+            "contact.session_ended",
             "contact.merged",
             "contact.merged_away",
             "contact.exported",
@@ -1547,6 +1987,7 @@ class Audit:
             "channel.secret_rotated",
             "channel.deleted",
             "contact.erased",
+            "contact.session_ended",
             "contact.merged",
             "contact.merged_away",
             "contact.exported",
@@ -2027,6 +2468,40 @@ class Contacts:
         """
         found: types.Contact = self._transport.json(
             Request("POST", f"/v3/s2s/contacts/{segment(user_id)}/merge", body={"from": from_})
+        )
+        return found
+
+    def list_sessions(
+        self, user_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[types.ContactSession]:
+        """List the live sessions of a contact in channels, newest first, by your own user id.
+
+        Permission: `contacts.read`.
+
+        Args:
+            limit: Default: `50`.
+            user_id: The id of the user in your own system, with at most 255 characters.
+        """
+        return first_page(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/s2s/contacts/{segment(user_id)}/sessions",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    def end_session(self, user_id: str, customer_session_id: str) -> types.Deleted:
+        """End a session of a contact, such as after a sign-out on your site.
+
+        Permission: `contacts.manage`.
+
+        Args:
+            user_id: The id of the user in your own system, with at most 255 characters.
+            customer_session_id: The id of the session.
+        """
+        found: types.Deleted = self._transport.json(
+            Request("DELETE", f"/v3/s2s/contacts/{segment(user_id)}/sessions/{segment(customer_session_id)}")
         )
         return found
 
@@ -2703,6 +3178,53 @@ class Credentials:
             )
         )
         return found
+
+
+class Customer:
+    """The calls of `customer`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @cached_property
+    def conversations(self) -> CustomerConversations:
+        """The calls of `customer.conversations`."""
+        return CustomerConversations(self._transport)
+
+    @cached_property
+    def events(self) -> CustomerEvents:
+        """The calls of `customer.events`."""
+        return CustomerEvents(self._transport)
+
+    @cached_property
+    def me(self) -> CustomerMe:
+        """The calls of `customer.me`."""
+        return CustomerMe(self._transport)
+
+    @cached_property
+    def messages(self) -> CustomerMessages:
+        """The calls of `customer.messages`."""
+        return CustomerMessages(self._transport)
+
+    @cached_property
+    def session(self) -> CustomerSession:
+        """The calls of `customer.session`."""
+        return CustomerSession(self._transport)
+
+    @cached_property
+    def stream(self) -> CustomerStream:
+        """The calls of `customer.stream`."""
+        return CustomerStream(self._transport)
+
+    @cached_property
+    def surveys(self) -> CustomerSurveys:
+        """The calls of `customer.surveys`."""
+        return CustomerSurveys(self._transport)
+
+    @cached_property
+    def uploads(self) -> CustomerUploads:
+        """The calls of `customer.uploads`."""
+        return CustomerUploads(self._transport)
 
 
 class Dashboard:
@@ -5444,7 +5966,10 @@ class Webhooks:
             "ticket.deleted",
             "message.redacted",
             "message.deleted",
+            "message.reached",
+            "message.seen",
             "contact.changed",
+            "contact.session.started",
             "contact.merged",
             "survey.response.created",
             "survey.response.deleted",
@@ -5846,6 +6371,11 @@ class Resources:
     def credentials(self) -> Credentials:
         """The calls of `credentials`."""
         return Credentials(self._transport)
+
+    @cached_property
+    def customer(self) -> Customer:
+        """The calls of `customer`."""
+        return Customer(self._transport)
 
     @cached_property
     def dashboard(self) -> Dashboard:
