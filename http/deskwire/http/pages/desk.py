@@ -18,10 +18,10 @@ routes = Routes(
     OPEN,
     prefix="",
 )
-# The page may load and call this service only, and can't turn text into markup (CSP 3, Trusted Types).
+# The page may load, frame and call this service only, and can't turn text into markup (CSP 3, Trusted Types).
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; "
-    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types deskwire-worker"
 )
 

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { apply, applyAll, withPending, holdOrder, appendPage, comparison, applyDeliveries, loadedThread, matches, emptyState, placeRows, applyPresence, sortKey, applyTyping, withNewest, withOlder, withRows } = await import(new URL("core/state.js", desk));
+const { apply, applyAll, withPending, holdOrder, appendPage, comparison, matches, emptyState, placeRows, applyPresence, sortKey, withRows } = await import(new URL("core/state.js", desk));
+const { applyDeliveries, loadedThread, applyTyping, withNewest, withOlder } = await import(new URL("core/thread-state.js", desk));
 
 const ME = "usr_me";
 const evt = (n) => `evt_${String(n).padStart(26, "0")}`;
@@ -176,6 +177,24 @@ test("a contact's new name is in each of its rows", () => {
   const contact = { id: "con_cnv_a", userId: "cnv_a", name: null, email: null, phone: null };
   const event = { id: evt(5), type: "contact.updated", created_at: time(5), data: { contact } };
   assert.deepEqual(apply(state, event).rows.get("cnv_a").contact, { id: "con_cnv_a", userId: "cnv_a", name: null, email: null });
+});
+
+test("receipts of the customer's browser change their row, and neither move it nor ask for anything", () => {
+  const { service, state } = begun();
+  service.tell("message.created", "cnv_a", { message: message(0, "agent", 5) });
+  const said = apply(state, service.events.at(-1));
+  const receipt = (n, type, index, at) => ({ id: evt(n), type, sequence: null, createdAt: at, data: { conversation: { ...service.public.get("cnv_a") }, messageId: `msg_${index}`, index, at } });
+  const reached = apply(said, receipt(50, "message.reached", 0, time(7)));
+  const of = (now) => (({ contactReachedIndex, contactReachedAt, contactSeenIndex, contactSeenAt }) => [contactReachedIndex, contactReachedAt, contactSeenIndex, contactSeenAt])(now.rows.get("cnv_a"));
+  assert.deepEqual(of(reached), [0, time(7), null, null]);
+  const seen = apply(reached, receipt(51, "message.seen", 0, time(8)));
+  assert.deepEqual(of(seen), [0, time(7), 0, time(8)]);
+  assert.deepEqual(of(applyAll(seen, [receipt(50, "message.reached", 0, time(7)), receipt(51, "message.seen", 0, time(8))])), of(seen));
+  assert.equal(seen.rows.get("cnv_a").asOf, evt(51));
+  assert.equal(seen.touched.size, 0);
+  assert.deepEqual(seen.marks, said.marks);
+  const unknown = apply(emptyState(ME), receipt(50, "message.reached", 0, time(7)));
+  assert.equal(unknown.wanted.size + unknown.rows.size, 0);
 });
 
 test("the first words are 160 characters, none of them cut in half", () => {

@@ -25,6 +25,7 @@ PAGES.push(
   { path: "settings/teams", group: "settings", title: admin.pages.teams, icon: "people", permission: "tickets.read", load: () => import("./admin/teams.js") },
   { path: "settings/snippets", group: "settings", title: admin.pages.snippets, icon: "text", permission: "conversations.read", load: () => import("./admin/snippets.js") },
   { path: "settings/projects", group: "settings", title: admin.pages.projects, icon: "gear", permission: "conversations.read", load: () => import("./admin/projects.js") },
+  { path: "settings/channels", group: "settings", title: admin.pages.channels, icon: "chat", permission: "projects.manage", load: () => import("./admin/channels.js") },
   { path: "settings/keys", group: "settings", title: admin.pages.keys, icon: "lock", permission: "projects.manage", load: () => import("./admin/keys.js") },
   { path: "settings/credentials", group: "settings", title: admin.pages.credentials, icon: "bot", permission: "projects.manage", load: () => import("./admin/credentials.js") },
   { path: "settings/audit", group: "settings", title: admin.pages.audit, icon: "clock", permission: "members.manage", load: () => import("./admin/audit.js") },

@@ -12,6 +12,9 @@ import { Dialog } from "../ui/dialog.js";
 import { call, get } from "../core/api.js";
 import { Field, Form } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { BrowserContext, CustomerBadges, useCustomer } from "../ui/customer.js";
+import { ContactSessions } from "../ui/contact-sessions.js";
+import { isVisitor } from "../core/customer-state.js";
 import { splitWords } from "./names.js";
 /** @import { Values } from "../ui/form.js" */
 
@@ -27,7 +30,7 @@ function List() {
   const tools = html`<form role="search" onSubmit=${search}><label class="label"><span class="sr">${t.search}</span><input class="field wide" type="search" placeholder=${t.contacts.find} value=${q} onInput=${(/** @type {any} */ event) => setQ(event.target.value)} onChange=${search} /></label></form>
     ${tag && html`<span class="chip tag">${tag}<button type="button" aria-label=${t.contacts.anyTag} onClick=${() => setQuery({ tag: null })}>×</button></span>`}`;
   const columns = [
-    { label: t.contacts.name, cell: (/** @type {any} */ row) => html`<${Link} to=${`contacts/${row.id}`} class="person"><${Avatar} name=${contactName(row)} id=${row.id} size="s" /><${Name} name=${contactName(row)} /><//>` },
+    { label: t.contacts.name, cell: (/** @type {any} */ row) => html`<${Link} to=${`contacts/${row.id}`} class="person"><${Avatar} name=${contactName(row)} id=${row.id} size="s" /><${Name} name=${contactName(row)} /><//>${isVisitor(row) && html` <span class="chip">${t.contacts.visitor}</span>`}` },
     { label: t.contacts.email, cell: (/** @type {any} */ row) => html`<bdi>${row.email ?? ""}</bdi>` },
     { label: t.contacts.userId, cell: (/** @type {any} */ row) => html`<code class="mono">${row.userId}</code>` },
     { label: t.contacts.tags, less: true, cell: (/** @type {any} */ row) => row.tags.map((/** @type {string} */ each) => html`<${Link} key=${each} to=${`contacts?tag=${encodeURIComponent(each)}`} class="chip tag">${each}<//> `) },
@@ -73,6 +76,7 @@ export function ContactPage({ id }) {
   const of = useCall(`contacts/${id}`);
   const conversations = useList("conversations", { contact: id }, 20);
   const tickets = useList(may("tickets.read") ? "tickets" : null, { contact: id }, 20);
+  const customer = useCustomer(id, true);
   const [edits, setEdits] = useState(0);
   const [open, setOpen] = useState(/** @type {"merge"|"erase"|null} */ (null));
   const manages = may("contacts.manage");
@@ -98,7 +102,7 @@ export function ContactPage({ id }) {
   };
   const actions = of.data && html`${manages && html`<${Button} icon="file" label=${t.contacts.export} press=${download} /><${Button} icon="people" label=${t.contacts.merge} press=${() => setOpen("merge")} />`}${may("conversations.delete") && html`<${Button} icon="close" label=${t.contacts.erase} press=${() => setOpen("erase")} />`}`;
   const title = of.data ? contactName(of.data) : t.contacts.one;
-  return html`<${Frame} title=${title} face=${html`<bdi>${title}</bdi>`} up=${{ to: "contacts", label: t.pages.contacts }} actions=${actions} calls=${[of.call, conversations.call]}>
+  return html`<${Frame} title=${title} face=${html`<bdi>${title}</bdi> ${of.data && html`<${CustomerBadges} contact=${of.data} of=${customer} />`}`} up=${{ to: "contacts", label: t.pages.contacts }} actions=${actions} calls=${[of.call, conversations.call]}>
     <${States} of=${of}>${(/** @type {any} */ contact) => html`<div class="columns">
       <div>
         <${Section} title=${t.contacts.identity}>${manages
@@ -113,9 +117,11 @@ export function ContactPage({ id }) {
           { label: t.contacts.status, cell: (/** @type {any} */ row) => /** @type {any} */ (t.contacts.statuses)[row.status] },
           { label: t.contacts.lastActivity, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.lastActivityAt ?? row.updatedAt} />` },
         ]} />`}<//><//>
+        ${customer && html`<${Section} title=${t.contacts.browsers}><${ContactSessions} contactId=${id} of=${customer} /><//>`}
       </div>
       <div>
         <${Section} title=${t.contacts.about}><${Pairs} of=${[[t.contacts.userId, html`<code class="mono">${contact.userId}</code>`], [t.contacts.id, html`<code class="mono">${contact.id}</code>`], [t.contacts.created, html`<${Ago} at=${contact.createdAt} />`], [t.contacts.updated, html`<${Ago} at=${contact.updatedAt} />`]]} /><//>
+        ${customer && customer.sessions.length > 0 && html`<${Section} title=${t.contacts.browser}><${BrowserContext} of=${customer} /><//>`}
         ${may("tickets.read") && html`<${Section} title=${t.pages.tickets}><${States} of=${tickets} empty=${html`<p class="muted">${t.contacts.noTickets}</p>`}>${(/** @type {any[]} */ rows) => html`<ul class="links">${rows.map((each) => html`<li key=${each.id}><${Link} to=${`tickets/${each.id}`}><${Name} name=${each.title} /><//> <span class="muted">${/** @type {any} */ (t.tickets.statuses)[each.status]}</span></li>`)}</ul>`}<//><//>`}
       </div>
     </div>

@@ -3,6 +3,7 @@
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, notify } from "../ui/parts.js";
+import { clientName } from "../ui/format.js";
 import { call } from "../core/api.js";
 import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
@@ -29,14 +30,4 @@ export function Page() {
     <${ListTable} of=${of} caption=${t.pages.sessions} columns=${columns} empty=${html`<${Empty} icon="lock" title=${t.sessions.none} />`} />
     ${ends && html`<${ConfirmDialog} deletes=${false} title=${ends === "others" ? t.sessions.endOthers : t.sessions.endOne} loses=${ends === "others" ? t.sessions.losesOthers : t.sessions.losesOne(clientName(ends.client))} stays=${t.sessions.stays} label=${t.sessions.end} run=${end} close=${() => setEnds(null)} />`}
   <//>`;
-}
-
-const BROWSERS = /** @type {[RegExp, string][]} */ ([[/Edg\//, "Edge"], [/OPR\//, "Opera"], [/Firefox\//, "Firefox"], [/(HeadlessChrome|Chrome|Chromium)\//, "Chromium"], [/Safari\//, "Safari"]]);
-const SYSTEMS = /** @type {[RegExp, string][]} */ ([[/Windows/, "Windows"], [/iPhone|iPad/, "iOS"], [/Android/, "Android"], [/Mac OS/, "macOS"], [/Linux|X11/, "Linux"]]);
-
-/** Return the browser and system of a `User-Agent`, e.g. "Firefox, Windows"; the text itself for other clients. @param {string|null} agent */
-export function clientName(agent) {
-  if (!agent) return t.sessions.unknown;
-  const found = [BROWSERS, SYSTEMS].map((names) => names.find(([fits]) => fits.test(agent))?.[1]).filter(Boolean);
-  return found.length ? found.join(", ") : agent.slice(0, 80);
 }

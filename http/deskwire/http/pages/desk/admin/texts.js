@@ -8,7 +8,7 @@ export const t = {
   me: (/** @type {string} */ name) => `${name} (you)`,
   actionsFor: (/** @type {string} */ name) => `Actions for ${name}`,
   pages: {
-    tickets: "Tickets", contacts: "Contacts", members: "Members", roles: "Roles", teams: "Teams", projects: "Projects", keys: "Server keys",
+    tickets: "Tickets", contacts: "Contacts", members: "Members", roles: "Roles", teams: "Teams", projects: "Projects", channels: "Channels", keys: "Server keys",
     credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health", account: "Your account", audit: "Audit trail",
   },
 
@@ -39,7 +39,7 @@ export const t = {
     attributesHint: "One per line, as “name: value”. Numbers, true, false and JSON keep their type.", anyTag: "Any tag", find: "Name, email or external ID",
     none: "No contacts yet", noneText: "Contacts show up here once your backend or an agent starts a conversation.",
     noneFound: (/** @type {string} */ q) => `No contacts for “${q}”`,
-    identity: "Contact", about: "IDs and times", conversations: "Conversations", noConversations: "No conversations yet", noTickets: "No tickets yet", untitled: "No subject",
+    identity: "Contact", about: "IDs and times", browsers: "Browser sessions", browser: "Reported by the browser", visitor: "visitor", conversations: "Conversations", noConversations: "No conversations yet", noTickets: "No tickets yet", untitled: "No subject",
     statuses: { OPEN: "Open", PENDING: "Pending", CLOSED: "Closed" }, saved: "Contact saved.",
     merge: "Merge…", export: "Export", exported: "The export is in your downloads.", exportFailed: (/** @type {string} */ why) => `Export failed: ${why}`, mergeWhich: "Duplicate contact: name, email or external ID", mergeIt: "Merge", merged: "Contacts merged.",
     mergeText: (/** @type {string} */ from, /** @type {string} */ into) => `All data of ${from} moves to ${into}. This can't be undone.`,
@@ -73,7 +73,7 @@ export const t = {
       "conversations.read": "read conversations, notes and reports", "tickets.read": "read tickets", "surveys.read": "read surveys and responses", "translations.read": "read translations", "contacts.read": "read contacts",
       "memory.read": "read the memory of contacts", "conversations.reply": "reply and write notes", "conversations.manage": "assign, close, tag and snooze", "tickets.manage": "create and change tickets", "contacts.manage": "change and merge contacts",
       "memory.manage": "change the memory of contacts", "snippets.manage": "write snippets", "conversations.delete": "delete conversations, redact messages, erase contacts", "surveys.manage": "edit surveys", "translations.manage": "edit translations",
-      "webhooks.manage": "manage webhooks and consumers", "projects.manage": "manage the project, its keys, credentials and workflows", "members.manage": "manage members and teams, and read the audit trail",
+      "webhooks.manage": "manage webhooks and consumers", "projects.manage": "manage the project, its channels, keys, credentials and workflows", "members.manage": "manage members and teams, and read the audit trail",
     },
   },
 
@@ -117,7 +117,7 @@ export const t = {
 
   sessions: {
     client: "Browser", thisOne: "current", lastSeen: "Last seen", began: "Signed in", end: "End", endOne: "End this session", endOthers: "End all others",
-    ended: "Session ended.", none: "No sessions", unknown: "Unknown client",
+    ended: "Session ended.", none: "No sessions",
     losesOne: (/** @type {string} */ client) => [`The session of ${client} ends with its next call, and asks for the password.`],
     losesOthers: ["All other sessions end, and ask for the password again."],
     stays: ["Unsent texts stay in that browser until you sign in there again.", "Access tokens of programs."],

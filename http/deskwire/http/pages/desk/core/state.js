@@ -6,11 +6,13 @@
  * an event does not matter.
  */
 import { foldName } from "./folding.js";
-/** @import { AgentMessage, Delivery, Envelope, Filter, Gone, Guard, Outgoing, Presence, Row, Typing } from "./types.js" */
+/** @import { AgentMessage, Envelope, Filter, Gone, Guard, Outgoing, Presence, Row } from "./types.js" */
 
 /** The smallest event id. */
 export const NO_EVENT = "evt_" + "0".repeat(26);
 const PREVIEW_MAX = 160;
+/** Events by which a customer's browser confirms messages. */
+const RECEIPTS = new Set(["message.reached", "message.seen"]);
 
 /**
  * @typedef {object} State
@@ -100,6 +102,7 @@ class Step {
     const { conversation, message } = event.data;
     const { id } = conversation;
     if (this.gone.has(id)) return;
+    if (RECEIPTS.has(event.type)) return this.receipt(id, event);
     this.mark(`conversation:${id}`, event);
     if (message) this.say(id, message, event.sequence);
     for (const gone of event.data.redactedMessageIds ?? []) this.hide(id, gone, event);
@@ -110,6 +113,12 @@ class Step {
       this.rows.set(id, withEvent(known, event));
       this.touched.add(id);
     }
+  }
+
+  /** Apply a receipt of the customer's browser. It moves no row, and causes no request. @param {string} id @param {Envelope} event */
+  receipt(id, event) {
+    const known = this.rows.get(id);
+    if (known && known.asOf < event.id) this.rows.set(id, withEvent(known, event));
   }
 
   /** @param {string} id @param {any} message @param {number|null} sequence */
@@ -173,6 +182,8 @@ function newRow({ type, sequence, data }) {
     waitingSince: null,
     messages: 0,
     lastMessage: null,
+    contactReachedIndex: null,
+    contactReachedAt: null,
     contactSeenIndex: null,
     contactSeenAt: null,
     networkLogsAt: null,
@@ -197,6 +208,10 @@ function withEvent(row, event) {
       return { ...next, snoozedUntil: null };
     case "conversation.updated":
       return data.changed.includes("unread") && !next.unread ? { ...next, contactSeenIndex: row.messages - 1, contactSeenAt: at } : next;
+    case "message.reached":
+      return { ...next, contactReachedIndex: data.index, contactReachedAt: data.at };
+    case "message.seen":
+      return { ...next, contactSeenIndex: data.index, contactSeenAt: data.at };
     case "workflow.step.presented":
       return { ...next, workflow: row.workflow && { ...row.workflow, waiting: true } };
     case "workflow.completed":
@@ -228,29 +243,6 @@ export function preview({ id, author, text, internal, createdAt }) {
   const words = text.length > PREVIEW_MAX ? [...text.slice(0, 2 * PREVIEW_MAX)].slice(0, PREVIEW_MAX).join("") : text;
   return { id, author, text: words, internal: internal ?? false, createdAt };
 }
-
-/**
- * Return the thread after its newest page was loaded, oldest first. Older messages stay if the page continues them; messages from events follow the
- * page.
- * @param {Loaded|undefined} known @param {readonly AgentMessage[]} page @returns {Loaded & {joined: boolean}} joined: true if the older ones stayed.
- */
-export function withNewest(known, page) {
-  const inPage = new Set(page.map((each) => each.id));
-  const before = known?.messages ?? [];
-  const first = before.findIndex((each) => inPage.has(each.id));
-  const last = before.findLastIndex((each) => inPage.has(each.id));
-  const older = first < 0 ? [] : before.slice(0, first);
-  const newer = before.slice(last + 1).filter((each) => last >= 0 || known?.tail.has(each.id));
-  return { ...loadedThread([...older, ...page, ...newer]), joined: older.length > 0 };
-}
-
-/** Return the thread after an older page was loaded, oldest first. @param {Loaded} known @param {readonly AgentMessage[]} page @returns {Loaded} */
-export function withOlder(known, page) {
-  return { ...loadedThread([...page.filter((each) => !known.ids.has(each.id)), ...known.messages]), tail: known.tail };
-}
-
-/** @param {AgentMessage[]} messages @returns {Loaded} */
-export const loadedThread = (messages) => ({ messages, ids: new Set(messages.map((each) => each.id)), tail: new Set() });
 
 /** Return whether a row has a tag, compared by its folded name. @param {Row} row @param {string} tag */
 export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === foldName(tag));
@@ -360,32 +352,12 @@ export const matchesGuard = (now, left) =>
   (left.assignee === undefined || now.assignee?.id === left.assignee?.id) &&
   (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil));
 
-/** Return the typing indicators after an ephemeral event. `until` is by this browser's clock. @param {ReadonlyMap<string, Typing[]>} known @param {{type: string, data: any}} event @param {number} now @param {number} lastsMs @returns {ReadonlyMap<string, Typing[]>} */
-export function applyTyping(known, { type, data }, now, lastsMs) {
-  const who = data.agent ?? data.contact ?? {};
-  const kind = type.startsWith("contact.") ? "contact" : "agent";
-  const others = (known.get(data.conversationId) ?? []).filter((each) => each.until > now && (each.type !== kind || each.id !== (who.id ?? null)));
-  /** @type {Typing} */
-  const entry = { type: kind, id: who.id ?? null, name: who.name ?? null, internal: data.internal ?? false, until: now + lastsMs };
-  return new Map(known).set(data.conversationId, type.endsWith(".started") ? [...others, entry] : others);
-}
-
 /** Return the online agents after a presence event. @param {ReadonlyMap<string, Presence>} known @param {Presence[]} agents @returns {ReadonlyMap<string, Presence>} */
 export function applyPresence(known, agents) {
   const next = new Map(known);
   for (const agent of agents) {
     if (agent.online) next.set(agent.id, agent);
     else next.delete(agent.id);
-  }
-  return next;
-}
-
-/** Return the deliveries by event sequence, after some have changed. @param {ReadonlyMap<number, Delivery[]>|undefined} known @param {Delivery[]} given @returns {ReadonlyMap<number, Delivery[]>} */
-export function applyDeliveries(known, given) {
-  const next = new Map(known);
-  for (const each of given) {
-    const others = (next.get(each.sequence) ?? []).filter((one) => one.endpointId !== each.endpointId);
-    next.set(each.sequence, [...others, each].sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1)));
   }
   return next;
 }

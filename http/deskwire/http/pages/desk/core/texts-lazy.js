@@ -10,6 +10,7 @@ const lower = (sentence) => sentence.charAt(0).toLowerCase() + sentence.slice(1)
 
 export const t = {
   ...first,
+  unknownClient: "Unknown client",
 
   list: {
     ...first.list,
@@ -67,7 +68,7 @@ export const t = {
       gdpr: "Its contact was erased, together with all of their data.",
       not_found: "It does not exist, or you don't have access to it.",
     },
-    goneDraft: "Your draft is still here:", copyDraft: "Copy draft", dropDraft: "Discard draft", seen: "Seen",
+    goneDraft: "Your draft is still here:", copyDraft: "Copy draft", dropDraft: "Discard draft",
     loadEarlier: "Earlier messages",
     hidden: "hidden from the contact", hiddenHint: "The contact can't see this conversation yet.",
     /** @param {string} at */ snoozed: (at) => `snoozed until ${at}`,
@@ -94,7 +95,12 @@ export const t = {
     /** @param {number} n */ attempts: (n) => many(n, "attempt", "attempts"),
     /** @param {number | string} status */ answered: (status) => `answered ${status}`,
     /** @param {string} at */ next: (at) => `next attempt ${at}`,
-    notAccepted: "Couldn't send", edit: "Edit", discard: "Discard", retry: "Send again", contactSeen: "Seen by the contact",
+    /** Receipts of the customer's browser. `exact`: the time is that of these messages, else they were earlier. */
+    storedHere: "Stored by the service", notReached: "Stored, not yet in the customer's browser",
+    /** @param {string} at @param {boolean} exact */ reached: (at, exact) => `Reached the customer's browser ${exact ? "" : "by "}${at}`,
+    /** @param {string} at @param {boolean} exact */ seenAt: (at, exact) => `seen ${exact ? "" : "by "}${at}`,
+    /** @param {string} words @param {number} n @param {number} total */ some: (words, n, total) => `${words} (${n} of ${total})`,
+    notAccepted: "Couldn't send", edit: "Edit", discard: "Discard", retry: "Send again",
   },
 
   composer: {
@@ -138,6 +144,7 @@ export const t = {
     workflow: "Workflow", noWorkflow: "No workflow is running.", waitsForAnswer: "waiting for an answer", runs: "running", timeline: "Timeline",
     noTimeline: "No activity yet.", notAllowed: "Your role can't read this.", saved: "Contact saved.",
     saveFailed: (/** @type {string} */ why) => `Couldn't save the contact: ${why}`,
+    channel: "Channel", deletedChannel: "Deleted channel", browser: "Browser",
     status: "Status", priority: "Priority", copyId: "Copy conversation ID", nobody: "Unassigned",
   },
 

@@ -37,7 +37,7 @@ export const t = {
     sorts: { activity: "Newest activity", waiting: "Longest waiting", created: "Newest first" },
     sort: "Order", unread: "Unread only", readAll: "Mark all as read",
     /** @param {string} how */ waits: (how) => (how === "now" ? "waiting" : `waiting ${how}`),
-    draft: "Draft", writes: "typing",
+    draft: "Draft", writes: "typing", visitor: "visitor",
     /** @param {string} until */ snoozed: (until) => `until ${until}`,
     /** @param {number} n */ fresh: (n) => `${n} new`,
     /** @param {number} n */ selected: (n) => `${n.toLocaleString()} selected`,

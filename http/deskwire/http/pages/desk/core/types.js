@@ -17,7 +17,7 @@
  * @typedef {import("api").LastMessage} LastMessage
  *
  * A conversation in a list: the server's `AgentConversation`. Rows are immutable.
- * @typedef {import("api").AgentConversation} Row
+ * @typedef {import("api").AgentConversation & {channelId?: string, contactReachedIndex?: number|null, contactReachedAt?: string|null}} Row
  *
  * The filter and order of a list. `assignee` is `me`, `none`, or the id of a user or team.
  * @typedef {object} Filter
@@ -91,6 +91,21 @@
  * @property {boolean} online
  * @property {string[]} conversationIds
  * @property {string|null} composing  the conversation in which the agent types
+ *
+ * The page that a customer's browser shows, as the browser reports it.
+ * @typedef {{url: string|null, title: string|null}} BrowserPage
+ *
+ * A customer's session in a browser or an app. `context` is what the page reports: nothing of it is verified.
+ * @typedef {object} ContactSession
+ * @property {string} id
+ * @property {string} channelId
+ * @property {boolean} verified  true if the customer's backend has signed the identity
+ * @property {any} context  url, title, referrer, language, timezone, custom; all optional
+ * @property {string|null} [client]  the `User-Agent`
+ * @property {string} createdAt
+ * @property {string|null} [lastUsedAt]
+ * @property {string|null} [expiresAt]
+ * @property {string|null} [endedAt]
  *
  * A typing indicator of a colleague or the contact.
  * @typedef {object} Typing

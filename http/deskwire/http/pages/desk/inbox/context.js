@@ -1,8 +1,8 @@
 // @ts-check
-/** The panel beside the thread: contact, memory, other conversations, tickets, network log, timeline, and why the list shows the conversation. */
+/** The panel beside the thread: contact, its browsers, memory, other conversations, tickets, network log, timeline, and why the list shows the conversation. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Ago, Avatar, Button, Icon, clockTime, contextShown, cx, notify, setting } from "../ui/parts.js";
+import { Ago, Avatar, Button, Icon, clockTime, contextShown, cx, lazy, notify, setting } from "../ui/parts.js";
 import { dayOf } from "../ui/format.js";
 import { call, get } from "../core/api.js";
 import { row } from "../core/store.js";
@@ -12,7 +12,9 @@ import { runCommand } from "../core/keys.js";
 import { listReasons, t as texts } from "./list-reason.js";
 import { filter, view } from "./list.js";
 import { Link } from "../ui/link.js";
+import { BrowserContext, ChannelName, CustomerBadges, useCustomer } from "../ui/customer.js";
 
+const ContactSessions = lazy(() => import("../ui/contact-sessions.js"), "ContactSessions");
 const folded = setting("folded", /** @type {Record<string, boolean>} */ ({}));
 
 /** @param {{name: string, title: string, count?: number, id?: string, children?: any}} props */
@@ -55,13 +57,13 @@ function Edit({ contact, done }) {
   </form>`;
 }
 
-/** @param {{known: any, id: string}} props */
-function Contact({ known, id }) {
+/** @param {{known: any, id: string, customer: any}} props */
+function Contact({ known, id, customer }) {
   const [editing, setEditing] = useState(false);
   const contact = { ...row(id)?.contact, ...known?.contact };
   const name = contact.name || contact.email || contact.userId || "";
   const extra = Object.entries(contact.attributes ?? contact.customAttributes ?? {});
-  return html`<div class="context-head"><${Avatar} name=${name} id=${contact.id} size="l" /><div class="grow"><h2><bdi>${name}</bdi></h2>${contact.email && contact.email !== name && html`<p class="muted ellipsis">${contact.email}</p>`}</div>
+  return html`<div class="context-head"><${Avatar} name=${name} id=${contact.id} size="l" /><div class="grow"><h2><bdi>${name}</bdi></h2>${contact.email && contact.email !== name && html`<p class="muted ellipsis">${contact.email}</p>`}<div class="badges"><${CustomerBadges} contact=${contact} of=${customer} /></div></div>
     ${may("contacts.manage") && known?.contact && !editing && html`<${Button} label=${t.context.edit} icon="pencil" only kind="quiet" press=${() => setEditing(true)} />`}
     <${Button} label=${t.close} icon="close" only kind="quiet" class="only-middle" press=${() => (contextShown.value = false)} /></div>
   ${editing ? html`<${Edit} contact=${contact} done=${() => setEditing(false)} />` : html`<div class="in about"><${Pairs} of=${/** @type {[string, unknown][]} */ ([[t.context.id, contact.userId], ...(contact.phone ? [[t.context.phone, contact.phone]] : []), ...(contact.locale ? [[t.context.locale, contact.locale]] : []), ...extra])} /></div>`}`;
@@ -72,6 +74,7 @@ function About({ id }) {
   const one = row(id);
   if (!one) return null;
   return html`<${Section} name="about" title=${t.context.about}>
+    ${one.channelId && html`<p class="by-channel"><${Icon} name="chat" /><span class="muted">${t.context.channel}</span> <${ChannelName} id=${one.channelId} /></p>`}
     <${Pairs} of=${/** @type {[string, unknown][]} */ ([[t.context.assignee, one.assignee?.name ?? t.context.nobody], [t.context.created, fullShort(one.createdAt)], ...(one.rating == null ? [] : [[t.context.rating, `${one.rating}/10${one.ratingComment ? `: ${one.ratingComment}` : ""}`]]), ...(one.contactSeenAt ? [[t.context.seen, fullShort(one.contactSeenAt)]] : []), ...Object.entries(one.attributes ?? {})])} />
     <div class="chosen">${one.tags.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}${may("conversations.manage") && html`<${Button} class="small" kind="quiet" icon="tag" label=${t.actions.tag} press=${() => runCommand("tag")} />`}</div>
   <//>`;
@@ -123,14 +126,17 @@ const Ticket = ({ one }) => html`<div class="ticket"><p><bdi>${one.title}</bdi><
 /** @param {{id: string}} props */
 export function Context({ id }) {
   const known = context(id);
+  const contactId = row(id)?.contact.id;
+  const customer = useCustomer(contactId);
   const failed = known?.failed;
   const list = (/** @type {any} */ part) => part?.items ?? part ?? [];
   const memory = known?.memory && list(known.memory).map((/** @type {any} */ each) => [each.name, each.content]);
   const others = list(known?.conversations).filter((/** @type {any} */ each) => each.id !== id);
   return html`<aside class="context" aria-label=${t.context.label}>
-    <${Contact} known=${known} id=${id} />
+    <${Contact} known=${known} id=${id} customer=${customer} />
     ${failed && html`<p class="in wrong">${t.context.failed}</p>`}
     <${About} id=${id} />
+    ${contactId && customer && customer.sessions.length > 0 && html`<${Section} name="browser" title=${t.context.browser} count=${customer.sessions.length}><${BrowserContext} of=${customer} /><${ContactSessions} contactId=${contactId} of=${customer} brief /><//>`}
     ${known && !failed && html`
       ${known.workflow && html`<${Section} name="workflow" title=${t.context.workflow}><p><bdi>${known.workflow.name}</bdi> <span class="muted">${known.workflow.waiting ? t.context.waitsForAnswer : t.context.runs}</span></p><//>`}
       ${known.tickets !== null && list(known.tickets).length > 0 && html`<${Section} name="ticket" title=${t.context.tickets} count=${list(known.tickets).length}>${list(known.tickets).map((/** @type {any} */ each) => html`<${Ticket} key=${each.id} one=${each} />`)}<//>`}

@@ -1,11 +1,12 @@
 // @ts-check
 /** Data of an open conversation: thread, deliveries, stream consumers, typing and context; and the snippets and tags of the project. */
-import { batch, signal, untracked } from "../vendor/preact.js";
+import { batch, computed, signal, untracked } from "../vendor/preact.js";
 import { Offline, Problem, Resource, all, call, get, retryRateLimited } from "../core/api.js";
 import { connection } from "../core/feed.js";
 import { composing, fetchRow, registerPart, known, put, row, runGuard, coalesce } from "../core/store.js";
 import { typingMs } from "../core/session.js";
-import { applyDeliveries, loadedThread, applyTyping, withNewest, withOlder } from "../core/state.js";
+import { applyDeliveries, loadedThread, applyTyping, withNewest, withOlder } from "../core/thread-state.js";
+import { receiptOf } from "../core/customer-state.js";
 /** @import { AgentMessage, Delivery, Row, Thread, Typing } from "../core/types.js" */
 /** @import { Signal } from "../vendor/preact.js" */
 
@@ -58,7 +59,7 @@ registerPart({
     marks = next.marks;
   },
   end: () => {
-    for (const map of [threads, contexts, unreportedSeen]) map.clear();
+    for (const map of [threads, contexts, unreportedSeen, receipts]) map.clear();
     batch(() => {
       typingByConversation.value = new Map();
       deliveriesByConversation.value = new Map();
@@ -152,6 +153,26 @@ export async function loadOlder(id) {
   } finally {
     if (still()) setProgress(id, { loadingOlder: false });
   }
+}
+
+const NO_RECEIPTS = { contactSeenIndex: null, contactSeenAt: null, contactReachedIndex: null, contactReachedAt: null, channelId: undefined };
+/** What the ticks of each open conversation depend on. @type {Map<string, import("../vendor/preact.js").ReadonlySignal<Pick<Row, keyof typeof NO_RECEIPTS>>>} */
+const receipts = new Map();
+
+/** Return how far messages of a conversation have come to the customer, and whether a channel's browser is expected to confirm them. Reads a signal that changes with the receipts only. @param {string} id @param {AgentMessage[]} messages */
+export function receiptIn(id, messages) {
+  let found = receipts.get(id);
+  if (!found) {
+    let before = /** @type {Pick<Row, keyof typeof NO_RECEIPTS>} */ (NO_RECEIPTS);
+    found = computed(() => {
+      const now = known.value.rows.get(id) ?? NO_RECEIPTS;
+      const same = /** @type {(keyof typeof NO_RECEIPTS)[]} */ (Object.keys(NO_RECEIPTS)).every((each) => now[each] === before[each]);
+      return same ? before : (before = now);
+    });
+    receipts.set(id, found);
+  }
+  const row = found.value;
+  return { receipt: receiptOf(messages, row), byChannel: Boolean(row.channelId) || (row.contactReachedIndex ?? null) !== null };
 }
 
 /** Return the deliveries of a message's event, one for each endpoint; empty until known. Reads a signal. @param {string} id @param {number} sequence @returns {Delivery[]} */

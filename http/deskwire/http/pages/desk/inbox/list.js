@@ -281,7 +281,7 @@ export function ConversationRow({ id, index, total, isActive, isOpen, selected, 
     ${unread && html`<span class="dot unread"><span class="sr">${t.list.unreadRow}</span></span>`}
     <span class=${cx("box", selecting && "shown")} title=${t.list.selectRow}><${Icon} name="check" /></span>
     <${Avatar} name=${name} id=${one.contact.id} />
-    <div class="line"><${Name} class="who" name=${name} />${seen.length > 0 && html`<${Viewers} of=${seen} id=${id} />`}${(one.lastMessageAt ?? one.createdAt) && html`<${Ago} class="when" at=${one.lastMessageAt ?? one.createdAt} />`}</div>
+    <div class="line"><${Name} class="who" name=${name} />${one.contact.userId.startsWith("visitor-") && html`<span class="chip">${t.list.visitor}</span>`}${seen.length > 0 && html`<${Viewers} of=${seen} id=${id} />`}${(one.lastMessageAt ?? one.createdAt) && html`<${Ago} class="when" at=${one.lastMessageAt ?? one.createdAt} />`}</div>
     <div class="line">${one.lastMessage ? html`<${MessagePreview} last=${one.lastMessage} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</div>
     <div class="line">
       <span class="chips">

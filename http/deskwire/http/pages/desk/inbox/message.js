@@ -3,14 +3,15 @@
 import { html, signal, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Avatar, Button, Icon, Menu, Popover, clockTime, cx, dialog, notify } from "../ui/parts.js";
-import { Clock, Text } from "../ui/format.js";
+import { Clock, Text, exactTime } from "../ui/format.js";
 import { ROOT, call } from "../core/api.js";
-import { consumers, deliveries } from "./conversation.js";
+import { consumers, deliveries, receiptIn } from "./conversation.js";
 import { may, user } from "../core/session.js";
 import { resend, withdraw } from "../core/outbox.js";
 import { returnToDraft, useSecondsLeft } from "./held-messages.js";
 import { Link } from "../ui/link.js";
 /** @import { AgentMessage, Attachment, Delivery, HeldMessage, Outgoing } from "../core/types.js" */
+/** @import { Receipt } from "../core/customer-state.js" */
 /** @import { Consumer } from "./conversation.js" */
 
 const TEXT_SHOWN_MAX = 1800;
@@ -80,8 +81,24 @@ export function FailureLine({ of, n }) {
   return html`<div class="trouble"><${Icon} name="warn" /><span>${words}</span></div>`;
 }
 
-/** The delivery status of stored messages. @param {{messages: AgentMessage[], seen: boolean, ours: boolean}} props */
-function DeliveryStatus({ messages, seen, ours }) {
+/** Return how far a run of messages has come to the customer's browser, in words. @param {Receipt} of @param {boolean} byChannel  true if a browser is expected to confirm them */
+function receiptText({ total, reached, reachedAt, reachedExact, seen, seenAt, seenExact }, byChannel) {
+  if (!reached) return byChannel ? t.truth.notReached : t.truth.storedHere;
+  const part = (/** @type {string} */ words, /** @type {number} */ n) => (n < total ? t.truth.some(words, n, total) : words);
+  const first = part(t.truth.reached(exactTime(reachedAt ?? ""), reachedExact), reached);
+  return seen ? `${first}, ${part(t.truth.seenAt(exactTime(seenAt ?? ""), seenExact), seen)}` : first;
+}
+
+/** How far messages to the customer have come: stored, reached a browser, seen. The words are its tooltip, and are shown while it has the focus. @param {{messages: AgentMessage[]}} props */
+function Tick({ messages }) {
+  const { receipt, byChannel } = receiptIn(messages[0]?.conversationId ?? "", messages);
+  const words = receiptText(receipt, byChannel);
+  const state = receipt.total && receipt.seen === receipt.total ? "seen" : receipt.total && receipt.reached === receipt.total ? "reached" : "stored";
+  return html`<span class=${cx("tick", state)} role="img" tabindex="0" aria-label=${words} title=${words}><span aria-hidden="true">${state === "stored" ? "✓" : "✓✓"}</span><span class="tick-words" aria-hidden="true">${words}</span></span>`;
+}
+
+/** The delivery status of stored messages. @param {{messages: AgentMessage[], ours: boolean}} props */
+function DeliveryStatus({ messages, ours }) {
   const groups = messages.filter((each) => each.sequence).map((each) => ({ at: each.createdAt, sequence: Number(each.sequence), of: deliveries(each.conversationId, Number(each.sequence)) }));
   const last = messages.at(-1);
   const streamConsumers = last?.sequence ? consumers(last.conversationId, last.sequence) : [];
@@ -95,7 +112,7 @@ function DeliveryStatus({ messages, seen, ours }) {
   if (!of.length && !streamConsumers.length && !ours) return null;
   const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && streamConsumers.length > late.length && html`<span>→ ${t.truth.confirmed(streamConsumers.length - late.length)}</span>`}`;
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}>${words}</button>`;
-  return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(t.truth.ms(ms))}`}</span>${of.length + streamConsumers.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}${seen && html`<span>${t.thread.seen}</span>`}</div>`;
+  return html`<div class="truth"><span>${ours ? html`<${Tick} messages=${messages} />` : html`<span class="ok">✓</span>`} ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(t.truth.ms(ms))}`}</span>${of.length + streamConsumers.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}</div>`;
 }
 
 const KEPT_REASONS = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
@@ -143,10 +160,10 @@ function MessageMenu({ of }) {
 
 /**
  * A run of messages by one author.
- * @param {{messages?: AgentMessage[], out?: Outgoing, held?: HeldMessage, seenIndex?: number}} props  out, held: a message that is not sent yet
+ * @param {{messages?: AgentMessage[], out?: Outgoing, held?: HeldMessage}} props  out, held: a message that is not sent yet
  */
 export function Run(props) {
-  const { out, held, seenIndex = -1 } = props;
+  const { out, held } = props;
   const messages = out ? [outgoingMessage(out)] : held ? [heldMessage(held)] : (props.messages ?? []);
   const [first] = messages;
   if (!first) return null;
@@ -155,7 +172,6 @@ export function Run(props) {
   const bot = author.type === "bot" || author.type === "system";
   const side = internal ? "note" : author.type === "contact" ? "in" : "out";
   const name = mine ? t.you : (author.name ?? (bot ? (author.type === "bot" ? t.thread.bot : t.thread.system) : ""));
-  const seen = side === "out" && messages.some((each) => each.index !== null && each.index === seenIndex);
   const face = html`<${Avatar} name=${author.name} id=${author.id} bot=${bot} size=${internal ? "s" : ""} />`;
   return html`<article class=${cx("run", side, bot && "bot")} aria-label=${internal ? `${t.thread.note}, ${name}` : name}>
     ${!internal && face}
@@ -167,7 +183,7 @@ export function Run(props) {
         ${!out && !held && may("conversations.delete") && html`<${MessageMenu} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
       </div>`)}
-      ${out ? html`<${OutgoingStatus} out=${out} />` : held ? html`<${HeldStatus} of=${held} />` : !internal && html`<${DeliveryStatus} messages=${messages} seen=${seen} ours=${side === "out"} />`}
+      ${out ? html`<${OutgoingStatus} out=${out} />` : held ? html`<${HeldStatus} of=${held} />` : !internal && html`<${DeliveryStatus} messages=${messages} ours=${side === "out"} />`}
     </div>
   </article>`;
 }

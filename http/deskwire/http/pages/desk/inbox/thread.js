@@ -5,6 +5,7 @@ import { t } from "../core/texts-lazy.js";
 import { Button, Empty, Failed, Icon, Menu, announce, contextShown, cx, dialog, notify, futureTime } from "../ui/parts.js";
 import { dayOf } from "../ui/format.js";
 import { gone, row, viewers } from "../core/store.js";
+import { channelName } from "../core/customers.js";
 import { deliveries, loadOlder, reloadThread as reload, reportSeen, thread, typing } from "./conversation.js";
 import { go, may } from "../core/session.js";
 import { outgoing } from "../core/outbox.js";
@@ -81,12 +82,12 @@ class Chunk extends Component {
   /** @override @param {any} next */
   shouldComponentUpdate(next) {
     const now = /** @type {any} */ (this).props;
-    return next.seenIndex !== now.seenIndex || next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => samePart(each, now.of[i]));
+    return next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => samePart(each, now.of[i]));
   }
   render() {
-    const { of, last, seenIndex } = /** @type {any} */ (this).props;
+    const { of, last } = /** @type {any} */ (this).props;
     return html`<div class=${cx("chunk", last && "last")}>${of.map((/** @type {Part} */ each) =>
-      each.kind === "day" ? html`<div key=${each.key} class="day"><span>${dayOf(each.at)}</span></div>` : each.kind === "trouble" ? html`<${FailureLine} key=${each.key} of=${each.of} n=${each.n} />` : html`<${Run} key=${each.key} messages=${each.messages} seenIndex=${seenIndex} />`,
+      each.kind === "day" ? html`<div key=${each.key} class="day"><span>${dayOf(each.at)}</span></div>` : each.kind === "trouble" ? html`<${FailureLine} key=${each.key} of=${each.of} n=${each.n} />` : html`<${Run} key=${each.key} messages=${each.messages} />`,
     )}</div>`;
   }
 }
@@ -108,6 +109,7 @@ function Head({ id }) {
       <div class="sub">${one && html`<span class=${cx("chip", one.status === "OPEN" && "good", one.status === "PENDING" && "waits")}>${/** @type {any} */ (t.thread.status)[one.status]}</span>
         ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed(futureTime(one.snoozedUntil))}</span>`}
         ${outgoing(id).some((each) => each.kind === "action" && (each.waitsFor || (each.state !== "stored" && !reachable.value))) && html`<span class="chip waits" title=${t.actions.notSavedHint}><${Icon} name="clock" />${t.actions.notSaved}</span>`}
+        ${one.channelId && html`<span class="chip"><${Icon} name="chat" /><bdi class="ellipsis">${channelName(one.channelId) ?? t.context.channel}</bdi></span>`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
         <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
         ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Viewers} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
@@ -127,7 +129,6 @@ const isAnswerTo = (message, out) =>
 /** The messages, pinned to the newest one. @param {{id: string}} props */
 function Log({ id }) {
   const it = thread(id);
-  const one = row(id);
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const atEnd = useRef(signal(true)).current;
   const seenUpTo = useRef(it.messages.at(-1)?.id);
@@ -166,7 +167,7 @@ function Log({ id }) {
       <div class="log-in">
         ${it.older ? html`<div class="older">${it.loadingOlder && html`<${Icon} name="spin" class="spin" /><span class="sr">${t.thread.older}</span>`}</div>` : it.state === "ready" && html`<div class="older">${it.messages.length ? t.thread.begin : !waiting.length && t.thread.empty}</div>`}
         ${it.state === "loading" && !it.messages.length && html`<${Loading} />`}
-        ${all.map((each, i) => html`<${Chunk} key=${each[0]?.key} of=${each} last=${i === all.length - 1} seenIndex=${one?.contactSeenIndex ?? -1} />`)}
+        ${all.map((each, i) => html`<${Chunk} key=${each[0]?.key} of=${each} last=${i === all.length - 1} />`)}
         ${held.map((each) => html`<${Run} key=${each.id} held=${each} />`)}${waiting.map((each) => html`<${Run} key=${each.key} out=${each} />`)}
       </div>
     </div>

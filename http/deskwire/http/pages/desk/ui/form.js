@@ -102,14 +102,24 @@ export class Values {
   }
 }
 
+/** Return a problem in words, after the part of the field that it names. @param {FieldProblem} problem @param {string} name @param {(rest: string) => string} part */
+const problemText = ({ pointer, message }, name, part) => (pointer === `/${name}` ? message : `${part(pointer.slice(name.length + 2))}: ${message}`);
+
+/** The problems of a group of controls or a checkbox. @param {{name: string, id?: string}} props */
+export function FieldProblems({ name, id }) {
+  const problems = /** @type {FieldProblem[]} */ (useContext(Problems)).filter((each) => about(each, name));
+  return problems.length > 0 && html`<p class="wrong" id=${id} role="alert" tabindex="-1">${problems.map((each) => problemText(each, name, (rest) => rest)).join(" ")}</p>`;
+}
+
 /**
  * A field with its label. The field keeps its own value; `initial` only sets the first one.
  * @param {{name: string, label: string, hint?: any, initial?: string|number|null, type?: string, rows?: number, options?: {value: string, label: string}[],
- *   mono?: boolean, [more: string]: any}} props  rows: makes it a text area; options: makes it a select; more: attributes of the input
+ *   mono?: boolean, exact?: boolean, part?: (rest: string) => string, [more: string]: any}} props  rows: makes it a text area; options: makes it a select;
+ *   exact: problems of parts of the value are shown elsewhere; part: names a part, by the rest of the problem's pointer; more: attributes of the input
  */
-export function Field({ name, label, hint, initial, type = "text", rows, options, mono, ...more }) {
+export function Field({ name, label, hint, initial, type = "text", rows, options, mono, exact, part = (rest) => rest, ...more }) {
   const id = useId();
-  const problems = /** @type {FieldProblem[]} */ (useContext(Problems)).filter((each) => about(each, name));
+  const problems = /** @type {FieldProblem[]} */ (useContext(Problems)).filter((each) => (exact ? each.pointer === `/${name}` : about(each, name)));
   const described = cx(hint && `${id}-hint`, problems.length > 0 && `${id}-wrong`) || undefined;
   const common = { id, name, class: cx("field", mono && "mono"), "aria-describedby": described, "aria-invalid": problems.length ? "true" : undefined, ...more };
   const value = initial ?? "";
@@ -120,10 +130,10 @@ export function Field({ name, label, hint, initial, type = "text", rows, options
       : html`<input ...${common} type=${type} autocomplete=${more.autocomplete ?? "off"} defaultValue=${String(value)} />`;
   return html`<div class="label"><label for=${id}>${label}</label>${input}
     ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
-    ${problems.length > 0 && html`<p class="wrong" id=${`${id}-wrong`}>${problems.map((each) => (each.pointer === `/${name}` ? each.message : `${each.pointer.slice(name.length + 2)}: ${each.message}`)).join(" ")}</p>`}
+    ${problems.length > 0 && html`<p class="wrong" id=${`${id}-wrong`}>${problems.map((each) => problemText(each, name, part)).join(" ")}</p>`}
   </div>`;
 }
 
 /** A checkbox. @param {{name: string, label: any, value?: string, initial?: boolean, hint?: any, [more: string]: any}} props */
 export const Tick = ({ name, label, value = "on", initial, hint, ...more }) =>
-  html`<label class="switch"><input type="checkbox" name=${name} value=${value} defaultChecked=${initial} ...${more} /><span>${label}${hint && html`<br /><span class="muted">${hint}</span>`}</span></label>`;
+  html`<label class="switch"><input type="checkbox" name=${name} value=${value} defaultChecked=${initial} ...${more} /><span>${label}${hint && html`<br /><span class="muted">${hint}</span>`}</span></label><${FieldProblems} name=${name} />`;

@@ -1,5 +1,5 @@
 // @ts-check
-/** Formats text with links, days and times, and lists the times for snoozing. */
+/** Formats text with links, days and times, and names of browsers, and lists the times for snoozing. */
 import { html } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { clockTime, cx, fullTime, now } from "./parts.js";
@@ -19,6 +19,13 @@ export function dayOf(at) {
 
 /** The time of day. @param {{at: string}} props */
 export const Clock = ({ at }) => html`<time datetime=${at} title=${fullTime(at)}>${clockTime(at)}</time>`;
+
+const toTheSecond = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+/** Return a moment to the second, with its day unless that is today. @param {string} at */
+export function exactTime(at) {
+  const time = toTheSecond.format(new Date(at));
+  return new Date(at).toDateString() === new Date(now.value).toDateString() ? time : `${dayOf(at)}, ${time}`;
+}
 
 /** Return tomorrow at nine. */
 export function tomorrow() {
@@ -65,3 +72,13 @@ export const Text = (props) =>
   html`<div class=${cx("text", props.class)} dir="auto">
     ${splitLinks(props.text).map((each) => (typeof each === "string" ? each : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}
   </div>`;
+
+const BROWSERS = /** @type {[RegExp, string][]} */ ([[/Edg\//, "Edge"], [/OPR\//, "Opera"], [/Firefox\//, "Firefox"], [/(HeadlessChrome|Chrome|Chromium)\//, "Chromium"], [/Safari\//, "Safari"]]);
+const SYSTEMS = /** @type {[RegExp, string][]} */ ([[/Windows/, "Windows"], [/iPhone|iPad/, "iOS"], [/Android/, "Android"], [/Mac OS/, "macOS"], [/Linux|X11/, "Linux"]]);
+
+/** Return the browser and system of a `User-Agent`, e.g. "Firefox, Windows"; the text itself for other clients. @param {string|null} agent */
+export function clientName(agent) {
+  if (!agent) return t.unknownClient;
+  const found = [BROWSERS, SYSTEMS].map((names) => names.find(([fits]) => fits.test(agent))?.[1]).filter(Boolean);
+  return found.length ? found.join(", ") : agent.slice(0, 80);
+}

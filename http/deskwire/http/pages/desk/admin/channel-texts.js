@@ -1,0 +1,44 @@
+// @ts-check
+/** Texts of the page of channels. */
+
+export const t = {
+  one: "Channel", name: "Name", nameHint: "Agents see it on the channel's conversations.", sites: "Websites", noSites: "no website yet", changed: "Changed", created: "Created", id: "ID", about: "ID and times",
+  enabled: "enabled", disabled: "disabled", lead: "A channel is a chat on your websites. Its conversations come to the inbox.", none: "No channels yet", noneText: "Create one, copy two lines into your page, and customers can write to you.",
+  create: "New channel", createIt: "Create", saved: "Channel saved.", deleted: "Channel deleted.", deleteOne: "Delete this channel",
+  secretOf: (/** @type {string} */ name) => `The secret of ${name}`,
+  secretText: "Your backend signs customers' identities with it. Keep it on your server, never in a page or an app.",
+  loses: (/** @type {string} */ name) => [`The channel ${name} and its settings`, "The sessions of its customers: their browsers are signed out within a second", "The chat on your websites: the button disappears with the next page"],
+  stays: ["Its conversations and contacts"],
+  fields: { name: "Name", enabled: "Enabled", origins: "Websites", native: "Apps", identity: "Sign-in of customers", visitors: "Visitors", look: "Look and texts", startsWorkflow: "Workflow", survey: "Survey" },
+  save: { settings: "Save websites", identity: "Save sign-in", visitors: "Save visitors", look: "Save look", conversations: "Save conversations" },
+
+  install: "Put it on your website", installText: "Copy these two lines into your pages, before the end of the body:", installOne: "Copy this line into your pages, before the end of the body:",
+  installIdentity: "The second line signs in the customers of your website: your backend answers with a signed token. Leave it out for visitors only.",
+  check: "Check your website", checkUrl: "Address of a page with the chat", checkIt: "Check", checking: "Fetching the page…", checkGood: "Nothing is missing.",
+
+  settings: "Name and websites", isEnabled: "Enabled", isEnabledHint: "When this is off, customers can't write, and their sessions end.",
+  origins: "Websites that may show the chat", originsHint: "One per line, such as shop.example, *.shop.example for all names below it, or localhost for development.",
+  noSitesText: "No website may show this chat yet: it works in the preview only.", line: (/** @type {number} */ n) => `Line ${n}`,
+  native: "Allow apps", nativeHint: "Accepts calls that come from no website, such as those of a mobile app, with a signed identity only.",
+
+  identity: "Sign-in of customers", mode: "Customers", modes: { optional: "may sign in", required: "must sign in", none: "are visitors" },
+  modeHint: "Your backend signs who the customer is. Without that, the customer is a visitor, whose name and address are unverified.",
+  secret: "Secret", secretHint: "For tokens that your backend signs with HS256.", current: "Current", previous: "Previous", validUntil: (/** @type {string} */ at) => `counts until ${at}`,
+  rotate: "Rotate secret", rotateIt: "Create a new secret", rotateLoses: "The current secret counts for 24 hours more: let your backend sign with the new one until then. An even older secret stops at once.", rotateStays: "The sessions of customers who have signed in", rotated: "The previous secret counts for 24 hours more.",
+  publicKeys: "Public keys", publicKeysHint: "For tokens that your backend signs with a private key. To change the key, add the new one, let your backend sign with it, then remove the old one. A channel has at most five.",
+  addKey: "Add a public key", addKeyIt: "Add", keyId: "Key ID", keyIdHint: "The kid in the head of your tokens.", algorithm: "Algorithm", pem: "Public key (PEM)", pemHint: "Begins with -----BEGIN PUBLIC KEY-----. Never paste the private key here.",
+  removeKey: (/** @type {string} */ id) => `Remove the key ${id}`, remove: "Remove", keyLoses: "Tokens signed with this key are refused", keyStays: "The sessions of customers who have signed in",
+
+  visitors: "Visitors", allowVisitors: "Allow visitors", allowVisitorsHint: "Customers who have not signed in can write. They are marked as unverified.",
+  ask: "Ask visitors before their first message", asked: { name: "Name", email: "Email", phone: "Phone" }, asking: { "": "Don't ask", optional: "Ask, may stay empty", required: "Ask, required" },
+
+  look: "Look and texts", colour: "Colour", colourHint: "Of the button and of customers' messages.", position: "Position of the button", positions: { right: "Right", left: "Left" },
+  textsTitle: "Texts", textsHint: "The chat follows the language of the page. Without a text of yours, it has its own.", language: "Language", addLanguage: "Add a language", languageCode: "Language code", languageCodeHint: "Such as en, de or pt-BR.",
+  languageMissing: "Enter a language code.", languageTaken: "This language has texts already: edit those.", texts: { title: "Title", greeting: "Greeting", placeholder: "Hint in the empty message", offline: "Text while the service can't be reached" },
+  greetingHint: "Above an empty conversation.", offlineHint: "Messages written then are kept in the customer's browser.",
+  textsIn: (/** @type {string} */ language) => `Texts in ${language}`, removeLanguage: (/** @type {string} */ language) => `Remove ${language}`, textsLose: (/** @type {string} */ language) => `Your texts in ${language}`, textsStay: "The chat's own texts in this language",
+
+  conversations: "Conversations", nothing: "None", workflow: "Workflow", workflowHint: "Starts with each new conversation of this channel.", survey: "Survey", surveyHint: "Shown after a conversation was closed.",
+
+  preview: "Preview", previewText: "Messages that you write here start a real conversation.", openPreview: "Open in a tab", previewOf: (/** @type {string} */ name) => `Preview of ${name}`,
+};
