@@ -154,7 +154,7 @@ function Texts({ code: known, texts, taken, put, preview, close }) {
   <//></div><//>`;
 }
 
-/** What happens with the channel's conversations. @param {Part} props */
+/** The workflow and the survey of the channel's conversations. @param {Part} props */
 export function Conversations({ channel, save }) {
   const workflows = useList("workflows", {}, 200);
   const surveys = useList("engagement/surveys", {}, 200);

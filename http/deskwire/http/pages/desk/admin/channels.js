@@ -15,6 +15,7 @@ import { Field, Form } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Secret } from "../ui/secret.js";
 import { Link } from "../ui/link.js";
+import { useRefreshOnEvents } from "../ui/auto-refresh.js";
 import { Install, SiteCheck } from "./channel-site.js";
 import { Conversations, Identity, Look, Settings, Visitors, Origins, originsIn } from "./channel-forms.js";
 /** @import { Values } from "../ui/form.js" */
@@ -27,6 +28,7 @@ const State = ({ of }) => (of.enabled ? html`<span class="chip good">${t.enabled
 
 function List() {
   const of = useList("channels");
+  useRefreshOnEvents((event) => event.type === "settings.changed" && event.data.what === "channels", of.renew);
   const [making, setMaking] = useState(false);
   const [made, setMade] = useState(/** @type {any} */ (null));
   const [key] = useState(newKey);

@@ -167,7 +167,7 @@ function Merge({ into, close, done }) {
     notify(t.contacts.merged);
     await done();
   };
-  if (from) return html`<${ConfirmDialog} key="sure" title=${t.contacts.merge} text=${t.contacts.mergeText(contactName(from), contactName(into))} loses=${[t.contacts.losesContact(contactName(from)), t.contacts.losesValues]} stays=${t.contacts.mergeStays} label=${t.contacts.mergeIt} run=${run} close=${close} />`;
+  if (from) return html`<${ConfirmDialog} key="sure" title=${t.contacts.merge} text=${t.contacts.mergeText(contactName(from), contactName(into))} loses=${[t.contacts.losesContact(contactName(from)), t.contacts.losesValues, ...(isVisitor(from) ? [t.contacts.losesSessions] : [])]} stays=${t.contacts.mergeStays} label=${t.contacts.mergeIt} run=${run} close=${close} />`;
   const others = found.items.filter((each) => each.id !== into.id);
   return html`<${Dialog} key="whom" title=${t.contacts.merge} close=${close}><div class="body">
     <label class="label">${t.contacts.mergeWhich}<input class="field" type="search" autofocus value=${q} onInput=${(/** @type {any} */ event) => setQ(event.target.value)} /></label>

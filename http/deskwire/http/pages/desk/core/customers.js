@@ -76,7 +76,10 @@ export async function endSession(contactId, sessionId) {
 const names = signal(/** @type {ReadonlyMap<string, string|null>} */ (new Map()));
 /** @type {Set<string>} The channels whose request is in flight. */
 const asking = new Set();
-registerPart({ end: () => void (names.value = new Map()) });
+registerPart({
+  events: (events) => events.some((each) => each.type === "settings.changed" && each.data.what === "channels") && void (names.value = new Map()),
+  end: () => void (names.value = new Map()),
+});
 
 /** Return the name of a channel; null if it was deleted, undefined until it is known. The first read asks for the public settings, which need no permission. Reads a signal. @param {string} id @returns {string|null|undefined} */
 export function channelName(id) {

@@ -156,7 +156,7 @@ export async function loadOlder(id) {
 }
 
 const NO_RECEIPTS = { contactSeenIndex: null, contactSeenAt: null, contactReachedIndex: null, contactReachedAt: null, channelId: undefined };
-/** What the ticks of each open conversation depend on. @type {Map<string, import("../vendor/preact.js").ReadonlySignal<Pick<Row, keyof typeof NO_RECEIPTS>>>} */
+/** The fields of each open conversation that its ticks show. @type {Map<string, import("../vendor/preact.js").ReadonlySignal<Pick<Row, keyof typeof NO_RECEIPTS>>>} */
 const receipts = new Map();
 
 /** Return how far messages of a conversation have come to the customer, and whether a channel's browser is expected to confirm them. Reads a signal that changes with the receipts only. @param {string} id @param {AgentMessage[]} messages */

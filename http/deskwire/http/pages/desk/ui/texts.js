@@ -19,7 +19,7 @@ export const t = {
     unverified: "Reported by the customer's browser. Nothing of it is verified.",
     sessions: "Browser sessions", noSessions: "No browser or app has signed in.", client: "Device", channel: "Channel", lastUsed: "Last used", began: "Began", end: "End", endOne: "End this session", ended: "Session ended.", is: { verified: "verified", visitor: "visitor", over: "ended" },
     actions: "Actions", endLoses: (/** @type {string} */ client) => [`The session in ${client} ends within a second. The customer signs in again with the next page.`, "A visitor can't continue the conversations of this session in that browser."],
-    endStays: ["The contact, and all conversations", "What that browser keeps and has not sent, until the customer signs in again"],
+    endStays: ["The contact, and all conversations", "Unsent messages in that browser, until the customer signs in again"],
     deletedChannel: "Deleted channel",
   },
   toInbox: "Go to the inbox", pages: "Pages",
