@@ -1,4 +1,4 @@
-"""What agents see of customers: badge, presence, page, sessions, and how far a message has come."""
+"""Customers in the desk: badge, presence, page, sessions, and how far a message has come."""
 
 from __future__ import annotations
 
