@@ -14,9 +14,9 @@ from playwright.sync_api import FrameLocator, Locator, expect
 from tests.web.harness.axe import SCHEMES, findings
 from tests.web.harness.customer import Customer, channel_of
 from tests.web.harness.desk import NETWORK, Desk
-from tests.web.harness.endpoint import receiving
 from tests.web.harness.keyboard import Keys
 from tests.web.harness.stage import PASSWORD, Stage
+from tests.web.harness.website import website
 
 WINDOWS: Final = {**SCHEMES, "narrow": {"viewport": {"width": 320, "height": 800}}}
 
@@ -182,11 +182,15 @@ def test_workflow_and_survey_are_chosen_by_name(desk: Desk, stage: Stage) -> Non
     desk.eventually(lambda: _stored(stage, channel)["startsWorkflow"], made["id"])
 
 
-def test_copied_line_loads_the_widget(desk: Desk, stage: Stage) -> None:
+def test_copied_lines_load_the_widget(desk: Desk, stage: Stage) -> None:
     channel = channel_of(stage, "Copied", identity={"mode": "none"})
     _shown(desk, channel)
-    line = desk.page.get_by_role("region", name="Put it on your website").inner_text()
-    (source,) = re.findall(r'src="([^"]+)"', line)
+    desk.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    desk.page.get_by_role("button", name="Copy").first.click()
+    expect(desk.page.get_by_text("Copied").last).to_be_visible()
+    lines = desk.page.evaluate("navigator.clipboard.readText()")
+    assert len(lines.splitlines()) == 2
+    (source,) = re.findall(r'src="([^"]+)"', lines)
     answer = stage.s2s.get(source)
     assert answer.status_code == 200
     assert "javascript" in answer.headers["content-type"]
@@ -205,14 +209,34 @@ def test_preview_shows_the_widget_and_unsaved_changes(desk: Desk, stage: Stage) 
 
 
 def test_website_is_checked(desk: Desk, stage: Stage) -> None:
-    channel = channel_of(stage, "Checked")
-    _shown(desk, channel)
-    with receiving(200) as site:
-        desk.page.get_by_label("Address of a page with the chat").fill(site.url)
-        desk.page.get_by_role("button", name="Check", exact=True).click()
-        found = desk.page.locator(".findings li")
-        expect(found.first).to_be_visible()
-        expect(desk.page.locator(".findings")).to_contain_text("script")
+    with website() as site:
+        channel = channel_of(stage, "Checked", origins=[])
+        loader = f"{stage.server.url}/widget/{channel['id']}.js"
+        _shown(desk, channel)
+        page = desk.page
+        address = page.get_by_label("Address of a page with the chat")
+        address.fill(site.url)
+        check = page.get_by_role("button", name="Check", exact=True)
+        check.click()
+        expect(page.locator(".findings")).to_contain_text(loader.rpartition("/")[2])
+        expect(page.locator(".findings")).to_contain_text(f"Add {site.url.rstrip('/')}")
+        expect(page.get_by_text("The chat does not work here yet")).to_be_visible()
+        page.get_by_label("Websites that may show the chat").fill(site.url.rstrip("/"))
+        page.get_by_role("button", name="Save websites").click()
+        expect(page.get_by_text("Channel saved.").last).to_be_visible()
+        site.content = f'<title>Shop</title><script async src="{loader}"></script>'
+        check.click()
+        expect(page.get_by_text("The chat does not work here yet")).to_have_count(0)
+        expect(page.locator(".page-body .lead").first).to_be_visible()
+
+
+def test_refused_address_of_a_website_is_shown_at_its_field(desk: Desk, stage: Stage) -> None:
+    desk.tolerated.append(NETWORK)
+    _shown(desk, channel_of(stage, "Unchecked"))
+    address = desk.page.get_by_label("Address of a page with the chat")
+    address.fill("ftp://shop.example/")
+    desk.page.get_by_role("button", name="Check", exact=True).click()
+    expect(address).to_have_attribute("aria-invalid", "true")
 
 
 def test_channel_is_deleted_after_its_name_is_typed(desk: Desk, stage: Stage) -> None:
@@ -269,7 +293,9 @@ def test_agent_without_permission_sees_no_channels(window: Callable[..., Desk], 
 
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_axe_finds_nothing_on_a_channel(window: Callable[..., Desk], stage: Stage, kind: str) -> None:
-    channel = channel_of(stage, f"Axe {kind}", look={"texts": {"de": {"title": "Hallo"}}})
+    channel = channel_of(
+        stage, f"Axe {kind}", look={"texts": {"de": {"title": "Hallo", "greeting": "Guten Tag!"}}}
+    )
     desk = window(stage, reduced_motion="reduce", **WINDOWS[kind])
     problems: dict[str, Any] = {}
 

@@ -39,7 +39,7 @@ export function Identity({ channel, save, rotate }) {
   const { mode, publicKeys, secret, previousSecretExpiresAt } = channel.identity;
   const [open, setOpen] = useState(/** @type {"add"|any} */ (null));
   const close = () => setOpen(null);
-  const put = (/** @type {any} */ changes) => save({ identity: { mode, publicKeys, ...changes } });
+  const put = (/** @type {any} */ changes) => save({ identity: changes });
   const at = `identity/publicKeys/${publicKeys.length}`;
   const add = async (/** @type {Values} */ form) => {
     const added = { id: form.raw(`${at}/id`).trim(), algorithm: form.raw(`${at}/algorithm`), key: form.raw(`${at}/key`).trim() };
@@ -103,13 +103,13 @@ export function Look({ channel, save, preview }) {
   const box = useRef(/** @type {HTMLElement|null} */ (null));
   const [open, setOpen] = useState(/** @type {{what: "edit"|"remove", code: string}|null} */ (null));
   const close = () => setOpen(null);
-  const typed = (/** @type {Values} */ form) => ({ ...look, colour: form.raw("look/colour"), position: form.raw("look/position") });
+  const typed = (/** @type {Values} */ form) => ({ colour: form.raw("look/colour"), position: form.raw("look/position") });
   const changed = () => {
     const form = box.current?.querySelector("form");
-    if (form) preview(typed(new Values(form)));
+    if (form) preview({ ...look, ...typed(new Values(form)) });
   };
   const codes = Object.keys(look.texts).sort();
-  const put = (/** @type {string} */ code, /** @type {any} */ texts) => save({ look: { ...look, texts: Object.fromEntries([...Object.entries(look.texts).filter(([each]) => each !== code), ...(texts ? [[code, texts]] : [])]) } });
+  const put = (/** @type {string} */ code, /** @type {any} */ texts) => save({ look: { texts: Object.fromEntries([...Object.entries(look.texts).filter(([each]) => each !== code), ...(texts ? [[code, texts]] : [])]) } });
   const columns = [
     { label: t.language, cell: (/** @type {any} */ row) => html`<bdi>${languageName(row.code)}</bdi> <code class="mono">${row.code}</code>` },
     { label: t.texts.title, cell: (/** @type {any} */ row) => html`<bdi>${look.texts[row.code].title ?? ""}</bdi>` },
@@ -145,10 +145,10 @@ function Texts({ code: known, texts, taken, put, preview, close }) {
     if (form && code) preview(code, typed(new Values(form)));
   };
   return html`<${Dialog} title=${known ? t.textsIn(languageName(known)) : t.addLanguage} class="wide" close=${close}><div class="body" ref=${box} onInput=${changed}><${Form} save=${send} label=${admin.save} cancel=${close}>
-    ${!known && html`<${Field} name=${at} label=${t.languageCode} hint=${t.languageCodeHint} mono required spellcheck="false" maxlength="35" exact onInput=${(/** @type {any} */ event) => (setWrong(""), setCode(event.target.value.trim()))} />`}
+    ${!known && html`<${Field} name="look/texts" label=${t.languageCode} hint=${t.languageCodeHint} mono required spellcheck="false" maxlength="35" exact onInput=${(/** @type {any} */ event) => (setWrong(""), setCode(event.target.value.trim()))} />`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
-    <${Field} name=${`${at}/title`} label=${t.texts.title} initial=${texts?.title} />
-    <${Field} name=${`${at}/greeting`} label=${t.texts.greeting} hint=${t.greetingHint} initial=${texts?.greeting} rows=${3} />
+    <${Field} name=${`${at}/title`} label=${t.texts.title} initial=${texts?.title} required />
+    <${Field} name=${`${at}/greeting`} label=${t.texts.greeting} hint=${t.greetingHint} initial=${texts?.greeting} rows=${3} required />
     <${Field} name=${`${at}/placeholder`} label=${t.texts.placeholder} initial=${texts?.placeholder} />
     <${Field} name=${`${at}/offline`} label=${t.texts.offline} hint=${t.offlineHint} initial=${texts?.offline} rows=${2} />
   <//></div><//>`;

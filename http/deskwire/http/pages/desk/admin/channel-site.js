@@ -8,17 +8,19 @@ import { Field, Form } from "../ui/form.js";
 import { Copied } from "../ui/secret.js";
 /** @import { Values } from "../ui/form.js" */
 
-/** Return the lines for the pages of a website. @param {any} channel @returns {string} */
+/** Return the two lines that put a channel on a page. Calls before the loader has come wait in the list of the first. @param {any} channel @returns {string} */
 export function snippet(channel) {
-  const loader = `<script async src="${new URL(`${ROOT}widget/${channel.id}.js`, location.href).href}"></script>`;
-  const identity = `<script>(window.Deskwire ||= []).push(["identify", () => fetch("/chat-identity").then((answer) => answer.text())])</script>`;
-  return channel.identity.mode === "none" ? loader : `${loader}\n${identity}`;
+  const loader = new URL(`${ROOT}widget/${channel.id}.js`, location.href).href;
+  return `<script>window.Deskwire = window.Deskwire || []</script>\n<script async src="${loader}"></script>`;
 }
+
+/** The line that signs a site's customers in. The address is the site's own. */
+const IDENTITY = `<script>Deskwire.push(["identify", async () => (await fetch("/chat-identity")).text()])</script>`;
 
 /** @param {{channel: any}} props */
 export function Install({ channel }) {
   const signs = channel.identity.mode !== "none";
-  return html`<p>${signs ? t.installText : t.installOne}</p><${Copied} text=${snippet(channel)} label=${t.install} />${signs && html`<p class="muted">${t.installIdentity}</p>`}`;
+  return html`<p>${t.installText}</p><${Copied} text=${snippet(channel)} label=${t.install} />${signs && html`<p class="follows">${t.installIdentity}</p><${Copied} text=${IDENTITY} label=${t.identity} />`}`;
 }
 
 /** @param {{channel: any}} props */
@@ -35,7 +37,9 @@ export function SiteCheck({ channel }) {
     <div role="status">${found && html`<${Findings} of=${found} />`}</div>`;
 }
 
-/** @param {{of: any}} props */
+/** The findings of a check; an error keeps the widget from working. @param {{of: any}} props */
 function Findings({ of }) {
-  return html`<ul class="findings">${of.items.map((/** @type {any} */ each) => html`<li key=${each.code}><${Icon} name=${each.ok ? "check" : "warn"} class=${each.ok ? "good" : "bad"} /><span><bdi>${each.detail}</bdi>${each.next && html`<br /><b><bdi>${each.next}</bdi></b>`}</span></li>`)}</ul>`;
+  const errors = of.findings.filter((/** @type {any} */ each) => each.severity === "error").length;
+  return html`<p class=${of.ok ? "lead good" : "lead warn"}>${errors ? t.checkErrors(errors) : of.findings.length ? t.checkWarnings : t.checkGood} <span class="mono"><bdi>${of.url}</bdi></span></p>
+    ${of.findings.length > 0 && html`<ul class="findings">${of.findings.map((/** @type {any} */ each) => html`<li key=${each.code}><${Icon} name=${each.severity === "error" ? "warn" : "info"} class=${each.severity === "error" ? "bad" : "warn"} /><span><span class="sr">${t.severities[/** @type {"error"} */ (each.severity)] ?? each.severity}: </span><bdi>${each.message}</bdi></span></li>`)}</ul>`}`;
 }

@@ -1,5 +1,6 @@
 // @ts-check
 /** Texts of the page of channels. */
+import { many } from "../ui/texts.js";
 
 export const t = {
   one: "Channel", name: "Name", nameHint: "Agents see it on the channel's conversations.", sites: "Websites", noSites: "no website yet", changed: "Changed", created: "Created", id: "ID", about: "ID and times",
@@ -12,9 +13,10 @@ export const t = {
   fields: { name: "Name", enabled: "Enabled", origins: "Websites", native: "Apps", identity: "Sign-in of customers", visitors: "Visitors", look: "Look and texts", startsWorkflow: "Workflow", survey: "Survey" },
   save: { settings: "Save websites", identity: "Save sign-in", visitors: "Save visitors", look: "Save look", conversations: "Save conversations" },
 
-  install: "Put it on your website", installText: "Copy these two lines into your pages, before the end of the body:", installOne: "Copy this line into your pages, before the end of the body:",
-  installIdentity: "The second line signs in the customers of your website: your backend answers with a signed token. Leave it out for visitors only.",
-  check: "Check your website", checkUrl: "Address of a page with the chat", checkIt: "Check", checking: "Fetching the page…", checkGood: "Nothing is missing.",
+  install: "Put it on your website", installText: "Copy these two lines into your pages:",
+  installIdentity: "To sign in the customers of your website, add a line that fetches a signed token from your backend:",
+  check: "Check your website", checkUrl: "Address of a page with the chat", checkIt: "Check", checkGood: "Nothing is missing.", checkWarnings: "The chat works here.", severities: { error: "Error", warning: "Warning" },
+  checkErrors: (/** @type {number} */ n) => `The chat does not work here yet: ${many(n, "step is", "steps are")} missing.`,
 
   settings: "Name and websites", isEnabled: "Enabled", isEnabledHint: "When this is off, customers can't write, and their sessions end.",
   origins: "Websites that may show the chat", originsHint: "One per line, such as shop.example, *.shop.example for all names below it, or localhost for development.",

@@ -1,6 +1,6 @@
 // @ts-check
 /** Channels: the widgets by which customers write, and one channel with its settings, its code for the website, and a preview. */
-import { html, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./channel-texts.js";
 import { t as admin } from "./texts.js";
 import { Ago, Button, Empty, Name, notify } from "../ui/parts.js";
@@ -61,13 +61,13 @@ function ChannelPage({ id }) {
   const [open, setOpen] = useState(/** @type {"rotate"|"delete"|null} */ (null));
   const [secret, setSecret] = useState(/** @type {string|null} */ (null));
   const [key, setKey] = useState(newKey);
-  const frame = useRef(/** @type {HTMLIFrameElement|null} */ (null));
+  const preview = usePreview(id);
   const close = () => setOpen(null);
   const channel = of.data;
   /** Save a part of the channel; false if a colleague has changed it first. @param {any} changes */
   const save = async (changes) => {
     const done = await saving.save("PATCH", `channels/${id}`, changes);
-    if (done) (setSaved((n) => n + 1), notify(t.saved));
+    if (done) (setSaved((n) => n + 1), preview.reset(), notify(t.saved));
     return done;
   };
   const rotate = async () => {
@@ -90,13 +90,13 @@ function ChannelPage({ id }) {
         <${Section} title=${t.settings}><${Settings} ...${part} /><//>
         <${Section} title=${t.identity}><${Identity} ...${part} rotate=${() => setOpen("rotate")} /><//>
         <${Section} title=${t.visitors}><${Visitors} ...${part} /><//>
-        <${Section} title=${t.look}><${Look} ...${part} preview=${(/** @type {any} */ look) => frame.current?.contentWindow?.postMessage({ deskwire: "preview", look }, location.origin)} /><//>
+        <${Section} title=${t.look}><${Look} ...${part} preview=${preview.show} /><//>
         <${Section} title=${t.conversations}><${Conversations} ...${part} /><//>
         <${Section} title=${t.about}><${Pairs} of=${[[t.id, html`<code class="mono">${id}</code>`], [t.created, html`<${Ago} at=${channel.createdAt} />`], [t.changed, html`<${Ago} at=${channel.updatedAt} />`]]} /><//>
       </div>
       <div class="preview"><${Section} title=${t.preview} actions=${html`<a class="button small" href=${demoAddress(id)} target="_blank" rel="noopener">${t.openPreview}</a>`}>
         <p class="muted">${t.previewText}</p>
-        <iframe key=${saved + saving.kept} ref=${frame} src=${demoAddress(id)} title=${t.previewOf(channel.name)}></iframe>
+        <iframe key=${saved + saving.kept} ref=${preview.frame} src=${preview.src} title=${t.previewOf(channel.name)}></iframe>
       <//></div>
     </div>
     ${saving.conflict && html`<${ConflictDialog} ...${saving.conflict} fields=${saving.conflict.fields(t.fields)} />`}
@@ -104,6 +104,25 @@ function ChannelPage({ id }) {
     ${open === "delete" && html`<${ConfirmDialog} title=${t.deleteOne} loses=${t.loses(channel.name)} stays=${t.stays} word=${channel.name} label=${admin.delete} run=${remove} close=${close} />`}
     ${secret && html`<${Secret} title=${t.secretOf(channel.name)} secret=${secret} text=${t.rotated} close=${() => setSecret(null)} />`}`}<//>
   <//>`;
+}
+
+const PREVIEW_DELAY_MS = 400;
+
+/**
+ * Show unsaved values in the preview: colour and position by its address, once no more are typed, and texts by a message.
+ * @param {string} id
+ */
+function usePreview(id) {
+  const frame = useRef(/** @type {HTMLIFrameElement|null} */ (null));
+  const timer = useRef(/** @type {any} */ (null));
+  const [src, setSrc] = useState(demoAddress(id));
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const show = (/** @type {any} */ look) => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setSrc(`${demoAddress(id)}?${new URLSearchParams({ colour: look.colour, position: look.position })}`), PREVIEW_DELAY_MS);
+    frame.current?.contentWindow?.postMessage({ deskwire: "preview", look }, location.origin);
+  };
+  return { frame, src, show, reset: () => (clearTimeout(timer.current), setSrc(demoAddress(id))) };
 }
 
 /** Return the address of a page that shows the widget. @param {string} id */
