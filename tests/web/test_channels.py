@@ -83,7 +83,7 @@ def test_every_part_is_saved_alone(desk: Desk, stage: Stage) -> None:
     expect(page.get_by_label("Phone")).to_have_value("required")
     page.get_by_label("Email", exact=True).select_option("optional")
     page.get_by_role("button", name="Save visitors").click()
-    page.get_by_label("Customers").select_option("required")
+    page.get_by_label("Customers", exact=True).select_option("required")
     page.get_by_role("button", name="Save sign-in").click()
     desk.eventually(lambda: _stored(stage, channel)["identity"]["mode"], "required")
     found = _stored(stage, channel)

@@ -20,7 +20,7 @@ const LOCAL = /^(localhost|127\.0\.0\.1|\[::1\])(:|$)/;
 export const originsIn = (text) => text.split("\n").map((each) => each.trim()).filter(Boolean).map((each) => (each.includes("://") ? each : `${LOCAL.test(each) ? "http" : "https"}://${each}`));
 
 /** The websites that may show the widget, one a line. @param {{initial?: string[]}} props */
-export const Origins = ({ initial = [] }) => html`<${Field} name="origins" label=${t.origins} hint=${t.originsHint} rows=${Math.min(10, Math.max(3, initial.length + 1))} mono initial=${initial.join("\n")} spellcheck="false" part=${(/** @type {string} */ index) => t.line(Number(index) + 1)} />`;
+export const Origins = ({ initial = [] }) => html`<${Field} name="origins" label=${t.origins} hint=${t.originsHint} rows=${Math.min(10, Math.max(3, initial.length + 1))} mono initial=${initial.join("\n")} spellcheck=${false} part=${(/** @type {string} */ index) => t.line(Number(index) + 1)} />`;
 
 /** @param {Part} props */
 export function Settings({ channel, save }) {
@@ -61,8 +61,8 @@ export function Identity({ channel, save, rotate }) {
     ${publicKeys.length > 0 && html`<${Table} caption=${t.publicKeys} columns=${columns} rows=${publicKeys} quiet />`}
     <div><${Button} icon="plus" label=${t.addKey} press=${() => setOpen("add")} /></div>
     ${open === "add" && html`<${Dialog} title=${t.addKey} class="wide" close=${close}><div class="body"><${Form} save=${add} label=${t.addKeyIt} cancel=${close}>
-      <div class="field-row"><${Field} name=${`${at}/id`} label=${t.keyId} hint=${t.keyIdHint} mono required spellcheck="false" maxlength="100" /><${Field} name=${`${at}/algorithm`} label=${t.algorithm} options=${["ES256", "EdDSA", "RS256"].map((value) => ({ value, label: value }))} /></div>
-      <${Field} name=${`${at}/key`} label=${t.pem} hint=${t.pemHint} rows=${8} mono required spellcheck="false" />
+      <div class="field-row"><${Field} name=${`${at}/id`} label=${t.keyId} hint=${t.keyIdHint} mono required spellcheck=${false} maxlength="100" /><${Field} name=${`${at}/algorithm`} label=${t.algorithm} options=${["ES256", "EdDSA", "RS256"].map((value) => ({ value, label: value }))} /></div>
+      <${Field} name=${`${at}/key`} label=${t.pem} hint=${t.pemHint} rows=${8} mono required spellcheck=${false} />
     <//></div><//>`}
     ${open && open !== "add" && html`<${ConfirmDialog} deletes=${false} title=${t.removeKey(open.id)} loses=${[t.keyLoses]} stays=${[t.keyStays]} label=${t.remove} run=${() => put({ publicKeys: publicKeys.filter((/** @type {any} */ each) => each.id !== open.id) })} close=${close} />`}`;
 }
@@ -145,7 +145,7 @@ function Texts({ code: known, texts, taken, put, preview, close }) {
     if (form && code) preview(code, typed(new Values(form)));
   };
   return html`<${Dialog} title=${known ? t.textsIn(languageName(known)) : t.addLanguage} class="wide" close=${close}><div class="body" ref=${box} onInput=${changed}><${Form} save=${send} label=${admin.save} cancel=${close}>
-    ${!known && html`<${Field} name="look/texts" label=${t.languageCode} hint=${t.languageCodeHint} mono required spellcheck="false" maxlength="35" exact onInput=${(/** @type {any} */ event) => (setWrong(""), setCode(event.target.value.trim()))} />`}
+    ${!known && html`<${Field} name="look/texts" label=${t.languageCode} hint=${t.languageCodeHint} mono required spellcheck=${false} maxlength="35" exact onInput=${(/** @type {any} */ event) => (setWrong(""), setCode(event.target.value.trim()))} />`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
     <${Field} name=${`${at}/title`} label=${t.texts.title} initial=${texts?.title} required />
     <${Field} name=${`${at}/greeting`} label=${t.texts.greeting} hint=${t.greetingHint} initial=${texts?.greeting} rows=${3} required />

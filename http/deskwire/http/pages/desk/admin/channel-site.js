@@ -32,7 +32,7 @@ export function SiteCheck({ channel }) {
   };
   const example = channel.origins.find((/** @type {string} */ each) => !each.includes("*"));
   return html`<h3>${t.check}</h3><${Form} save=${check} label=${t.checkIt} kind="">
-      <${Field} name="url" type="url" label=${t.checkUrl} initial=${example ? `${example}/` : ""} mono required spellcheck="false" />
+      <${Field} name="url" type="url" label=${t.checkUrl} initial=${example ? `${example}/` : ""} mono required spellcheck=${false} />
     <//>
     <div role="status">${found && html`<${Findings} of=${found} />`}</div>`;
 }

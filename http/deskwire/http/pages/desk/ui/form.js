@@ -1,6 +1,6 @@
 // @ts-check
 /** Forms: fields with labels and hints, and the service's problems beside them. */
-import { createContext, html, useContext, useId, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { createContext, html, useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, cx } from "./parts.js";
 import { Problem } from "../core/api.js";
@@ -57,7 +57,8 @@ export function Form({ save, label, kind = "primary", cancel, disabled, children
       setBusy(false);
     }
   };
-  useLayoutEffect(() => {
+  // After the fields have rendered their problems, which they do later than the form.
+  useEffect(() => {
     if (error) /** @type {HTMLElement|null} */ (box.current?.querySelector("[aria-invalid=true]") ?? box.current?.querySelector("[role=alert]"))?.focus();
   }, [error]);
   const said = error && (!errors.length || others.length) ? html`<div class="wrong" role="alert" tabindex="-1"><p>${errors.length ? t.problems : error.message}</p>${others.length > 0 && html`<ul>${others.map((each) => html`<li key=${each.pointer}><code>${each.pointer}</code> ${each.message}</li>`)}</ul>`}
