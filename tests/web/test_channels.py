@@ -14,6 +14,7 @@ from playwright.sync_api import FrameLocator, Locator, expect
 from tests.web.harness.axe import SCHEMES, findings
 from tests.web.harness.customer import Customer, channel_of
 from tests.web.harness.desk import NETWORK, Desk
+from tests.web.harness.insights import survey, workflow
 from tests.web.harness.keyboard import Keys
 from tests.web.harness.stage import PASSWORD, Stage
 from tests.web.harness.website import website
@@ -173,13 +174,14 @@ def test_texts_are_written_by_language(desk: Desk, stage: Stage) -> None:
 
 def test_workflow_and_survey_are_chosen_by_name(desk: Desk, stage: Stage) -> None:
     channel = channel_of(stage, "Automated")
-    flows = [{"id": "main", "actions": [{"id": 1, "type": "message", "text": "Welcome"}]}]
-    workflow = {"name": "Greeter", "trigger": "conversation.created", "flows": flows}
-    made = stage.owner.post("/workflows", json=workflow).raise_for_status().json()
+    chosen = (workflow(stage, "Greeter")["id"], survey(stage, "How was it?")["id"])
     _shown(desk, channel)
     desk.page.get_by_label("Workflow").select_option(label="Greeter")
+    desk.page.get_by_label("Survey").select_option(label="How was it?")
     desk.page.get_by_role("button", name="Save conversations").click()
-    desk.eventually(lambda: _stored(stage, channel)["startsWorkflow"], made["id"])
+    expect(desk.page.get_by_text("Channel saved.").last).to_be_visible()
+    found = _stored(stage, channel)
+    assert (found["startsWorkflow"], found["survey"]) == chosen
 
 
 def test_copied_lines_load_the_widget(desk: Desk, stage: Stage) -> None:
