@@ -16,6 +16,8 @@ from tests.web.harness.hostile import FIRED, MARKUP
 from tests.web.harness.stage import PASSWORD, Stage
 
 TIME: Final = r"\d\d:\d\d:\d\d"
+_RELOADS_MS: Final = 2_500
+"""Longer than the delays after which the desk loads context and counters again, as after a reply."""
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +120,7 @@ def test_tick_follows_a_reply_to_the_customer(desk: Desk, stage: Stage, channel:
     expect(desk.log.locator(".truth").last).to_contain_text("Saved")
     expect(_tick(desk)).to_have_attribute("title", "Stored, not yet in the customer's browser")
     reply = customer.newest(conversation)
+    desk.page.wait_for_timeout(_RELOADS_MS)
     calls: list[str] = []
 
     def note(request: Request) -> None:
@@ -130,7 +133,7 @@ def test_tick_follows_a_reply_to_the_customer(desk: Desk, stage: Stage, channel:
     seen = re.compile(f"^Reached the customer's browser {TIME}, seen {TIME}$")
     expect(_tick(desk)).to_have_attribute("title", seen)
     expect(_tick(desk)).to_have_accessible_name(seen)
-    desk.page.wait_for_timeout(2_500)  # longer than the delays after which events reload something
+    desk.page.wait_for_timeout(_RELOADS_MS)
     assert calls == []
     words = _tick(desk).locator(".tick-words")
     expect(words).to_be_hidden()
