@@ -193,6 +193,9 @@ test("receipts of the customer's browser change their row, and neither move it n
   assert.equal(seen.rows.get("cnv_a").asOf, evt(51));
   assert.equal(seen.touched.size, 0);
   assert.deepEqual(seen.marks, said.marks);
+  const read = { id: evt(52), type: "conversation.updated", sequence: 9, createdAt: time(9), data: { conversation: { ...service.public.get("cnv_a"), unread: false }, changed: ["unread"] } };
+  const after = apply(seen, read);
+  assert.deepEqual([after.rows.get("cnv_a").contactSeenAt, after.touched.size, after.marks], [time(9), 0, said.marks]);
   const unknown = apply(emptyState(ME), receipt(50, "message.reached", 0, time(7)));
   assert.equal(unknown.wanted.size + unknown.rows.size, 0);
 });

@@ -11,8 +11,8 @@ import { foldName } from "./folding.js";
 /** The smallest event id. */
 export const NO_EVENT = "evt_" + "0".repeat(26);
 const PREVIEW_MAX = 160;
-/** Events by which a customer's browser confirms messages. */
-const RECEIPTS = new Set(["message.reached", "message.seen"]);
+/** Return whether an event only says that the customer has got or read messages. @param {Envelope} event */
+const isReceipt = ({ type, data }) => type === "message.reached" || type === "message.seen" || (type === "conversation.updated" && String(data.changed) === "unread" && !data.conversation.unread);
 
 /**
  * @typedef {object} State
@@ -102,7 +102,7 @@ class Step {
     const { conversation, message } = event.data;
     const { id } = conversation;
     if (this.gone.has(id)) return;
-    if (RECEIPTS.has(event.type)) return this.receipt(id, event);
+    if (isReceipt(event)) return this.receipt(id, event);
     this.mark(`conversation:${id}`, event);
     if (message) this.say(id, message, event.sequence);
     for (const gone of event.data.redactedMessageIds ?? []) this.hide(id, gone, event);
@@ -115,7 +115,7 @@ class Step {
     }
   }
 
-  /** Apply a receipt of the customer's browser. It moves no row, and causes no request. @param {string} id @param {Envelope} event */
+  /** Apply a receipt. It moves no row, and causes no request. @param {string} id @param {Envelope} event */
   receipt(id, event) {
     const known = this.rows.get(id);
     if (known && known.asOf < event.id) this.rows.set(id, withEvent(known, event));
