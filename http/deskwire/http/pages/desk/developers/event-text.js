@@ -40,6 +40,8 @@ const EVENT_TEXTS = {
   "message.created": (data) => t.eventText.wrote(data.message.author.name ?? t.history.authors[/** @type {"bot"} */ (data.message.author.type)], brief(data.message.text)),
   "message.redacted": () => t.eventText.redacted,
   "message.deleted": () => t.eventText.deleted,
+  "message.reached": (data) => t.eventText.reached(data.index + 1),
+  "message.seen": (data) => t.eventText.seen(data.index + 1),
   "workflow.step.presented": (data, names) => t.eventText.asked(names.get(data.step.workflowId) ?? data.step.workflowId, brief(data.step.action?.text ?? "")),
   "workflow.completed": (data, names) => t.eventText.ended(names.get(data.workflowId) ?? data.workflowId, t.eventText.endings[/** @type {"completed"} */ (data.reason)] ?? data.reason),
 };

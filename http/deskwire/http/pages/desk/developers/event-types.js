@@ -10,7 +10,8 @@ export const CONTRACT = [
 export const TYPING = ["agent.typing.started", "agent.typing.stopped"];
 /** Types beyond the contract, sent to endpoints that list them. */
 export const EXTENSIONS = [
-  "conversations.imported", "ticket.created", "ticket.changed", "ticket.deleted", "message.redacted", "message.deleted", "contact.changed", "contact.merged",
+  "conversations.imported", "ticket.created", "ticket.changed", "ticket.deleted", "message.redacted", "message.deleted", "message.reached", "message.seen",
+  "contact.changed", "contact.merged", "contact.session.started",
   "survey.response.created", "survey.response.deleted", "survey.deleted",
   "webhook.circuit.opened", "webhook.circuit.closed", "webhook.disabled", "webhook.enabled",
 ];

@@ -94,7 +94,7 @@ export const t = {
     by: (/** @type {string} */ who) => `by ${who}`, workflow: (/** @type {string} */ name) => `the workflow ${name}`, actors: { key: "a server key", machine: "a machine", system: "Deskwire", contact: "the contact" },
     began: "The conversation started", reopened: "Reopened", closed: (/** @type {string} */ by) => `Closed by ${by}`, closers: { agent: "an agent", bot: "a bot", system: "Deskwire" },
     assignedTo: (/** @type {string} */ name) => `Assigned to ${name}`, unassigned: "Unassigned", updated: (/** @type {string} */ what) => `Changed: ${what}`,
-    wrote: (/** @type {string} */ who, /** @type {string} */ text) => `${who} wrote “${text}”`, redacted: "A message was redacted", deleted: "A message was deleted",
+    wrote: (/** @type {string} */ who, /** @type {string} */ text) => `${who} wrote “${text}”`, reached: (/** @type {number} */ n) => `the customer's browser received the messages up to no. ${n}`, seen: (/** @type {number} */ n) => `the customer saw the messages up to no. ${n}`, redacted: "A message was redacted", deleted: "A message was deleted",
     asked: (/** @type {string} */ name, /** @type {string} */ text) => `The workflow ${name} asked “${text}”`, ended: (/** @type {string} */ name, /** @type {string} */ how) => `The workflow ${name} ${how}`,
     endings: { completed: "completed", handed_off: "handed over to an agent" },
     byStep: (/** @type {string} */ flow, /** @type {number} */ action, /** @type {number|null} */ version) => `By step ${action} of ${flow}${version === null ? "" : `, version ${version}`}`,
