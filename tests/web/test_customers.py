@@ -48,8 +48,9 @@ def test_visitor_has_a_badge_in_list_panel_and_contact_page(
     desk.sign_in()
     desk.view()
     row = desk.row("Do you ship to Norway?")
-    expect(row).to_contain_text("visitor")
+    expect(row).to_contain_text(re.compile(r"Visitor \w{4}visitor"))
     row.click()
+    expect(desk.log.locator(".by")).to_contain_text(re.compile(r"Visitor \w{4}"))
     expect(_panel(desk).get_by_text("Unverified visitor")).to_be_visible()
     expect(desk.page.locator(".thread-head")).to_contain_text("Shop")
     contact = stage.owner.get("/contacts").json()["items"][0]
@@ -140,6 +141,26 @@ def test_tick_follows_a_reply_to_the_customer(desk: Desk, stage: Stage, channel:
     _tick(desk).focus()
     expect(words).to_be_visible()
     expect(words).to_have_text(seen)
+
+
+def test_panel_of_the_widget_confirms_a_reply(
+    window: Callable[..., Desk], stage: Stage, channel: dict[str, Any]
+) -> None:
+    visitor, desk = window(stage), window(stage)
+    visitor.open(f"/widget/{channel['id']}/demo")
+    visitor.page.locator("deskwire-widget button").first.click()
+    panel = visitor.page.frame_locator("deskwire-widget iframe")
+    panel.get_by_role("textbox").fill("Sent from the panel")
+    panel.get_by_role("button", name="Send").click()
+    desk.sign_in()
+    desk.converse("Sent from the panel")
+    expect(_panel(desk).get_by_text("Online", exact=True)).to_be_visible()
+    expect(_panel(desk).get_by_role("link", name=f"{stage.url}/widget/{channel['id']}/demo")).to_be_visible()
+    desk.reply("Read in the panel")
+    expect(panel.get_by_text("Read in the panel")).to_be_visible()
+    expect(_tick(desk)).to_have_attribute("title", re.compile(f", seen {TIME}$"))
+    visitor.page.close()
+    expect(_panel(desk).get_by_text("Offline", exact=True)).to_be_visible()
 
 
 def test_receipts_stay_after_a_reload(desk: Desk, stage: Stage, channel: dict[str, Any]) -> None:

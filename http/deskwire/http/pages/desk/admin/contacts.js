@@ -2,7 +2,7 @@
 /** Contacts: the list with its search, and one contact with merge, export and erasure. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Avatar, Button, Empty, Name, notify } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Name, contactName, notify } from "../ui/parts.js";
 import { go, may } from "../core/session.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
 import { ListTable, Table } from "../ui/table.js";
@@ -42,9 +42,6 @@ function List() {
     : html`<${Empty} icon="person" title=${t.contacts.none} text=${t.contacts.noneText} />`;
   return html`<${Frame} title=${t.pages.contacts} tools=${tools} calls=${[of.call]}><${ListTable} of=${of} caption=${t.pages.contacts} columns=${columns} empty=${empty} /><//>`;
 }
-
-/** Return a contact's name. @param {any} contact @returns {string} */
-export const contactName = (contact) => contact.name || contact.email || contact.userId;
 
 const IDENTITY = /** @type {const} */ (["name", "email", "phone"]);
 
@@ -102,7 +99,7 @@ export function ContactPage({ id }) {
   };
   const actions = of.data && html`${manages && html`<${Button} icon="file" label=${t.contacts.export} press=${download} /><${Button} icon="people" label=${t.contacts.merge} press=${() => setOpen("merge")} />`}${may("conversations.delete") && html`<${Button} icon="close" label=${t.contacts.erase} press=${() => setOpen("erase")} />`}`;
   const title = of.data ? contactName(of.data) : t.contacts.one;
-  return html`<${Frame} title=${title} face=${html`<bdi>${title}</bdi> ${of.data && html`<${CustomerBadges} contact=${of.data} of=${customer} />`}`} up=${{ to: "contacts", label: t.pages.contacts }} actions=${actions} calls=${[of.call, conversations.call]}>
+  return html`<${Frame} title=${title} face=${html`<bdi>${title}</bdi> ${of.data && html`<span class="badges"><${CustomerBadges} contact=${of.data} of=${customer} /></span>`}`} up=${{ to: "contacts", label: t.pages.contacts }} actions=${actions} calls=${[of.call, conversations.call]}>
     <${States} of=${of}>${(/** @type {any} */ contact) => html`<div class="columns">
       <div>
         <${Section} title=${t.contacts.identity}>${manages

@@ -2,7 +2,7 @@
 /** Time travel: the events of a conversation with actors and reasons, and the conversation as of each event. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, Empty, cx } from "../ui/parts.js";
+import { Button, Empty, contactName, cx } from "../ui/parts.js";
 import { Text } from "../ui/format.js";
 import { go, may } from "../core/session.js";
 import { all } from "../core/api.js";
@@ -29,7 +29,7 @@ function ChooseConversation() {
   const of = useCall("conversations", { view: "agent", limit: 20 });
   const save = async (/** @type {Values} */ form) => go(`history/${conversationIn(form.raw("conversation"))}`);
   const columns = [
-    { label: t.log.conversation, cell: (/** @type {any} */ row) => html`<${Link} to=${`history/${row.id}`}><bdi>${row.contact.name || row.contact.email || row.contact.userId}</bdi><//>` },
+    { label: t.log.conversation, cell: (/** @type {any} */ row) => html`<${Link} to=${`history/${row.id}`}><bdi>${contactName(row.contact)}</bdi><//>` },
     { label: t.history.subject, cell: (/** @type {any} */ row) => html`<bdi>${row.title ?? row.lastMessage?.text ?? t.none}</bdi>` },
     { label: t.history.fields.status, cell: (/** @type {any} */ row) => value("status", row.status) },
   ];
@@ -70,7 +70,7 @@ function History({ id }) {
   const [first, last] = [numbers.at(-1) ?? 0, numbers[0] ?? 0];
   const asked = Number(query.value.get("at"));
   const at = asked ? Math.max(first, Math.min(last, asked)) : last;
-  const name = now.data ? now.data.contact.name || now.data.contact.email || now.data.contact.userId : t.pages.history;
+  const name = now.data ? contactName(now.data.contact) : t.pages.history;
   const names = new Map((workflows.data?.items ?? []).map((/** @type {any} */ each) => [each.id, each.name]));
   return html`<${Frame} title=${t.history.of(name)} up=${{ to: `c/${id}`, label: t.history.toConversation }} calls=${[now.call, events.call, { method: "GET", path: `conversations/${id}/activity` }, { method: "GET", path: `conversations/${id}/deliveries` }, { method: "GET", path: `conversations/${id}/messages` }]}>
     <${States} of=${now}>${() => html`<${States} of=${events} empty=${html`<${Empty} icon="clock" title=${t.history.noEvents} text=${t.history.noEventsText} />`}>${() => html`

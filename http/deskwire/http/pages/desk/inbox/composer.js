@@ -2,7 +2,7 @@
 /** The editor for replies and notes: each mode has its own text and files, and a picker inserts snippets. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Button, Icon, Kbd, Menu, cx, lazy, notify } from "../ui/parts.js";
+import { Button, Icon, Kbd, Menu, contactName, cx, lazy, notify } from "../ui/parts.js";
 import { Text, tomorrow } from "../ui/format.js";
 import { row } from "../core/store.js";
 import { snippets, thread, reportTyping } from "./conversation.js";
@@ -237,7 +237,7 @@ function Editor({ id }) {
     if (event.clipboardData?.files.length) (event.preventDefault(), append([...event.clipboardData.files]));
   };
   const dropped = (/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(false), event.dataTransfer && append([...event.dataTransfer.files]));
-  const name = one?.contact.name || one?.contact.email || one?.contact.userId || "";
+  const name = contactName(one?.contact);
   const ways = () => [
     { label: t.composer.sendClose, icon: "done", pick: () => submit({ close: true }) },
     { label: t.composer.sendPending, icon: "pause", pick: () => submit({ status: "PENDING" }) },

@@ -2,7 +2,7 @@
 /** The panel beside the thread: contact, its browsers, memory, other conversations, tickets, network log, timeline, and why the list shows the conversation. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Ago, Avatar, Button, Icon, clockTime, contextShown, cx, lazy, notify, setting } from "../ui/parts.js";
+import { Ago, Avatar, Button, Icon, clockTime, contactName, contextShown, cx, lazy, notify, setting } from "../ui/parts.js";
 import { dayOf } from "../ui/format.js";
 import { call, get } from "../core/api.js";
 import { row } from "../core/store.js";
@@ -61,7 +61,7 @@ function Edit({ contact, done }) {
 function Contact({ known, id, customer }) {
   const [editing, setEditing] = useState(false);
   const contact = { ...row(id)?.contact, ...known?.contact };
-  const name = contact.name || contact.email || contact.userId || "";
+  const name = contactName(contact);
   const extra = Object.entries(contact.attributes ?? contact.customAttributes ?? {});
   return html`<div class="context-head"><${Avatar} name=${name} id=${contact.id} size="l" /><div class="grow"><h2><bdi>${name}</bdi></h2>${contact.email && contact.email !== name && html`<p class="muted ellipsis">${contact.email}</p>`}<div class="badges"><${CustomerBadges} contact=${contact} of=${customer} /></div></div>
     ${may("contacts.manage") && known?.contact && !editing && html`<${Button} label=${t.context.edit} icon="pencil" only kind="quiet" press=${() => setEditing(true)} />`}

@@ -2,7 +2,7 @@
 /** What the list of conversations shows besides its rows: search results, the toolbar for selected rows, and the empty list. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Ago, Avatar, Button, Empty, Failed, Name, announce } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Failed, Name, announce, contactName } from "../ui/parts.js";
 import { counters, put } from "../core/store.js";
 import { search } from "./conversation.js";
 import { go, open } from "../core/session.js";
@@ -31,7 +31,7 @@ function excerpt(hit) {
 /** @param {{found: any, at: boolean}} props */
 function Conversation({ found, at }) {
   const { conversation: one, hits } = found;
-  const name = one.contact?.name || one.contact?.email || one.contact?.userId || t.noTitle;
+  const name = contactName(one.contact) || t.noTitle;
   const press = () => (put(one), go(`c/${one.id}`));
   return html`<button type="button" class=${`row ${at ? "open" : ""}`} aria-current=${at ? "true" : undefined} data-id=${one.id} onFocus=${() => put(one)} onClick=${press}>
     <${Avatar} name=${name} id=${one.contact?.id} />
@@ -88,7 +88,7 @@ export function SearchResults({ query }) {
 
 /** @param {any} each @param {(name: string) => unknown} search */
 function contact(each, search) {
-  const name = each.name || each.email || each.userId;
+  const name = contactName(each);
   const press = () => search(name);
   return html`<button type="button" key=${each.id} class="hit" onClick=${press}><${Avatar} name=${name} id=${each.id} size="s" /><${Name} name=${name} /><span class="muted ellipsis">${each.email ?? each.userId}</span></button>`;
 }

@@ -2,7 +2,7 @@
 /** The list of conversations: views, filters, search, and a virtual listbox that stays fast with ten thousand rows. */
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
-import { Ago, Avatar, Button, Empty, Failed, LoadingRows, Icon, Kbd, Menu, Name, ago, announce, shortName, cx, dialog, lazy, now, notify, setting, futureTime } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Menu, Name, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
 import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
 import { go, may, open, page, people, user } from "../core/session.js";
 import { handle, runCommand, startTypeAhead } from "../core/keys.js";
@@ -274,7 +274,7 @@ export function ConversationRow({ id, index, total, isActive, isOpen, selected, 
   const one = row(id);
   if (!one) return html`<div class="row grey" role="option" aria-selected="false"><span class="avatar"></span><span class="bar"></span><span class="bar"></span></div>`;
   const seen = viewers(id);
-  const name = one.contact.name || one.contact.email || one.contact.userId;
+  const name = contactName(one.contact);
   const unread = one.mine.unread > 0;
   return html`<div id=${`row-${id}`} role="option" class=${cx("row", unread && "unread", isActive && "active", isOpen && "open")} aria-selected=${selected} aria-current=${isOpen ? "true" : undefined}
     aria-setsize=${total} aria-posinset=${index + 1} data-id=${id}>

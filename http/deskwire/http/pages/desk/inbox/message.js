@@ -2,11 +2,12 @@
 /** A run of messages by one author: text, files, delivery status, and the receipts of each endpoint and stream consumer. */
 import { html, signal, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Button, Icon, Menu, Popover, clockTime, cx, dialog, notify } from "../ui/parts.js";
+import { Avatar, Button, Icon, Menu, Popover, clockTime, contactName, cx, dialog, notify } from "../ui/parts.js";
 import { Clock, Text, exactTime } from "../ui/format.js";
 import { ROOT, call } from "../core/api.js";
 import { consumers, deliveries, receiptIn } from "./conversation.js";
 import { may, user } from "../core/session.js";
+import { row } from "../core/store.js";
 import { resend, withdraw } from "../core/outbox.js";
 import { returnToDraft, useSecondsLeft } from "./held-messages.js";
 import { Link } from "../ui/link.js";
@@ -171,8 +172,8 @@ export function Run(props) {
   const mine = author.type === "agent" && author.id === user.value?.id;
   const bot = author.type === "bot" || author.type === "system";
   const side = internal ? "note" : author.type === "contact" ? "in" : "out";
-  const name = mine ? t.you : (author.name ?? (bot ? (author.type === "bot" ? t.thread.bot : t.thread.system) : ""));
-  const face = html`<${Avatar} name=${author.name} id=${author.id} bot=${bot} size=${internal ? "s" : ""} />`;
+  const name = mine ? t.you : (author.name || (author.type === "contact" && contactName(row(first.conversationId)?.contact)) || (bot ? (author.type === "bot" ? t.thread.bot : t.thread.system) : ""));
+  const face = html`<${Avatar} name=${author.name || (side === "in" ? name : null)} id=${author.id} bot=${bot} size=${internal ? "s" : ""} />`;
   return html`<article class=${cx("run", side, bot && "bot")} aria-label=${internal ? `${t.thread.note}, ${name}` : name}>
     ${!internal && face}
     <div class="said">

@@ -2,7 +2,7 @@
 /** The dialog for a new conversation. */
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Button, Icon, cx, dialog } from "../ui/parts.js";
+import { Avatar, Button, Icon, contactName, cx, dialog } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, get, newKey } from "../core/api.js";
 import { MESSAGE_TEXT_MAX } from "../core/limits.js";
@@ -12,9 +12,6 @@ import { useFormDraft } from "../ui/form-draft.js";
 
 const SEARCH_DELAY_MS = 150;
 const close = () => void (dialog.value = null);
-
-/** @param {any} contact */
-const nameOf = (contact) => contact.name || contact.email || contact.userId;
 
 /** @param {{contact: any, choose: (contact: any) => void}} props */
 function ContactPicker({ contact, choose }) {
@@ -28,7 +25,7 @@ function ContactPicker({ contact, choose }) {
     return () => (clearTimeout(timer), abort.abort());
   }, [q]);
   if (contact)
-    return html`<div class="label">${t.dialogs.to}<span class="file"><${Avatar} name=${nameOf(contact)} id=${contact.id} size="s" /><bdi class="ellipsis">${nameOf(contact)}</bdi><${Button} class="small" kind="quiet" icon="close" only label=${t.dialogs.removeTag(nameOf(contact))} press=${() => choose(null)} /></span></div>`;
+    return html`<div class="label">${t.dialogs.to}<span class="file"><${Avatar} name=${contactName(contact)} id=${contact.id} size="s" /><bdi class="ellipsis">${contactName(contact)}</bdi><${Button} class="small" kind="quiet" icon="close" only label=${t.dialogs.removeTag(contactName(contact))} press=${() => choose(null)} /></span></div>`;
   const options = [...found, ...(q.trim() && !found.some((each) => each.userId === q.trim()) ? [{ userId: q.trim(), isNew: true }] : [])];
   const now = Math.min(at, options.length - 1);
   const pressed = (/** @type {KeyboardEvent} */ event) => {
@@ -38,7 +35,7 @@ function ContactPicker({ contact, choose }) {
   return html`<label class="label">${t.dialogs.to}<input class="field" type="text" role="combobox" autofocus autocomplete="off" placeholder=${t.dialogs.findContact} aria-expanded=${options.length > 0} aria-controls="found-contacts" aria-activedescendant=${options.length ? `found-${now}` : undefined}
     value=${q} onInput=${(/** @type {any} */ event) => (setQ(event.target.value), setAt(0))} onKeyDown=${pressed} /></label>
     <div class="choices" role="listbox" id="found-contacts" aria-label=${t.list.contacts}>${options.map((each, i) => html`<div key=${each.id ?? "new"} id=${`found-${i}`} class=${cx("menu-item", i === now && "active")} role="option" aria-selected=${Boolean(i === now)} onClick=${() => choose(each)}>
-      ${each.isNew ? html`<${Icon} name="plus" /><bdi class="ellipsis">${t.dialogs.newContact(each.userId)}</bdi>` : html`<${Avatar} name=${nameOf(each)} id=${each.id} size="s" /><bdi class="ellipsis">${nameOf(each)}</bdi><span class="hint ellipsis">${each.email ?? each.userId}</span>`}
+      ${each.isNew ? html`<${Icon} name="plus" /><bdi class="ellipsis">${t.dialogs.newContact(each.userId)}</bdi>` : html`<${Avatar} name=${contactName(each)} id=${each.id} size="s" /><bdi class="ellipsis">${contactName(each)}</bdi><span class="hint ellipsis">${each.email ?? each.userId}</span>`}
     </div>`)}</div>`;
 }
 

@@ -2,7 +2,7 @@
 /** The thread of a conversation: header, messages, typing indicators and composer. */
 import { Component, html, signal, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Button, Empty, Failed, Icon, Menu, announce, contextShown, cx, dialog, notify, futureTime } from "../ui/parts.js";
+import { Button, Empty, Failed, Icon, Menu, announce, contactName, contextShown, cx, dialog, futureTime, notify } from "../ui/parts.js";
 import { dayOf } from "../ui/format.js";
 import { gone, row, viewers } from "../core/store.js";
 import { channelName } from "../core/customers.js";
@@ -96,7 +96,7 @@ class Chunk extends Component {
 function Head({ id }) {
   const one = row(id);
   const others = viewers(id);
-  const name = one && (one.contact.name || one.contact.email || one.contact.userId);
+  const name = one && contactName(one.contact);
   const closed = one?.status === "CLOSED";
   const writing = others.filter((each) => each.composing === id).map((each) => each.name);
   const looking = others.filter((each) => each.composing !== id).map((each) => each.name);

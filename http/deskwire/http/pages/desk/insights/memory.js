@@ -2,7 +2,7 @@
 /** The memory of a contact: named entries that can be added, changed and deleted. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, notify } from "../ui/parts.js";
+import { Ago, Button, Empty, contactName, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call } from "../core/api.js";
 import { may } from "../core/session.js";
@@ -15,14 +15,11 @@ import { useCall, useList } from "../ui/loading.js";
 import "./page-parts.js";
 /** @import { Values } from "../ui/form.js" */
 
-/** @param {any} contact */
-const nameOf = (contact) => contact.name || contact.email || contact.userId;
-
 function Contacts() {
   const q = query.value.get("q") ?? "";
   const of = useList("contacts", { q: q || null });
   const columns = [
-    { label: t.memory.contact, cell: (/** @type {any} */ row) => html`<${Link} to=${`memory/${row.id}`}><bdi>${nameOf(row)}</bdi><//>` },
+    { label: t.memory.contact, cell: (/** @type {any} */ row) => html`<${Link} to=${`memory/${row.id}`}><bdi>${contactName(row)}</bdi><//>` },
     { label: t.memory.email, less: true, cell: (/** @type {any} */ row) => html`<bdi>${row.email ?? "–"}</bdi>` },
     { label: t.memory.userId, cell: (/** @type {any} */ row) => html`<bdi class="mono">${row.userId}</bdi>` },
   ];
@@ -56,7 +53,7 @@ function ContactMemory({ id }) {
   const contact = useCall(may("contacts.read") ? `contacts/${encodeURIComponent(id)}` : null);
   const [shown, show] = useState(/** @type {{what: "edit"|"remove"|"clear", entry?: any} | null} */ (null));
   const edits = may("memory.manage");
-  const name = contact.data ? nameOf(contact.data) : id;
+  const name = contact.data ? contactName(contact.data) : id;
   const columns = [
     { label: t.memory.name, cell: (/** @type {any} */ row) => (edits ? html`<button type="button" class="link" onClick=${() => show({ what: "edit", entry: row })}><bdi>${row.name}</bdi></button>` : html`<bdi>${row.name}</bdi>`) },
     { label: t.memory.content, cell: (/** @type {any} */ row) => html`<span dir="auto">${row.content}</span>${row.description && html`<br /><span class="muted" dir="auto">${row.description}</span>`}` },

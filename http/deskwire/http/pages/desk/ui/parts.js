@@ -271,9 +271,13 @@ export function futureTime(at) {
 export const Ago = (props) => html`<time class=${props.class} datetime=${props.at} title=${fullTime(props.at)}>${ago(props.at, now.value)}</time>`;
 
 const SHORT_NAME_MAX = 40;
+const VISITOR_ID = /^visitor-\w{22}(\w{4})$/;
+/** Return a contact's name, email or external id; of a nameless visitor the end of the id. @param {{name?: string|null, email?: string|null, userId?: string|null} | null | undefined} contact @returns {string} */
+export const contactName = (contact) => contact?.name || contact?.email || (contact?.userId ?? "").replace(VISITOR_ID, (_, end) => t.visitor(end));
+
 /** Return a contact's name for use in a sentence: shortened, without characters that change the text direction. @param {{name?: string|null, email?: string|null, userId?: string|null} | undefined} contact */
 export function shortName(contact) {
-  const name = (contact?.name || contact?.email || contact?.userId || "").replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+  const name = contactName(contact).replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
   const letters = [...name];
   return letters.length > SHORT_NAME_MAX ? `${letters.slice(0, SHORT_NAME_MAX).join("")}…` : name;
 }
