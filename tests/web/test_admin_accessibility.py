@@ -25,6 +25,7 @@ PLACES: Final = {
     "settings/teams": "New team",
     "settings/snippets": "New snippet",
     "settings/projects": "New project",
+    "settings/channels": "New channel",
     "settings/keys": "New server key",
     "settings/credentials": "New credential",
     "settings/account": None,
@@ -50,6 +51,7 @@ def stage(shared_stage: Stage) -> Stage:
     snippet = {"shortcut": "refund", "title": "Refund", "text": "It is on its way. " * 20}
     stage.owner.post("/snippets", json=snippet).raise_for_status()
     credential = {"name": "CRM", "permissions": ["tickets.read"]}
+    stage.owner.post("/channels", json={"name": "Shop"}).raise_for_status()
     path = f"/projects/{stage.demo['projectId']}/credentials"
     stage.owner.post(path, json=credential).raise_for_status()
     return stage
