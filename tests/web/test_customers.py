@@ -65,6 +65,8 @@ def test_signed_customer_is_verified(desk: Desk, stage: Stage, channel: dict[str
     desk.converse("Ada Signed")
     expect(_panel(desk).get_by_text("Verified", exact=True)).to_be_visible()
     expect(_panel(desk).get_by_text("Unverified visitor")).to_have_count(0)
+    expect(_panel(desk).locator(".browser-sessions li")).to_contain_text("external ID, name")
+    expect(_panel(desk).locator(".browser-sessions li")).not_to_contain_text("email")
     desk.row("Bea Backend").click()
     expect(desk.said("By the backend")).to_be_visible()
     expect(_panel(desk).locator(".badges .chip")).to_have_count(0)

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./browser.mjs";
 
-const { isVisitor, receiptOf, safeAddress, standingOf, withCustomerEvent, withLoadedPresence, withSessions, withoutSession } = await import(new URL("core/customer-state.js", desk));
+const { isVisitor, receiptOf, safeAddress, signedFields, standingOf, withCustomerEvent, withLoadedPresence, withSessions, withoutSession } = await import(new URL("core/customer-state.js", desk));
 
 const session = (n, more = {}) => ({ id: `cse_${n}`, channelId: "chn_1", verified: false, context: null, createdAt: `2026-11-28T10:00:0${n}.000Z`, ...more });
 const ids = (known) => known.get("con_1").sessions.map((each) => each.id);
@@ -57,6 +57,11 @@ test("a contact is verified by a signed session, and a visitor is not whatever i
   assert.equal(standingOf({ userId: "ada" }, [session(1), session(2, { verified: true })]), "verified");
   assert.equal(standingOf({ userId: "visitor-01" }, [session(2, { verified: true })]), "visitor");
   assert.ok(isVisitor({ userId: "visitor-01" }) && !isVisitor({ userId: "a-visitor-01" }) && !isVisitor(undefined));
+});
+
+test("the signed fields are those of the newest verified session", () => {
+  assert.deepEqual(signedFields([session(3), session(2, { verified: true, signed: ["name"] }), session(1, { verified: true, signed: ["name", "email"] })]), ["name"]);
+  assert.deepEqual(signedFields([session(2, { verified: true }), session(1)]), []);
 });
 
 test("only web addresses without credentials become links", () => {

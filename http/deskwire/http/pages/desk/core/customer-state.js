@@ -62,6 +62,9 @@ export function standingOf(contact, sessions) {
   return sessions.some((each) => each.verified) ? "verified" : null;
 }
 
+/** Return the fields of a contact that its backend has signed, by the newest verified session; the external id is always one. @param {readonly ContactSession[]} sessions @returns {string[]} */
+export const signedFields = (sessions) => sessions.find((each) => each.verified)?.signed ?? [];
+
 /** Return a page's address if a link to it is safe: http and https only. @param {unknown} url @returns {string|null} */
 export function safeAddress(url) {
   if (typeof url !== "string" || !URL.canParse(url)) return null;

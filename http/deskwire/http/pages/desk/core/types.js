@@ -100,6 +100,7 @@
  * @property {string} id
  * @property {string} channelId
  * @property {boolean} verified  true if the customer's backend has signed the identity
+ * @property {string[]} [signed]  the fields that the backend has signed, besides the external id
  * @property {any} context  url, title, referrer, language, timezone, custom; all optional
  * @property {string|null} [client]  the `User-Agent`
  * @property {string} createdAt

@@ -4,6 +4,10 @@ import { many, t as desk } from "../core/texts.js";
 
 export { many };
 
+const SIGNED = /** @type {Record<string, string>} */ ({ name: "name", email: "email", phone: "phone", avatar: "picture", attributes: "attributes" });
+/** @param {string[]} fields */
+const signedNames = (fields) => ["external ID", ...fields.map((each) => SIGNED[each] ?? each)].join(", ");
+
 export const t = {
   tryAgain: desk.tryAgain, cancel: desk.cancel, save: desk.save, close: desk.close, copy: desk.copy, copied: desk.copied,
   groups: { work: "Work", insights: "Insights", console: "Console", settings: "Settings" },
@@ -13,7 +17,8 @@ export const t = {
     droppedWhy: (/** @type {number} */ n) => `${many(n, "delivery", "deliveries")} of the last 24 hours failed.`,
   },
   customer: {
-    verified: "Verified", verifiedText: "Your backend has signed this customer's identity.",
+    verified: "Verified", verifiedText: (/** @type {string[]} */ signed) => `Your backend has signed this customer's ${signedNames(signed)}. Other fields can be what the customer has typed.`,
+    signed: (/** @type {string[]} */ signed) => signedNames(signed),
     visitor: "Unverified visitor", visitorText: "This visitor has not signed in. Name, email and phone are what the visitor has typed.",
     online: "Online", offline: "Offline", page: "On the page", language: "Language", timezone: "Time zone", referrer: "Came from",
     unverified: "Reported by the customer's browser. Nothing of it is verified.",
