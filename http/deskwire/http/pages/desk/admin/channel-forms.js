@@ -97,7 +97,7 @@ function languageName(code) {
   }
 }
 
-/** Colour, position, and texts in each language. @param {Part & {preview: (look: any) => void}} props  preview: shows unsaved values */
+/** Colour, position, and texts in each language. @param {Part & {preview: (look: Record<string, string>) => void}} props  preview: shows unsaved values */
 export function Look({ channel, save, preview }) {
   const { look } = channel;
   const box = useRef(/** @type {HTMLElement|null} */ (null));
@@ -106,7 +106,7 @@ export function Look({ channel, save, preview }) {
   const typed = (/** @type {Values} */ form) => ({ colour: form.raw("look/colour"), position: form.raw("look/position") });
   const changed = () => {
     const form = box.current?.querySelector("form");
-    if (form) preview({ ...look, ...typed(new Values(form)) });
+    if (form) preview(typed(new Values(form)));
   };
   const codes = Object.keys(look.texts).sort();
   const put = (/** @type {string} */ code, /** @type {any} */ texts) => save({ look: { texts: Object.fromEntries([...Object.entries(look.texts).filter(([each]) => each !== code), ...(texts ? [[code, texts]] : [])]) } });
@@ -121,16 +121,15 @@ export function Look({ channel, save, preview }) {
     <h3>${t.textsTitle}</h3><p class="muted">${t.textsHint}</p>
     ${codes.length > 0 && html`<${Table} caption=${t.textsTitle} columns=${columns} rows=${codes.map((code) => ({ code }))} keyOf=${(/** @type {any} */ row) => row.code} quiet />`}
     <div><${Button} icon="plus" label=${t.addLanguage} press=${() => setOpen({ what: "edit", code: "" })} /></div>
-    ${open?.what === "edit" && html`<${Texts} code=${open.code} texts=${look.texts[open.code]} taken=${codes} put=${put} preview=${(/** @type {string} */ code, /** @type {any} */ texts) => preview({ ...look, texts: { ...look.texts, [code]: texts } })} close=${close} />`}
+    ${open?.what === "edit" && html`<${Texts} code=${open.code} texts=${look.texts[open.code]} taken=${codes} put=${put} close=${close} />`}
     ${open?.what === "remove" && html`<${ConfirmDialog} title=${t.removeLanguage(languageName(open.code))} loses=${[t.textsLose(languageName(open.code))]} stays=${[t.textsStay]} label=${t.remove} run=${() => put(open.code, null)} close=${close} />`}`;
 }
 
 /**
  * The texts in one language.
- * @param {{code: string, texts: any, taken: string[], put: (code: string, texts: any) => Promise<boolean>, preview: (code: string, texts: any) => void, close: () => void}} props  code: "" for a new language
+ * @param {{code: string, texts: any, taken: string[], put: (code: string, texts: any) => Promise<boolean>, close: () => void}} props  code: "" for a new language
  */
-function Texts({ code: known, texts, taken, put, preview, close }) {
-  const box = useRef(/** @type {HTMLElement|null} */ (null));
+function Texts({ code: known, texts, taken, put, close }) {
   const [code, setCode] = useState(known);
   const [wrong, setWrong] = useState("");
   const at = `look/texts/${code}`;
@@ -140,11 +139,7 @@ function Texts({ code: known, texts, taken, put, preview, close }) {
     await put(code, typed(form));
     close();
   };
-  const changed = () => {
-    const form = box.current?.querySelector("form");
-    if (form && code) preview(code, typed(new Values(form)));
-  };
-  return html`<${Dialog} title=${known ? t.textsIn(languageName(known)) : t.addLanguage} class="wide" close=${close}><div class="body" ref=${box} onInput=${changed}><${Form} save=${send} label=${admin.save} cancel=${close}>
+  return html`<${Dialog} title=${known ? t.textsIn(languageName(known)) : t.addLanguage} class="wide" close=${close}><div class="body"><${Form} save=${send} label=${admin.save} cancel=${close}>
     ${!known && html`<${Field} name="look/texts" label=${t.languageCode} hint=${t.languageCodeHint} mono required spellcheck=${false} maxlength="35" exact onInput=${(/** @type {any} */ event) => (setWrong(""), setCode(event.target.value.trim()))} />`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
     <${Field} name=${`${at}/title`} label=${t.texts.title} initial=${texts?.title} required />

@@ -96,7 +96,7 @@ function ChannelPage({ id }) {
       </div>
       <div class="preview"><${Section} title=${t.preview} actions=${html`<a class="button small" href=${demoAddress(id)} target="_blank" rel="noopener">${t.openPreview}</a>`}>
         <p class="muted">${t.previewText}</p>
-        <iframe key=${saved + saving.kept} ref=${preview.frame} src=${preview.src} title=${t.previewOf(channel.name)}></iframe>
+        <iframe key=${saved + saving.kept} src=${preview.src} title=${t.previewOf(channel.name)}></iframe>
       <//></div>
     </div>
     ${saving.conflict && html`<${ConflictDialog} ...${saving.conflict} fields=${saving.conflict.fields(t.fields)} />`}
@@ -108,21 +108,16 @@ function ChannelPage({ id }) {
 
 const PREVIEW_DELAY_MS = 400;
 
-/**
- * Show unsaved values in the preview: colour and position by its address, once no more are typed, and texts by a message.
- * @param {string} id
- */
+/** Show unsaved colour and position in the preview, shortly after the last change. @param {string} id */
 function usePreview(id) {
-  const frame = useRef(/** @type {HTMLIFrameElement|null} */ (null));
   const timer = useRef(/** @type {any} */ (null));
   const [src, setSrc] = useState(demoAddress(id));
   useEffect(() => () => clearTimeout(timer.current), []);
-  const show = (/** @type {any} */ look) => {
+  const show = (/** @type {Record<string, string>} */ look) => {
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => setSrc(`${demoAddress(id)}?${new URLSearchParams({ colour: look.colour, position: look.position })}`), PREVIEW_DELAY_MS);
-    frame.current?.contentWindow?.postMessage({ deskwire: "preview", look }, location.origin);
+    timer.current = setTimeout(() => setSrc(`${demoAddress(id)}?${new URLSearchParams(look)}`), PREVIEW_DELAY_MS);
   };
-  return { frame, src, show, reset: () => (clearTimeout(timer.current), setSrc(demoAddress(id))) };
+  return { src, show, reset: () => (clearTimeout(timer.current), setSrc(demoAddress(id))) };
 }
 
 /** Return the address of a page that shows the widget. @param {string} id */
