@@ -59,6 +59,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
             "guide/automation",
         ),
         "guide/customer-sessions": (),
+        "guide/customer-js": (),
         "guide/desk": ("guide/desk-admin", "guide/desk-insights", "guide/desk-developers"),
         "guide/inbox": ("guide/contacts", "guide/search", "guide/translations"),
         "guide/tickets": (),

@@ -23,14 +23,14 @@ if os.environ.get("WEB") == "required" and not (_DRIVER and CHROMIUM):
 collect_ignore_glob = [] if _DRIVER and CHROMIUM else ["**/test_*.py", "test_*.py"]
 
 if TYPE_CHECKING or _DRIVER:
-    from playwright.sync_api import Browser, sync_playwright
+    from playwright.sync_api import Browser, Playwright, sync_playwright
 
     from tests.web.harness.desk import Desk, opened
     from tests.web.harness.stage import Stage, staged
 
 _HERE = Path(__file__).parent
 
-_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb")
+OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,12 +41,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """A browser shared by all tests; each opens its own windows."""
+def driver() -> Iterator[Playwright]:
+    """The driver of all browsers: a thread can have one."""
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=_OPTIONS)
-        yield browser
-        browser.close()
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def browser(driver: Playwright) -> Iterator[Browser]:
+    """A browser shared by all tests; each opens its own windows."""
+    browser = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture

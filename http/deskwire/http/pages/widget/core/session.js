@@ -1,0 +1,160 @@
+// @ts-check
+/**
+ * The session: the token and the contact it belongs to.
+ *
+ * A visitor's session costs the service nothing until the first message. With a signed identity, the visitor's conversations move to that contact. If
+ * the identity changes, waiting messages are sent for the contact who wrote them, the old session is ended, and all stored data is deleted.
+ */
+import { Offline, Problem } from "./api.js";
+/** @import { Contact, IdentityFunction } from "../customer.js" */
+/** @import { Records } from "./storage.js" */
+
+/** @typedef {{token: string, contact: Contact, cursor: string|null}} Session */
+
+/** Return the `sub` of a JWT, unchecked: the service checks it. Null if it has none. @param {string|null} jwt */
+export function subjectOf(jwt) {
+  try {
+    const bytes = Uint8Array.from(atob((jwt ?? "").split(".")[1]?.replace(/-/g, "+").replace(/_/g, "/") ?? ""), (each) => each.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(bytes)).sub ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Return the next step for a stored session, if any, and a new identity, if any. `use`: the session is still right. `open`: get the first one, or a new one
+ * for the same contact. `upgrade`: the visitor has signed in. `switch`: it is another contact.
+ * @param {Session|null} stored @param {string|null|undefined} jwt  null: the customer is signed out; undefined: the page did not say @param {string|null} refused  a token that has ended
+ * @returns {"use"|"open"|"upgrade"|"switch"}
+ */
+export function decide(stored, jwt, refused) {
+  if (!stored) return "open";
+  const ended = stored.token === refused;
+  const { verified, userId } = stored.contact;
+  if (!verified) return ended ? "open" : jwt ? "upgrade" : "use";
+  if (jwt === undefined || (jwt && subjectOf(jwt) === userId)) return ended ? "open" : "use";
+  return "switch";
+}
+
+/**
+ * @param {object} io
+ * @param {Records} io.records
+ * @param {string} io.channelId
+ * @param {(method: string, path: string, options: {body?: unknown}, token?: string|null) => Promise<any>} io.call  without renewal
+ * @param {() => IdentityFunction|null|undefined} io.identity
+ * @param {(token: string) => Promise<void>} io.flush  sends the contact's waiting messages under a token, while the lock `send` is held
+ * @param {() => void} io.leaving  the stored contact's data must no longer be shown
+ * @param {(session: Session, step: string, givenUp: number) => void} io.began  the session is another one; `givenUp` messages of the previous contact were deleted
+ */
+export function createSession({ records, channelId, call, identity, flush, leaving, began }) {
+  /** @type {Promise<Session>|null} */
+  let opening = null;
+  /** @type {string|null} */
+  let refused = null;
+
+  /** @returns {Session|null} */
+  const stored = () => records.get("session");
+
+  /** True once this page's identity was compared with the session. */
+  let checked = false;
+
+  /** Return the session; get one if there is none. @param {boolean} [check]  compare the identity again @returns {Promise<Session>} */
+  function current(check = !checked) {
+    const known = stored();
+    if (known && !check && known.token !== refused && !opening) return Promise.resolve(known);
+    opening ??= open().finally(() => (opening = null));
+    return opening;
+  }
+
+  async function open() {
+    for (let attempt = 0; ; attempt++) {
+      const jwt = await identityOf(identity());
+      const step = decide(stored(), jwt, refused);
+      const known = stored();
+      try {
+        const found = step === "use" && known ? known : step === "open" ? await store(await ask(jwt), step) : await records.lock("send", () => replace(step, jwt));
+        checked = true;
+        return found;
+      } catch (error) {
+        if (attempt || !(error instanceof Problem) || error.code !== "identity_expired") throw error;
+      }
+    }
+  }
+
+  /** @param {string|null|undefined} jwt @param {string} [session] */
+  const ask = (jwt, session) => call("POST", "session", { body: { channelId, ...(jwt ? { identity: jwt } : {}), ...(session ? { session } : {}) } }, null);
+
+  /** Upgrade or end the stored session, while nothing is being sent. @param {"use"|"upgrade"|"switch"} step @param {string|null|undefined} jwt */
+  async function replace(step, jwt) {
+    await records.refresh();
+    const known = stored();
+    const again = decide(known, jwt, refused); // another tab may have done it
+    if (!known || again === "open") return store(await ask(jwt), again);
+    if (again === "use") return known;
+    if (again === "upgrade") return store(await ask(jwt, known.token), again);
+    leaving();
+    if (known.token !== refused) {
+      await flush(known.token);
+      await call("DELETE", "me", {}, known.token).catch((error) => {
+        if (error instanceof Offline) throw error; // then nothing could be sent either: it is done when the service answers
+      });
+    }
+    return store(await ask(jwt), again, await deleteAll(known.contact.userId));
+  }
+
+  /** Delete everything stored, or everything but the messages of others than this contact; return the number of deleted messages. @param {string} [userId] */
+  async function deleteAll(userId) {
+    let givenUp = 0;
+    await records.change(() => {
+      const others = records.list("message:").filter(({ owner }) => userId && owner !== userId);
+      const stays = new Set(others.flatMap(({ clientId, files }) => [`message:${clientId}`, ...files.map((/** @type {any} */ { key }) => `file:${key}`)]));
+      const goes = [...records.known.keys()].filter((key) => !stays.has(key));
+      givenUp = goes.filter((key) => key.startsWith("message:")).length;
+      return Object.fromEntries(goes.map((key) => [key, null]));
+    });
+    return givenUp;
+  }
+
+  /** @param {any} answer @param {string} step @param {number} [givenUp] @returns {Promise<Session>} */
+  async function store({ token, contact, cursor }, step, givenUp = 0) {
+    const before = stored();
+    /** @type {Session} */
+    const session = { token, contact, cursor };
+    let mine = true;
+    await records.change(() => {
+      const now = stored();
+      // Two tabs may open a visitor's session at once: the first one counts.
+      // But a page of the previous contact that opens a session in between does not count.
+      mine = step !== "open" || now?.token === before?.token || now?.token === refused;
+      const moved = records.list("message:").filter(({ owner }) => step !== "switch" && owner === now?.contact.userId);
+      return mine ? { session, ...Object.fromEntries(moved.map((each) => [`message:${each.clientId}`, { ...each, owner: contact.userId }])) } : null;
+    });
+    refused = null;
+    const result = mine ? session : /** @type {Session} */ (stored());
+    began(result, step, givenUp);
+    return result;
+  }
+
+  return {
+    current,
+    deleteAll,
+    stored,
+    known: () => checked,
+    /** Compare the identity again before the next call. */
+    forget: () => void (checked = false),
+    /** Note that the service refused a token. @param {string} token */
+    ended(token) {
+      if (stored()?.token === token) refused = token;
+    },
+  };
+}
+
+/** @param {IdentityFunction|null|undefined} identity */
+async function identityOf(identity) {
+  if (!identity) return undefined;
+  try {
+    return (await identity()) ?? null;
+  } catch (error) {
+    throw new Problem(503, { code: "identity_failed", detail: `The page's identity function failed: ${error}` });
+  }
+}

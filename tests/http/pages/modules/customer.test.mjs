@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+
+const widget = new URL("../../../../http/deskwire/http/pages/widget/", import.meta.url);
+const { Offline, Problem, retryDelay } = await import(new URL("core/api.js", widget));
+const { EMPTY, leavesGap, reduce, resolve } = await import(new URL("core/state.js", widget));
+const { afterFailure, heads, inOrder } = await import(new URL("core/outbox.js", widget));
+const { decide, subjectOf } = await import(new URL("core/session.js", widget));
+const { parse, parsing } = await import(new URL("core/stream.js", widget));
+const { leadingZeros, solve } = await import(new URL("core/proof.js", widget));
+const { Records, memoryStorage } = await import(new URL("core/storage.js", widget));
+
+const AT = "2026-01-01T00:00:00.000Z";
+const conversation = (id, changes = {}) => ({ id, title: null, status: "OPEN", closed: false, closedBy: null, unread: false, assignee: null, rating: null, lastMessageAt: AT, createdAt: AT, updatedAt: AT, closedAt: null, sequence: 1, ...changes });
+const message = (index, changes = {}) => ({ id: `msg_${String(index).padStart(3, "0")}`, conversationId: "cnv_a", index, author: { type: "contact", name: null, self: true }, text: `Text ${index}`, attachments: [], createdAt: AT, redactedAt: null, ...changes });
+const event = (type, data) => ({ type: "event", event: { id: "evt_1", type, createdAt: AT, data } });
+const after = (...changes) => changes.reduce(reduce, EMPTY);
+const texts = (state, id = "cnv_a") => state.messages.get(id)?.map(({ text }) => text);
+const entry = (clientId, changes = {}) => ({ clientId, conversation: "client:x", text: clientId, files: [], createdAt: AT, state: "kept", problem: null, order: 1, starts: false, uploads: {}, ...changes });
+
+test("repeated and reordered changes make the same state", () => {
+  const changes = [
+    { type: "list", items: [conversation("cnv_a", { sequence: 3, unread: true })] },
+    { type: "messages", id: "cnv_a", items: [message(0), message(1)] },
+    event("message.created", { conversation: conversation("cnv_a", { sequence: 4 }), message: message(2) }),
+    { type: "sent", clientId: "m2", message: message(2), conversation: null },
+  ];
+  for (const order of [[0, 1, 2, 3], [0, 1, 3, 2], [0, 1, 2, 2, 3, 3], [0, 1, 2, 0, 3, 1], [1, 0, 2, 3]]) {
+    const state = after(...order.map((at) => changes[at]));
+    assert.deepEqual(texts(state), ["Text 0", "Text 1", "Text 2"], String(order));
+    assert.equal(state.unread, 0);
+    assert.equal(state.conversations.get("cnv_a").sequence, 4);
+  }
+});
+
+test("a conversation changes only to a greater sequence", () => {
+  const state = after({ type: "list", items: [conversation("cnv_a", { sequence: 5, title: "New" })] }, { type: "list", items: [conversation("cnv_a", { sequence: 4, title: "Old" })] });
+  assert.equal(state.conversations.get("cnv_a").title, "New");
+});
+
+test("a message of a thread that is not loaded does not look like the whole thread", () => {
+  const state = after(event("message.created", { conversation: conversation("cnv_a"), message: message(7) }));
+  assert.equal(texts(state), undefined);
+  assert.equal(state.conversations.get("cnv_a").lastMessage.index, 7);
+});
+
+test("the first message of a conversation makes its thread complete", () => {
+  const state = after(event("message.created", { conversation: conversation("cnv_a"), message: message(0) }));
+  assert.ok(state.loaded.has("cnv_a"));
+});
+
+test("a missing message is noticed and not bridged", () => {
+  const state = after({ type: "messages", id: "cnv_a", items: [message(0)] });
+  const late = event("message.created", { conversation: conversation("cnv_a"), message: message(2) });
+  assert.ok(leavesGap(state, late.event));
+  assert.deepEqual(texts(reduce(state, late)), ["Text 0"]);
+  assert.ok(!leavesGap(state, event("message.created", { conversation: conversation("cnv_a"), message: message(1) }).event));
+});
+
+test("a page that does not touch the loaded messages replaces them", () => {
+  const state = after({ type: "messages", id: "cnv_a", items: [message(0), message(1)] }, { type: "messages", id: "cnv_a", items: [message(8), message(9)] });
+  assert.deepEqual(texts(state), ["Text 8", "Text 9"]);
+});
+
+test("a message that was sent over a gap hides nothing until the gap is filled", () => {
+  const state = after({ type: "messages", id: "cnv_a", items: [message(0), message(1)] }, { type: "sent", clientId: "m4", message: message(4), conversation: null });
+  assert.deepEqual(texts(state), ["Text 0", "Text 1", "Text 4"]);
+  const filled = [2, 3, 4].map((index) => event("message.created", { conversation: conversation("cnv_a"), message: message(index) })).reduce(reduce, state);
+  assert.deepEqual(texts(filled), ["Text 0", "Text 1", "Text 2", "Text 3", "Text 4"]);
+});
+
+test("older messages come before the loaded ones", () => {
+  const state = after({ type: "messages", id: "cnv_a", items: [message(5)] }, { type: "messages", id: "cnv_a", items: [message(3), message(4)] });
+  assert.deepEqual(texts(state), ["Text 3", "Text 4", "Text 5"]);
+});
+
+test("redacted text stays away, also if the old message comes again", () => {
+  const state = after(
+    { type: "messages", id: "cnv_a", items: [message(0), message(1)] },
+    event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 9 }), redactedMessageIds: ["msg_000"], deletedMessageIds: ["msg_001"] }),
+    { type: "messages", id: "cnv_a", items: [message(0)] },
+  );
+  assert.deepEqual(texts(state), [""]);
+  assert.equal(state.messages.get("cnv_a")[0].redactedAt, AT);
+});
+
+test("a deleted conversation does not come back with an older response", () => {
+  const state = after({ type: "list", items: [conversation("cnv_a")] }, { type: "set", value: { open: "cnv_a" } }, event("conversation.deleted", { conversation: { id: "cnv_a" } }), { type: "list", items: [conversation("cnv_a")] });
+  assert.equal(state.conversations.size, 0);
+  assert.equal(state.open, null);
+});
+
+test("the unread count follows the conversations, and the badge until they are loaded", () => {
+  const state = after({ type: "set", value: { badge: 3 } });
+  assert.equal(state.unread, 3);
+  assert.equal(reduce(state, { type: "list", items: [conversation("cnv_a", { unread: true }), conversation("cnv_b")] }).unread, 1);
+});
+
+test("a new conversation is shown at once and keeps its place once it is stored", () => {
+  const local = after({ type: "set", value: { open: "client:x", entries: [entry("m1"), entry("m2", { order: 2 })] } });
+  assert.deepEqual([...local.conversations.keys()], ["client:x"]);
+  const stored = reduce(local, { type: "sent", clientId: "m1", message: message(0, { clientId: "m1" }), conversation: conversation("cnv_a", { clientId: "x" }) });
+  assert.deepEqual([...stored.conversations.keys()], ["cnv_a"]);
+  assert.equal(stored.open, "cnv_a");
+  assert.equal(resolve(stored, "client:x"), "cnv_a");
+  assert.deepEqual(stored.outbox.map(({ clientId, conversation }) => [clientId, conversation]), [["m2", "cnv_a"]]);
+});
+
+test("a message that the stream has already brought is not shown as waiting", () => {
+  const state = after({ type: "set", value: { entries: [entry("m1", { conversation: "cnv_a" })] } }, { type: "messages", id: "cnv_a", items: [message(0, { clientId: "m1" })] });
+  assert.deepEqual(state.outbox, []);
+});
+
+test("an unchanged state is the same object", () => {
+  const state = after({ type: "list", items: [conversation("cnv_a", { sequence: 2 })] });
+  assert.equal(reduce(state, { type: "list", items: [] }).conversations.get("cnv_a"), state.conversations.get("cnv_a"));
+});
+
+const refused = (status, code = "some_code", retryAfterMs = null) => new Problem(status, { code, detail: "why" }, retryAfterMs);
+
+test("a failure that can pass keeps the message", () => {
+  for (const error of [new Offline("no response"), new TypeError("anything"), refused(500), refused(503), refused(408), refused(409, "channel_disabled"), refused(403, "origin_not_allowed")]) {
+    const next = afterFailure(error, 1, 0.5);
+    assert.ok(next.retryMs > 0 && next.retryMs <= 30_000, String(error));
+    assert.ok(!("refused" in next));
+  }
+  assert.ok(afterFailure(refused(401), 1).signIn);
+});
+
+test("the server's delay counts, for all conversations", () => {
+  assert.deepEqual(afterFailure(refused(429, "rate_limited", 7_000), 3), { retryMs: 7_000, pause: true });
+  assert.equal(afterFailure(refused(503, "not_ready", 9_000), 1).retryMs, 9_000);
+});
+
+test("any other refusal is final and has its reason", () => {
+  for (const status of [400, 403, 404, 409, 413, 422]) assert.deepEqual(afterFailure(refused(status), 1), { refused: { status, code: "some_code", detail: "why", errors: [] } });
+});
+
+test("delays grow to half a minute and differ", () => {
+  for (const failures of [1, 3, 10, 1000]) {
+    assert.ok(retryDelay(failures, 0) < retryDelay(failures, 0.99));
+    assert.ok(retryDelay(failures, 0.99) <= 30_000);
+  }
+  assert.ok(retryDelay(2, 0.5) > retryDelay(1, 0.5));
+});
+
+test("the first waiting message of each free conversation is next", () => {
+  const all = inOrder([entry("c", { order: 3 }), entry("b", { order: 2 }), entry("a", { order: 1, state: "refused" }), entry("d", { order: 4, conversation: "cnv_b" })]);
+  assert.deepEqual(heads(all, new Set()).map(({ clientId }) => clientId), ["b", "d"]);
+  assert.deepEqual(heads(all, new Set(["client:x"])).map(({ clientId }) => clientId), ["d"]);
+});
+
+const jwt = (claims) => ["e30", Buffer.from(JSON.stringify(claims)).toString("base64url"), "signature"].join(".");
+const session = (verified, userId) => ({ token: "t", contact: { id: null, userId, name: null, email: null, verified }, cursor: null });
+
+test("the subject of an identity is read as the service reads it", () => {
+  assert.equal(subjectOf(jwt({ sub: "Ådä-🙂" })), "Ådä-🙂");
+  for (const broken of [null, "", "x", "a.b.c", jwt({})]) assert.equal(subjectOf(broken), null);
+});
+
+test("a session is used, upgraded, opened or switched by the identity", () => {
+  const ada = jwt({ sub: "ada" });
+  for (const [stored, identity, ended, step] of [
+    [null, undefined, null, "open"],
+    [null, ada, null, "open"],
+    [session(false, "visitor-1"), undefined, null, "use"],
+    [session(false, "visitor-1"), null, null, "use"],
+    [session(false, "visitor-1"), ada, null, "upgrade"],
+    [session(false, "visitor-1"), ada, "t", "open"],
+    [session(true, "ada"), ada, null, "use"],
+    [session(true, "ada"), ada, "t", "open"],
+    [session(true, "ada"), undefined, null, "use"],
+    [session(true, "ada"), null, null, "switch"],
+    [session(true, "ada"), jwt({ sub: "bob" }), null, "switch"],
+    [session(true, "ada"), jwt({ sub: "bob" }), "t", "switch"],
+  ])
+    assert.equal(decide(stored, identity, ended), step);
+});
+
+test("events are read however they are cut", () => {
+  const text = 'retry: 1000\nevent: hello\ndata: {"at":"evt_1"}\n\n: comment\n\nid: evt_2\n\nid: evt_3\r\ndata: {"a":"ü: b"}\r\n\r\n';
+  const whole = parse(parsing(), text);
+  assert.deepEqual(whole, [
+    { id: "", event: "hello", data: { at: "evt_1" } },
+    { id: "evt_2", event: "", data: null },
+    { id: "evt_3", event: "", data: { a: "ü: b" } },
+  ]);
+  for (let size = 1; size < 7; size++) {
+    const at = parsing();
+    const found = [];
+    for (let from = 0; from < text.length; from += size) found.push(...parse(at, text.slice(from, from + size)));
+    assert.deepEqual(found, whole, `pieces of ${size}`);
+  }
+});
+
+test("a proof of work has as many zero bits as demanded", async () => {
+  const { challenge, nonce } = await solve({ challenge: "1-10-99-abc", difficulty: 10 });
+  const digest = createHash("sha256").update(`${challenge}.${nonce}`).digest();
+  assert.ok(leadingZeros(digest) >= 10);
+  assert.equal(leadingZeros(Uint8Array.of(0, 0b00010000)), 11);
+  assert.equal(leadingZeros(Uint8Array.of(0, 0)), 16);
+  assert.equal(await solve({ challenge: "x", difficulty: 60 }), null);
+});
+
+test("two pages that write the same record never overwrite each other", async () => {
+  const storage = memoryStorage();
+  const [one, two] = [new Records(storage), new Records(storage)];
+  await Promise.all([one.refresh(), two.refresh()]);
+  const add = (records) => records.change(() => ({ count: (records.get("count") ?? 0) + 1 }));
+  await Promise.all([add(one), add(two), add(one), add(two)]);
+  await one.refresh();
+  assert.equal(one.get("count"), 4);
+});
+
+test("a write of several records is whole or not at all", async () => {
+  const storage = memoryStorage();
+  assert.ok(await storage.write([{ key: "a", rev: 1, value: 1 }]));
+  assert.equal(await storage.write([{ key: "b", rev: 1, value: 2 }, { key: "a", rev: 1, value: 3 }]), false);
+  assert.deepEqual((await storage.all()).map(({ key, value }) => [key, value]), [["a", 1]]);
+});
