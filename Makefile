@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 AGAIN := -m tests.again -n $(WORKERS) --dist worksteal
 PYTEST_AGAIN := $(BIN)/python $(AGAIN)
 
-.PHONY: run demo lint unit test newest newest-dependencies verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release cut upgrade-data format docs sdk site explorer vendor web-types web-lint clients containers image audit lock clean
+.PHONY: run demo lint unit test newest newest-dependencies verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release cut upgrade-data format docs sdk site explorer vendor panel web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -202,6 +202,11 @@ vendor: $(TOOLS)/node_modules/.stamp
 	cp $(TOOLS)/node_modules/uplot/dist/uPlot.min.css $(DESK)/vendor/uplot.css
 	for each in preact htm uplot @preact/signals @preact/signals-core @noble/ciphers; do \
 	  cp $(TOOLS)/node_modules/$$each/LICENSE $(DESK)/vendor/$$(echo $$each | tr -d @ | tr / -).LICENSE || exit 1; done
+
+# The widget's panel in few and small files. Run it after each change of its modules; a test compares the result.
+panel: $(TOOLS)/node_modules/.stamp
+	rm -rf $(DESK)/../widget/built
+	node $(TOOLS)/widget.mjs $(CURDIR)/$(DESK)/../widget/built
 
 # The types of the API's objects as the desk's modules know them, made from the description that the service gives.
 web-types: $(TOOLS)/node_modules/.stamp $(DEV_STAMP)

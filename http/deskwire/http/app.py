@@ -6,7 +6,7 @@ from typing import Final
 
 from deskwire.http.api.routing import Route
 from deskwire.http.metrics import exposition as metrics
-from deskwire.http.pages import desk
+from deskwire.http.pages import desk, widget
 from deskwire.http.pages import explorer as description
 from deskwire.http.resources import (
     event_log,
@@ -138,5 +138,6 @@ _MODULES: Final = (
     metrics,
     description,
     desk,
+    widget,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)

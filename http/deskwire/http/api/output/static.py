@@ -1,17 +1,18 @@
 """Files that do not change while the service runs: compressed once, with an ETag.
 
-And the files of the desk.
+And the files of the desk and the widget.
 """
 
 from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
@@ -99,7 +100,7 @@ _TYPES: Final[Mapping[str, str]] = {
 
 INDEX_FILE: Final = "index.html"
 _ENTRY: Final = re.compile(r'<script type="module" src="web/([\w./-]+)">')
-_IMPORT: Final = re.compile(r'^(?:import|export)\b[^;"(]*?"(\.[\w./-]+)"', re.MULTILINE)
+_IMPORT: Final = re.compile(r'(?:^|;)(?:import|export)\b[^;"(]*?"(\.[\w./-]+)"', re.MULTILINE)
 _NAME_CHARACTERS: Final = 16
 _DEPTH_MAX: Final = 8
 
@@ -134,6 +135,12 @@ class FileTree(Struct, frozen=True):
         for each in entries:
             self._follow(each, found)
         return list(found)
+
+    def imports(self, module: str) -> list[str]:
+        """Return the modules that a module imports statically, directly or not, without itself."""
+        found: dict[str, None] = {}
+        self._follow(module, found)
+        return [each for each in found if each != module]
 
     def _follow(self, module: str, found: dict[str, None]) -> None:
         if module in found or module not in self.files:
@@ -176,8 +183,37 @@ def load_tree(folder: Any) -> FileTree:
 
     Takes tens of milliseconds.
     """
+    return _tree(_found(folder))
+
+
+# A comment at the beginning of a line, or a type within one. The files have no such text in their strings.
+_COMMENT: Final = re.compile(r"^[ \t]*(?:/\*[\s\S]*?\*/[ \t]*|//.*)|/\*\*.*?\*/ ?", re.MULTILINE)
+_SHARED: Final = ("desk/icon.svg", "desk/vendor/preact.js")
+
+
+def load_widget_tree(pages: Any) -> FileTree:
+    """Read and compress the widget's files, and those that it shares with the desk.
+
+    Comments are left out, because customers pay for each byte. Lines keep their numbers.
+
+    Args:
+        pages: the folder with `widget` and `desk`. The paths of files begin with these names.
+    """
+    own = (
+        (f"widget/{path}", _without_comments(content) if path.endswith((".js", ".css")) else content)
+        for path, content in _found(pages / "widget")
+    )
+    shared = ((path, (pages / path).read_bytes()) for path in _SHARED)
+    return _tree(chain(own, shared))
+
+
+def _without_comments(source: bytes) -> bytes:
+    return _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), source.decode()).encode()
+
+
+def _tree(found: Iterable[tuple[str, bytes]]) -> FileTree:
     loaded, digest = {}, sha256()
-    for path, content in _found(folder):
+    for path, content in found:
         loaded[path] = Static.of(_TYPES[Path(path).suffix], content)
         digest.update(f"{path}\0{len(content)}\0".encode() + content)
     return FileTree(MappingProxyType(loaded), digest.hexdigest()[:_NAME_CHARACTERS])
@@ -187,16 +223,22 @@ def _packaged() -> FileTree:
     return load_tree(files("deskwire.http.pages") / "desk")
 
 
+def _packaged_widget() -> FileTree:
+    return load_widget_tree(files("deskwire.http.pages"))
+
+
 _PACKAGED: Final = Lazy(_packaged)
+_PACKAGED_WIDGET: Final = Lazy(_packaged_widget)
 
 
 class DeskFiles:
-    """The desk's files.
+    """The files of the desk and of the widget.
 
     They are the package's, read once, or those of a folder, read for each request.
 
     Args:
-        folder: read for each request, for developers of the desk; None for the package's own.
+        folder: the desk's, read for each request, for developers; None for the package's own. A folder `widget` beside it is
+            read for each request as well.
         shown: True if the desk is enabled.
     """
 
@@ -206,7 +248,13 @@ class DeskFiles:
         self._folder = folder
 
     async def tree(self) -> FileTree:
-        """Return the files."""
+        """Return the desk's files."""
         if self._folder is None:
             return await _PACKAGED.get()
         return await trio.to_thread.run_sync(load_tree, self._folder)
+
+    async def widget_tree(self) -> FileTree:
+        """Return the widget's files."""
+        if self._folder is None or not (self._folder.parent / "widget").is_dir():
+            return await _PACKAGED_WIDGET.get()
+        return await trio.to_thread.run_sync(load_widget_tree, self._folder.parent)

@@ -193,7 +193,7 @@ PATH: Final[Mapping[str, PathParameter]] = {
     ),
     "docs/asset": PathParameter("The name of the file.", "explorer.js"),
     "place": PathParameter("The place in the desk.", "c/cnv_01KZ000000000000000000C0NV"),
-    "tree": PathParameter("The digest of the desk's files.", "0123456789abcdef"),
+    "tree": PathParameter("The digest of the files.", "0123456789abcdef"),
     "file": PathParameter("The path of the file.", "app.js"),
 }
 """The parameters in paths, by name; for an ambiguous name, with the preceding segment."""

@@ -90,7 +90,9 @@ _DESCRIPTIONS: Final = {
     200: "The request succeeded.",
     204: "The request succeeded. The response has no body.",
     206: "The requested part of the file.",
+    302: "The current version is at `Location`.",
     304: "The content is unchanged.",
+    404: "There is none of this id. The page says so.",
 }
 
 
