@@ -58,7 +58,12 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
             "guide/go",
             "guide/automation",
         ),
-        "guide/widget": ("guide/customer-sessions", "guide/customer-js"),
+        "guide/widget": (
+            "guide/widget-channels",
+            "guide/customer-sessions",
+            "guide/customer-api",
+            "guide/customer-js",
+        ),
         "guide/desk": ("guide/desk-admin", "guide/desk-insights", "guide/desk-developers"),
         "guide/inbox": ("guide/contacts", "guide/search", "guide/translations"),
         "guide/tickets": (),

@@ -1497,9 +1497,9 @@ export interface CustomerEvent {
 
 /** The parts of an event that the customer may see; which of them an event has depends on its type. */
 export interface CustomerEventData {
-  conversation?: Record<string, unknown> | undefined;
-  message?: Record<string, unknown> | undefined;
-  step?: Record<string, unknown> | undefined;
+  conversation?: CustomerConversation | undefined;
+  message?: CustomerMessage | undefined;
+  step?: CustomerStep | undefined;
   closedBy?: "agent" | "bot" | "system" | (string & {}) | undefined;
   changed?: string[] | undefined;
   redactedMessageIds?: string[] | undefined;

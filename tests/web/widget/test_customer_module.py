@@ -532,7 +532,7 @@ def in_frame(site: Site, page: CustomerPage, **options: str) -> CustomerPage:
     page.page.wait_for_selector("iframe")
     (inner,) = [each for each in page.page.frames if each.url.startswith(frame)]
     framed = CustomerPage(site, page.page)
-    framed.page = inner  # type: ignore[assignment]  # a frame has the page's methods that are used
+    framed.page = inner
     framed.page.wait_for_function("() => window.create")
     port = "() => { const { port1, port2 } = new MessageChannel(); parent.postMessage('storage', '*', [port2]); return port1; }"
     given = {"baseUrl": site.stage.url, "channelId": site.channel["id"], "site": site.origin, **options}

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from deskwire.engine.conversations.conversation import Closer
-from deskwire.http.schemas.base import ContactId, EventId, MessageId, Moment, Shape
+from deskwire.engine.conversations.conversation import Closer, Status
+from deskwire.http.schemas.base import ContactId, ConversationId, EventId, MessageId, Moment, Shape
+from deskwire.http.schemas.customer_conversations import CustomerConversation, CustomerMessage, CustomerStep
+
+
+class CustomerDeletedConversation(Shape):
+    """A deleted conversation: remove it from the page."""
+
+    id: ConversationId
+    status: Status
+    closed: Annotated[bool, Field(description="True if `status` was `CLOSED`.")]
+    unread: bool
 
 
 class CustomerEventData(Shape):
     """The parts of an event that the customer may see; which of them an event has depends on its type."""
 
-    conversation: dict[str, Any] | None = None
-    message: dict[str, Any] | None = None
-    step: dict[str, Any] | None = None
+    conversation: CustomerConversation | CustomerDeletedConversation | None = None
+    message: CustomerMessage | None = None
+    step: CustomerStep | None = None
     closed_by: Closer | None = None
     changed: list[Annotated[str, Field(examples=["title"])]] | None = None
     redacted_message_ids: list[MessageId] | None = None

@@ -1697,9 +1697,9 @@ class CustomerEvent(TypedDict):
 class CustomerEventData(TypedDict):
     """The parts of an event that the customer may see; which of them an event has depends on its type."""
 
-    conversation: NotRequired[dict[str, Any]]
-    message: NotRequired[dict[str, Any]]
-    step: NotRequired[dict[str, Any]]
+    conversation: NotRequired[CustomerConversation]
+    message: NotRequired[CustomerMessage]
+    step: NotRequired[CustomerStep]
     closedBy: NotRequired[str]
     """Known values: `agent`, `bot`, `system`; a later release may add others."""
     changed: NotRequired[list[str]]
