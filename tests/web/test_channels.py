@@ -50,7 +50,7 @@ def _preview(desk: Desk) -> FrameLocator:
 def _left(button: Locator) -> float:
     box = button.bounding_box()
     assert box is not None
-    return box["x"]
+    return float(box["x"])
 
 
 def test_channel_is_created_and_its_secret_shown_once(desk: Desk, stage: Stage) -> None:

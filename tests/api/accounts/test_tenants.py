@@ -130,6 +130,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     key = (await service.dashboard.get(f"/projects/{project}/keys")).json()["items"][0]
     named = {"name": "CRM", "permissions": ["tickets.read"]}
     credential = (await service.dashboard.post(f"/projects/{project}/credentials", json=named)).json()
+    channel = (await service.dashboard.post("/channels", json={"name": "Shop"})).json()
     organisation = (await service.dashboard.get(f"/projects/{project}")).json()["organisationId"]
     return {
         "conversation_id": conversation["id"],
@@ -157,6 +158,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "project_id": project,
         "key_id": key["id"],
         "credential_id": credential["id"],
+        "channel_id": channel["id"],
         "token_id": (await service.dashboard.get("/users/me/tokens")).json()["items"][0]["id"],
         "upload_id": "upl_00000000000000000000000000",
         "stream_id": "str_00000000000000000000000000",

@@ -35,6 +35,7 @@ REMEMBERED_BY_NOBODY = {
     "account.changed": "who is signed in is read for each call",
     "account.created": "nothing is known of it yet",
     "audit.exported": "it changes nothing",
+    "channel.created": "nothing is known of it yet",
     "contact.exported": "it changes nothing",
     "contact.merged": "a contact is looked up, and held, in each commit that gives it something",
     "contact.merged_away": "a contact is looked up, and held, in each commit that gives it something",

@@ -1,4 +1,4 @@
-"""Whether two hosts are of the same site, which decides whether a frame keeps its storage.
+"""The comparison of two hosts by site, which decides whether a frame keeps its storage.
 
 Browsers compare registrable domains by the Public Suffix List. This rule has no list: it answers only where a list could not
 change the answer, or where one of the suffixes below applies, and `unknown` for the rest.

@@ -50,7 +50,7 @@ _USES: Final[tuple[tuple[Use, FindingCode, Severity, str], ...]] = (
 
 
 class Finding(Struct, frozen=True):
-    """Something on a page that needs a change. With an `error` the widget does not work."""
+    """The part of a page that needs a change. With an `error` the widget does not work."""
 
     code: FindingCode
     severity: Severity

@@ -41,7 +41,7 @@ from deskwire.engine.webhooks.publish import publish_extension
 SESSION_STARTED: Final = "contact.session.started"
 
 
-class StartTransaction(CustomerSessionTransaction, IdentityTransaction, Protocol):
+class SignInTransaction(CustomerSessionTransaction, IdentityTransaction, Protocol):
     """Changes of the start of a session."""
 
 
@@ -87,7 +87,7 @@ class StartedSession(Struct, frozen=True):
     visitor: str | None = None
 
 
-def start_session(tx: StartTransaction, wanted: SignIn, at: int) -> StartedSession:
+def start_session(tx: SignInTransaction, wanted: SignIn, at: int) -> StartedSession:
     """Start the session of a signed identity at `at` (ms), or continue that of the client.
 
     The client's session of another identity is ended. Raises Invalid (`reserved_user_id`), and Unauthenticated
@@ -119,7 +119,7 @@ def start_session(tx: StartTransaction, wanted: SignIn, at: int) -> StartedSessi
     return StartedSession(session, contact, ended=ended, visitor=visitor)
 
 
-def _signed_contact(tx: StartTransaction, wanted: SignIn, at: int) -> Contact:
+def _signed_contact(tx: SignInTransaction, wanted: SignIn, at: int) -> Contact:
     """Return the contact of an identity, created or updated with the signed fields."""
     ref = ContactRef(wanted.user_id, wanted.identity, pointer="/identity")
     contact = put_contact(tx, wanted.project, ref, at)
@@ -133,7 +133,7 @@ def _signed_contact(tx: StartTransaction, wanted: SignIn, at: int) -> Contact:
         raise identity_invalid(f"Its attributes can't be stored. {problems}") from None
 
 
-def _insert(tx: StartTransaction, wanted: SignIn, contact: Contact, at: int) -> CustomerSession:
+def _insert(tx: SignInTransaction, wanted: SignIn, contact: Contact, at: int) -> CustomerSession:
     """Store and announce a new session."""
     tx.end_customer_sessions(contact.rowid, at, kept=SESSIONS_MAX - 1)
     session = CustomerSession(
@@ -154,7 +154,7 @@ def _insert(tx: StartTransaction, wanted: SignIn, contact: Contact, at: int) -> 
     return _stored(tx, session, at)
 
 
-def _stored(tx: StartTransaction, session: CustomerSession, at: int) -> CustomerSession:
+def _stored(tx: SignInTransaction, session: CustomerSession, at: int) -> CustomerSession:
     assert session.contact is not None, "a stored session has its contact"
     contact, stored = session.contact, tx.insert_customer_session(session)
     # A contact that is created now has no profile, so a visitor's first message takes no query for it.
@@ -165,7 +165,7 @@ def _stored(tx: StartTransaction, session: CustomerSession, at: int) -> Customer
 
 
 def _visitor_to_merge(
-    tx: StartTransaction, shown: CustomerSession, contact: Contact, *, live: bool
+    tx: SignInTransaction, shown: CustomerSession, contact: Contact, *, live: bool
 ) -> str | None:
     """Return the id of the visitor's contact that the identified contact takes over.
 
@@ -207,13 +207,13 @@ class VisitorStart:
         """The contact of the session's new conversations, which the first one creates."""
         return contact_ref(self._session)
 
-    def before(self, tx: StartTransaction) -> None:
+    def before(self, tx: SignInTransaction) -> None:
         """Raise Unauthenticated (`session_ended`) if the session has ended."""
         self._known = tx.customer_session(self._session.token_hash)
         if self._known is not None:
             check_live(self._known, self._at)
 
-    def after(self, tx: StartTransaction, receipt: Any) -> None:
+    def after(self, tx: SignInTransaction, receipt: Any) -> None:
         """Store the session, or its context if it is stored already."""
         known = self._known
         if known is not None:

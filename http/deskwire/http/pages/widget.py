@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Mapping
 from html import escape
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 from msgspec import Struct
 from pydantic import Field
 from werkzeug.http import parse_accept_header
 
-from deskwire.engine.channels.channel import Channel
+from deskwire.engine.channels.channel import Channel, Position
 from deskwire.engine.core.errors import NotFound
 from deskwire.http.api.calls import Answer, BytesAnswer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
@@ -77,7 +77,7 @@ class LookQuery(Query):
 
     lang: Annotated[str, Field(max_length=35, examples=["de"])] | None = None
     colour: Annotated[str, Field(pattern=COLOUR_PATTERN, examples=["#1f5eff"])] | None = None
-    position: Literal["left", "right"] | None = None
+    position: Position | None = None
 
 
 class _View(Struct, frozen=True):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_args
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from deskwire.engine.accounts.identity.algorithms import Algorithm
 from deskwire.engine.channels.channel import DEFAULT_COLOUR, ChannelType, IdentityMode, Position
@@ -18,7 +18,10 @@ Ask = Annotated[
         description="The fields asked of visitors: `name`, `email`, `phone`, with `?` if they may stay empty."
     ),
 ]
-Hours = Annotated[None, Field(description="Business hours do not exist yet.")]
+Hours = Annotated[
+    str | None, Field(description="The schedule of business hours; null, because there are none yet.")
+]
+Widget = Annotated[ChannelType, WithJsonSchema({"type": "string", "enum": list(get_args(ChannelType))})]
 
 
 class IdentityKey(Shape):
@@ -30,7 +33,7 @@ class IdentityKey(Shape):
 
 
 class ChannelIdentity(Shape):
-    """How customers are signed in: `required` takes no visitors, `none` takes visitors only."""
+    """The sign-in of customers: `required` takes no visitors, `none` takes visitors only."""
 
     mode: IdentityMode
     public_keys: list[IdentityKey]
@@ -76,7 +79,7 @@ class Channel(Shape):
     """A channel: a widget on websites, with the credentials that sign its customers in."""
 
     id: ChannelId
-    type: ChannelType
+    type: Widget
     name: Annotated[str, Field(examples=["Shop"])]
     enabled: bool
     origins: Annotated[
@@ -100,7 +103,7 @@ class Channel(Shape):
 
 
 class PublicIdentity(Shape):
-    """How customers are signed in."""
+    """The sign-in of customers."""
 
     mode: IdentityMode
 
@@ -116,7 +119,10 @@ class PublicChannel(Shape):
     look: ChannelLook
     survey: SurveyId | None
     hours: Hours
-    expected_wait_s: Annotated[None, Field(description="The expected time to an answer is not known yet.")]
+    expected_wait_s: Annotated[
+        int | None,
+        Field(ge=0, description="The expected seconds until an answer; null, because it is not known yet."),
+    ]
 
 
 class SiteFinding(Shape):

@@ -105,7 +105,17 @@ AskedField = Annotated[
 ]
 AskedFields = Annotated[list[AskedField], AfterValidator(_asked_once), Field(examples=[["name?", "email"]])]
 ObjectId = Annotated[str, Field(min_length=1, max_length=40)]
-NoHours = Annotated[None, Field(description="Business hours do not exist yet: only null.")]
+
+
+def _no_schedule(schedule_id: str) -> str:
+    raise ValueError("There are no schedules of business hours yet: this must be null.")
+
+
+ScheduleId = Annotated[
+    str,
+    Field(min_length=1, max_length=40, description="Business hours do not exist yet: only null is accepted."),
+    AfterValidator(_no_schedule),
+]
 
 
 class PublicKeyBody(Body):
@@ -135,7 +145,7 @@ Texts = Annotated[
 
 
 class IdentityBody(Body):
-    """How customers are signed in. A list of keys replaces all keys."""
+    """The sign-in of customers. A list of keys replaces all keys."""
 
     mode: IdentityMode | None = None
     public_keys: PublicKeys | None = None
@@ -165,7 +175,7 @@ class ChangeChannelRequest(Body):
     identity: IdentityBody | None = None
     visitors: VisitorsBody | None = None
     look: LookBody | None = None
-    hours: NoHours = None
+    hours: ScheduleId | None = None
     starts_workflow: ObjectId | None = None
     survey: ObjectId | None = None
     native: bool | None = None
