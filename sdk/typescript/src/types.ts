@@ -518,8 +518,7 @@ export interface ChangeChannelRequest {
   identity?: IdentityBody | undefined;
   visitors?: VisitorsBody | undefined;
   look?: LookBody | undefined;
-  /** Business hours do not exist yet: only null. */
-  hours?: null | undefined;
+  hours?: string | null | undefined;
   startsWorkflow?: string | null | undefined;
   survey?: string | null | undefined;
   native?: boolean | undefined;
@@ -652,7 +651,7 @@ export interface ChangedContactData {
 /** A channel: a widget on websites, with the credentials that sign its customers in. */
 export interface Channel {
   id: string;
-  type: "widget";
+  type: "widget" | (string & {});
   name: string;
   enabled: boolean;
   /** The websites that may show it. The service's own pages always may. */
@@ -660,8 +659,8 @@ export interface Channel {
   identity: ChannelIdentity;
   visitors: ChannelVisitors;
   look: ChannelLook;
-  /** Business hours do not exist yet. */
-  hours: null;
+  /** The schedule of business hours; null, because there are none yet. */
+  hours: string | null;
   /** The workflow that starts with each of its conversations. */
   startsWorkflow: string | null;
   /** The survey shown after a conversation was closed. */
@@ -674,7 +673,7 @@ export interface Channel {
   updatedAt: string;
 }
 
-/** How customers are signed in: `required` takes no visitors, `none` takes visitors only. */
+/** The sign-in of customers: `required` takes no visitors, `none` takes visitors only. */
 export interface ChannelIdentity {
   mode: "optional" | "required" | "none" | (string & {});
   publicKeys: IdentityKey[];
@@ -1247,8 +1246,7 @@ export interface CreateChannelRequest {
   identity?: IdentityBody | undefined;
   visitors?: VisitorsBody | undefined;
   look?: LookBody | undefined;
-  /** Business hours do not exist yet: only null. */
-  hours?: null | undefined;
+  hours?: string | null | undefined;
   startsWorkflow?: string | null | undefined;
   survey?: string | null | undefined;
   native?: boolean | undefined;
@@ -2071,7 +2069,7 @@ export interface HeldThen {
   snoozedUntil?: string | undefined;
 }
 
-/** How customers are signed in. A list of keys replaces all keys. */
+/** The sign-in of customers. A list of keys replaces all keys. */
 export interface IdentityBody {
   mode?: "optional" | "required" | "none" | (string & {}) | undefined;
   publicKeys?: PublicKeyBody[] | undefined;
@@ -2818,13 +2816,13 @@ export interface PublicChannel {
   visitors: ChannelVisitors;
   look: ChannelLook;
   survey: string | null;
-  /** Business hours do not exist yet. */
-  hours: null;
-  /** The expected time to an answer is not known yet. */
-  expectedWaitS: null;
+  /** The schedule of business hours; null, because there are none yet. */
+  hours: string | null;
+  /** The expected seconds until an answer; null, because it is not known yet. */
+  expectedWaitS: number | null;
 }
 
-/** How customers are signed in. */
+/** The sign-in of customers. */
 export interface PublicIdentity {
   mode: "optional" | "required" | "none" | (string & {});
 }

@@ -577,8 +577,8 @@ class ChangeChannelRequest(TypedDict):
     identity: NotRequired[IdentityBody]
     visitors: NotRequired[VisitorsBody]
     look: NotRequired[LookBody]
-    hours: NotRequired[None]
-    """Business hours do not exist yet: only null."""
+    hours: NotRequired[str | None]
+    """Business hours do not exist yet: only null is accepted."""
     startsWorkflow: NotRequired[str | None]
     survey: NotRequired[str | None]
     native: NotRequired[bool]
@@ -748,7 +748,8 @@ class Channel(TypedDict):
     """A channel: a widget on websites, with the credentials that sign its customers in."""
 
     id: str
-    type: Literal["widget"] | str
+    type: str
+    """Known values: `widget`; a later release may add others."""
     name: str
     enabled: bool
     origins: list[str]
@@ -756,8 +757,8 @@ class Channel(TypedDict):
     identity: ChannelIdentity
     visitors: ChannelVisitors
     look: ChannelLook
-    hours: None
-    """Business hours do not exist yet."""
+    hours: str | None
+    """The schedule of business hours; null, because there are none yet."""
     startsWorkflow: str | None
     """The workflow that starts with each of its conversations."""
     survey: str | None
@@ -771,7 +772,7 @@ class Channel(TypedDict):
 
 
 class ChannelIdentity(TypedDict):
-    """How customers are signed in: `required` takes no visitors, `none` takes visitors only."""
+    """The sign-in of customers: `required` takes no visitors, `none` takes visitors only."""
 
     mode: str
     """Known values: `optional`, `required`, `none`; a later release may add others."""
@@ -1406,8 +1407,8 @@ class CreateChannelRequest(TypedDict):
     identity: NotRequired[IdentityBody]
     visitors: NotRequired[VisitorsBody]
     look: NotRequired[LookBody]
-    hours: NotRequired[None]
-    """Business hours do not exist yet: only null."""
+    hours: NotRequired[str | None]
+    """Business hours do not exist yet: only null is accepted."""
     startsWorkflow: NotRequired[str | None]
     survey: NotRequired[str | None]
     native: NotRequired[bool]
@@ -2353,7 +2354,7 @@ class HeldThen(TypedDict):
 
 
 class IdentityBody(TypedDict):
-    """How customers are signed in. A list of keys replaces all keys."""
+    """The sign-in of customers. A list of keys replaces all keys."""
 
     mode: NotRequired[Literal["optional", "required", "none"]]
     publicKeys: NotRequired[list[PublicKeyBody]]
@@ -3190,14 +3191,14 @@ class PublicChannel(TypedDict):
     visitors: ChannelVisitors
     look: ChannelLook
     survey: str | None
-    hours: None
-    """Business hours do not exist yet."""
-    expectedWaitS: None
-    """The expected time to an answer is not known yet."""
+    hours: str | None
+    """The schedule of business hours; null, because there are none yet."""
+    expectedWaitS: int | None
+    """The expected seconds until an answer; null, because it is not known yet."""
 
 
 class PublicIdentity(TypedDict):
-    """How customers are signed in."""
+    """The sign-in of customers."""
 
     mode: str
     """Known values: `optional`, `required`, `none`; a later release may add others."""

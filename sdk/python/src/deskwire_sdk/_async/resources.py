@@ -2201,7 +2201,7 @@ class AsyncChannels:
         identity: types.IdentityBody | Omit = OMIT,
         visitors: types.VisitorsBody | Omit = OMIT,
         look: types.LookBody | Omit = OMIT,
-        hours: Omit | None = OMIT,
+        hours: str | Omit | None = OMIT,
         starts_workflow: str | Omit | None = OMIT,
         survey: str | Omit | None = OMIT,
         native: bool | Omit = OMIT,
@@ -2215,7 +2215,6 @@ class AsyncChannels:
         Permissions: `projects.manage`, `contacts.read`, `conversations.read`, `conversations.reply`.
 
         Args:
-            hours: Business hours do not exist yet: only null.
             type: Default: `widget`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
         """
@@ -2279,7 +2278,7 @@ class AsyncChannels:
         identity: types.IdentityBody | Omit = OMIT,
         visitors: types.VisitorsBody | Omit = OMIT,
         look: types.LookBody | Omit = OMIT,
-        hours: Omit | None = OMIT,
+        hours: str | Omit | None = OMIT,
         starts_workflow: str | Omit | None = OMIT,
         survey: str | Omit | None = OMIT,
         native: bool | Omit = OMIT,
@@ -2292,7 +2291,6 @@ class AsyncChannels:
         Permissions: `projects.manage`, `contacts.read`, `conversations.read`, `conversations.reply`.
 
         Args:
-            hours: Business hours do not exist yet: only null.
             if_match: The `ETag` of the object as you have read it. If the object was changed, the change is refused with 412 and the current `ETag`.
             channel_id: The id of the channel.
         """
