@@ -90,6 +90,7 @@ log: Final = structlog.get_logger(__name__)
 
 _USERS_SHARE: Final = 5  # a user's rate limit is this fraction of a project's, by default
 
+_CONNECTIONS_EXPECTED: Final = 10_000  # without a setting, fewer than these are worth a warning
 _CUSTOMERS_SHARE: Final = 0.75  # of all connections, for streams of customers
 
 _RECORDED_TIMEOUT_S: Final = (
@@ -450,8 +451,11 @@ def connections(config: Config) -> Connections:
     """Return the registry of client connections, with as many as configured or as file descriptors allow."""
     limit = process.raise_descriptor_limit()
     most = process.connections_max(limit, config.connections)
-    if most < config.connections:
-        log.warning("front.few_descriptors", limit=limit, connections=most, wanted=config.connections)
+    # The default is more than most installations need, so too few for it are no problem.
+    configured = config.origin.get("connections", "default") != "default"
+    wanted = config.connections if configured else min(config.connections, _CONNECTIONS_EXPECTED)
+    if most < wanted:
+        log.warning("front.few_descriptors", limit=limit, connections=most, wanted=wanted)
     return Connections(most, config.request_bodies_bytes)
 
 

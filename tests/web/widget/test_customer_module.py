@@ -530,9 +530,9 @@ def in_frame(site: Site, page: CustomerPage, **options: str) -> CustomerPage:
     query = urlencode({"channel": site.channel["id"], "frame": frame})
     page.page.goto(f"{site.origin}/host?{query}")
     page.page.wait_for_selector("iframe")
-    (inner,) = [each for each in page.page.frames if each.url.startswith(frame)]
+    inner: list[Any] = [each for each in page.page.frames if each.url.startswith(frame)]
     framed = CustomerPage(site, page.page)
-    framed.page = inner
+    (framed.page,) = inner
     framed.page.wait_for_function("() => window.create")
     port = "() => { const { port1, port2 } = new MessageChannel(); parent.postMessage('storage', '*', [port2]); return port1; }"
     given = {"baseUrl": site.stage.url, "channelId": site.channel["id"], "site": site.origin, **options}
