@@ -34,12 +34,15 @@ class Hangups:
         try:
             yield
         finally:
-            del self._calls[descriptor]
-            self._remove(descriptor)
+            if self._calls.get(descriptor) is call:  # else it was closed, and a new connection has its number
+                del self._calls[descriptor]
+                self._remove(descriptor)
 
     def _remove(self, descriptor: int) -> None:
+        assert self._epoll is not None, "a connection is watched"
+        if self._epoll.closed:  # `run` has ended before this connection
+            return
         try:
-            assert self._epoll is not None, "a connection is watched"
             self._epoll.unregister(descriptor)
         except OSError:
             pass  # the connection is closed, which has removed it
