@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -82,6 +84,15 @@ class Server:
         return self.process.returncode, out, log
 
 
+def fetch(address: str) -> str:
+    """Return what is at an address, without a credential."""
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+        address, timeout=HANG_TIMEOUT_S
+    ) as answer:
+        body: bytes = answer.read()
+    return body.decode()
+
+
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[list[Server]]:
     """Processes that are killed at the end, whatever became of them."""
@@ -106,6 +117,22 @@ def test_a_signal_ends_it_in_order_with_status_0(tmp_path: Path, servers: list[S
     assert (status, "program.stopping" in log) == (0, True)
     assert "Traceback" not in log
     assert not (server.directory / "deskwire.sqlite3-wal").exists()
+
+
+@pytest.mark.parametrize("desk", ["true", "false"])
+def test_every_start_prints_the_page_with_the_demos_chat(
+    tmp_path: Path, servers: list[Server], desk: str
+) -> None:
+    for _ in range(2):
+        servers.append(server := Server(tmp_path, "--port", "0", DESKWIRE_UI=desk))
+        printed = server.wait_ready()
+        (address,) = re.findall(r"http://\S+/widget/\S+", printed)
+        assert address == f"{server.demo['baseUrl']}/widget/{server.demo['channelId']}/demo"
+        page, loader = fetch(address), fetch(f"{address.removesuffix('/demo')}.js")
+        assert f'src="{address.removesuffix("/demo")}.js"' in html.unescape(page)
+        assert server.demo["channelId"] in loader
+        assert ("/desk" in printed) == (desk == "true")
+        server.end()
 
 
 def test_a_client_that_never_reads_does_not_hold_the_stop(tmp_path: Path, servers: list[Server]) -> None:

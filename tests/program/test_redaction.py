@@ -4,6 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskwire.engine.channels.channel import new_channel_secret
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.customers.tokens import VisitorTokens, new_session_token
 from deskwire.logs.redaction import CREDENTIAL, NAMED, REDACTED, promises_secret, redacted, redacted_text
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -39,6 +42,22 @@ def test_server_key_is_replaced_at_every_place(before: str, key: str, after: str
     assert key not in redacted_text(f"{before}sk_{key}{after}")
 
 
+@given(TEXT, TEXT)
+@pytest.mark.parametrize("kind", ["secret of a channel", "session token", "visitor token"])
+def test_secrets_of_customers_are_replaced_at_every_place(kind: str, before: str, after: str) -> None:
+    channel_id = new_id("chn", 0)
+    secret = {
+        "secret of a channel": new_channel_secret,
+        "session token": new_session_token,
+        "visitor token": lambda: VisitorTokens(lambda: (b"key",)).issue(channel_id, 0),
+    }[kind]()
+    assert secret[4:] not in redacted_text(f"{before}{secret}{after}")
+    assert redacted({"contact": [secret], "line": f"GET /x {secret}"}) == {
+        "contact": [REDACTED],
+        "line": f"GET /x {REDACTED}",
+    }
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -57,6 +76,9 @@ def test_server_key_is_replaced_at_every_place(before: str, key: str, after: str
         "GET http://x.test/v3/uploads/upl_1/a.txt?expires=1&signature=abc",
         "http://me:abc@proxy.test:3128",
         "eyJhbGciOiJIUzI1NiJ9",
+        f"chs_abc{BASE62[:40]}",
+        f"POST /v3/customer/session ct_abc-_{BASE62[:38]}",
+        f'"session":"cv_abc_{BASE62}"',
     ],
 )
 def test_text_with_a_credential_loses_it_and_keeps_the_rest(text: str) -> None:
@@ -74,6 +96,9 @@ def test_text_with_a_credential_loses_it_and_keeps_the_rest(text: str) -> None:
     [
         "task_queue",
         "whsec_\u2026abcd",
+        "chs_\u2026abcd",
+        "ct_scan",
+        f"product_{BASE62}",
         "the secret is out",
         "token expired",
         "eyJ",

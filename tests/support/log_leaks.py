@@ -17,6 +17,7 @@ SHAPES: Final = {
     "a machine credential": re.compile(r"\bmk_[0-9A-Za-z]{43}\b"),
     "a webhook's secret": re.compile(r"\bwhsec_[0-9A-Za-z+/=_-]{16,}"),
     "a channel's secret": re.compile(r"\bchs_[\w-]{43}\b"),
+    "a customer's token": re.compile(r"\bc[tv]_[\w-]{43}"),
     "a token": re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}"),
     "a signed URL": re.compile(r"signature=[\w-]{43}"),
     "a header with a credential": re.compile(r"(?i)\b(?:bearer|basic) [\w.+/=-]{16,}"),

@@ -182,10 +182,10 @@ def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> s
     program = sys.argv[0] if Path(sys.argv[0]).name == "deskwire" else "deskwire"
     kept = written.exists()
     fill = f"{shlex.quote(program)} demo --desk --data {shlex.quote(str(written.parent))}"
-    desk_hint = (
-        f"\n  Sign in with user and password at {base_url}/desk\n"
-        f"  Write to it as a customer at   {_demo_page(base_url, demo.channel_id)}\n"
-    ) + (f"  To fill its inbox with a demo, leave this running and call: {fill}\n" if kept else "")
+    desk_hint = f"\n  Sign in with user and password at {base_url}/desk" if desk else ""
+    inbox_hint = (
+        f"\n  To fill its inbox with a demo, leave this running and call: {fill}" if desk and kept else ""
+    )
     where = f"; they are also in {written}" if kept else ""
     path = _path_line(sys.argv[0], shutil.which("deskwire"))
     return f"""
@@ -197,7 +197,9 @@ Deskwire is running at {base_url}
     stream key   {demo.stream_key}
     user         {demo.email}
     password     {demo.password}
-{desk_hint if desk else ""}
+{desk_hint}
+  Write to it as a customer at   {_demo_page(base_url, demo.channel_id)}{inbox_hint}
+
   Try it (paste into another terminal):
 
     # 1. a conversation comes in
@@ -238,6 +240,6 @@ def running(base_url: str, written: Path, *, desk: bool = True) -> str:
     """Return the text of every later start."""
     channel = _demo_channel(written)
     page = f"A page with its chat is at {_demo_page(base_url, channel)}\n" if channel else ""
-    desk_hint = f"The desk is at {base_url}/desk\n{page}" if desk else ""
+    desk_hint = f"The desk is at {base_url}/desk\n" if desk else ""
     where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
-    return f"Deskwire is running at {base_url}\n{desk_hint}{where}Stop it with Ctrl-C."
+    return f"Deskwire is running at {base_url}\n{desk_hint}{page}{where}Stop it with Ctrl-C."

@@ -20,6 +20,7 @@ from deskwire.program.secret_file import installation_secrets
 from deskwire.storage.sqlite.check import check
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
+from tests.support.api.customers import Browser, make_channel, signed
 from tests.support.api.service import Service, running
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.replay.signature import signature_fault
@@ -39,10 +40,10 @@ async def rotate(directory: Path, overlap_s: int = DAY_S) -> dict[str, Any]:
     return answer
 
 
-def sealed(directory: Path) -> list[bytes]:
-    """Return the sealed secrets of the endpoints, as stored."""
+def sealed(directory: Path, table: str = "endpoints") -> list[bytes]:
+    """Return the sealed secrets of the endpoints or channels, as stored, oldest first."""
     with beside(directory) as connection:
-        rows = connection.execute("SELECT sealed_secret, old_secret FROM endpoints").fetchall()
+        rows = connection.execute(f"SELECT sealed_secret, old_secret FROM {table} ORDER BY rowid").fetchall()
     return [each for row in rows for each in row if each is not None]
 
 
@@ -87,7 +88,7 @@ async def test_rotation_invalidates_old_signatures_only_after_the_overlap(
         old = installation_secrets(tmp_path, None)
 
         done = await rotate(tmp_path, overlap_s)
-        assert done["sealedAnew"] == 1
+        assert done["sealedAnew"] == 2, "the endpoint's, and the demo channel's"
         now = installation_secrets(tmp_path, None)
         assert now.known == (now.current, old.current)
 
@@ -173,3 +174,40 @@ async def test_a_secret_of_the_settings_is_rotated_by_the_settings(tmp_path: Pat
             await service.create(message={"text": "signed as ever"})
             await receiver.wait(1)
     assert not (tmp_path / "secret").exists()
+
+
+@pytest.mark.sqlite  # a file and a socket in the directory: nodes are given theirs by settings
+@pytest.mark.parametrize("overlap_s", [DAY_S, 0])
+async def test_rotation_keeps_the_secrets_of_channels_and_the_sessions_of_customers(
+    tmp_path: Path, overlap_s: int
+) -> None:
+    async with running(tmp_path) as service:
+        former = await make_channel(service)
+        rotated = await service.http.post(f"/channels/{former['id']}/rotate-secret")
+        channel = {
+            **former,
+            "identity": {**former["identity"], "secret": rotated.json()["identity"]["secret"]},
+        }
+        async with Browser(service, channel) as known, Browser(service, channel) as visitor:
+            await known.start(signed(channel, "u1"))
+            await visitor.start()
+            unseen = Browser(service, channel)
+            await unseen.start()
+            first = {"clientId": "c1", "message": {"text": "before", "clientId": "m1"}}
+            assert (await visitor.call("POST", "/conversations", json=first)).status_code == 200
+
+            done = await rotate(tmp_path, overlap_s)
+            assert done["sealedAnew"] == 2, "the demo's channel, and this one with both of its secrets"
+
+            now = Encryption(Secrets(installation_secrets(tmp_path, None).current))
+            demo, *ours = [now.open(each) for each in sealed(tmp_path, "channels")]
+            assert demo == service.demo["channelSecret"]
+            assert ours == [channel["identity"]["secret"], former["identity"]["secret"]]
+            for each in (channel, former):
+                async with Browser(service, channel) as another:
+                    assert (await another.start(signed(each, "u2"))).status_code == 200
+            for each in (known, visitor):
+                assert (await each.call("GET", "/me")).status_code == 200
+            # Nothing is stored of a visitor who has not written, so that the signature alone proves the token.
+            assert (await unseen.call("GET", "/me")).status_code == (200 if overlap_s else 401)
+            await unseen.http.aclose()

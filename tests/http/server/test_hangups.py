@@ -52,7 +52,6 @@ async def test_connection_with_the_number_of_a_closed_one_is_watched() -> None:
 async def test_connection_may_end_after_the_task() -> None:
     hangups = Hangups()
     ours, theirs = socket.socketpair()
-    with ours, theirs, hangups.watching(ours.fileno(), lambda: None):
-        with trio.CancelScope() as scope:
-            scope.cancel()
-            await hangups.run()
+    with ours, theirs, hangups.watching(ours.fileno(), lambda: None), trio.CancelScope() as scope:
+        scope.cancel()
+        await hangups.run()

@@ -39,7 +39,7 @@ def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
         print_json(result)
         return
     click.echo(
-        f"The secret has been replaced, and the secrets of {result['sealedAnew']} webhooks are encrypted with the new one. "
+        f"The secret has been replaced, and {result['sealedAnew']} webhooks and channels have theirs encrypted with it. "
         f"Signatures of the old secret are accepted until {result['formerUntil']}.",
         err=True,
     )
