@@ -94,3 +94,30 @@ async def test_agent_on_one_node_sees_a_contact_on_the_other(nodes: tuple[Servic
             found = await here.dashboard.get(f"/contacts/{contact}/presence")
             assert found.json() == {"contactId": contact, "online": True, "page": None}
         assert (await desk.passing("contact.presence"))["online"] is False
+
+
+@pytest.mark.parametrize("by", ["customer", "backend"])
+async def test_agent_on_one_node_sees_a_contact_type_on_the_other(
+    nodes: tuple[Service, Service], by: str
+) -> None:
+    here, there = nodes
+    channel = await make_channel(here)
+    conversation = await here.create("u1")
+    contact = {"id": conversation["contact"]["id"], "name": conversation["contact"]["name"]}
+    async with page(here.dashboard) as desk, customer(there, channel) as browser:
+
+        async def types() -> None:
+            path = f"conversations/{conversation['id']}/typing"
+            while True:  # the other node learns from an announcement that this one has agents
+                for typing in (True, False):
+                    if by == "customer":
+                        answer = await browser.call("POST", f"/{path}", json={"typing": typing})
+                    else:
+                        answer = await there.http.post(f"/s2s/{path}", json={"typing": typing})
+                    assert answer.status_code == 204, answer.text
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(types)
+            for kind in ("contact.typing.started", "contact.typing.stopped"):
+                assert await desk.passing(kind) == {"conversationId": conversation["id"], "contact": contact}
+            nursery.cancel_scope.cancel()
