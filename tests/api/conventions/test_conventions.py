@@ -257,7 +257,7 @@ async def test_demo_json_is_private_and_complete(service: Service) -> None:
     path = service.directory / "demo.json"
     assert path.stat().st_mode & 0o777 == 0o600
     assert json.loads(path.read_text()).keys() == {
-        *("baseUrl", "projectId", "serverKey", "streamKey", "user", "token")
+        *("baseUrl", "projectId", "serverKey", "streamKey", "user", "token", "channelId", "channelSecret")
     }
     assert service.demo["baseUrl"] == service.url
 

@@ -24,7 +24,7 @@ from tests.support.api.service import tapping
 from tests.support.api.staff import organisation_of
 
 WITH_CREDENTIAL: Final = [
-    route for route in ROUTES if route.access.kind not in ("none", "visitor", "metrics")
+    route for route in ROUTES if route.access.kind not in ("none", "visitor", "metrics", "customer")
 ]
 
 
@@ -84,6 +84,15 @@ async def test_a_machine_with_every_permission_is_refused_only_where_a_person_is
             assert "for people" in document["detail"]
         else:
             assert await walk.status(route, headers) not in (401, 403, 500), route.operation_id
+
+
+async def test_a_machine_with_every_permission_is_no_customer(walk: Walk) -> None:
+    headers = bearer((await make(walk.service))["secret"])
+    for route in ROUTES:
+        if route.access.kind == "customer":
+            document = (await walk.refused(route, 401, headers=headers)).json()
+            assert document["code"] == "wrong_credential_kind", route.operation_id
+            assert "ct_" in document["detail"]
 
 
 async def test_refusal_of_a_machine_names_the_missing_permission(walk: Walk) -> None:

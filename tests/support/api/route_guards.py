@@ -46,7 +46,10 @@ GET /v3/contacts/{contactId}                                    | dashboard    |
 PATCH /v3/contacts/{contactId}                                  | dashboard    | contacts.manage      | 512 KiB
 GET /v3/contacts/{contactId}/export                             | dashboard    | contacts.manage      | -
 GET /v3/contacts/{contactId}/sessions                           | dashboard    | contacts.read        | -
+GET /v3/contacts/{contactId}/presence                           | dashboard    | contacts.read        | -
 DELETE /v3/contacts/{contactId}/sessions/{customerSessionId}    | dashboard    | contacts.manage      | 8 KiB
+GET /v3/customer/stream                                         | customer     | -                    | -
+GET /v3/customer/events                                         | customer     | -                    | -
 GET /v3/customer/me                                             | customer     | -                    | -
 PATCH /v3/customer/me                                           | customer     | -                    | 64 KiB
 DELETE /v3/customer/me                                          | customer     | -                    | 8 KiB
@@ -148,6 +151,11 @@ PATCH /v3/channels/{channelId}                                  | either       |
 POST /v3/channels/{channelId}/check                             | either       | projects.manage      | 64 KiB
 POST /v3/channels/{channelId}/rotate-secret                     | either       | projects.manage      | 8 KiB
 GET /v3/customer/channels/{channelId}                           | none         | -                    | -
+GET /widget/{channelId}                                         | none         | -                    | -
+GET /widget/{channelId}/demo                                    | none         | -                    | -
+GET /widget/host.js                                             | none         | -                    | -
+GET /widget/customer.js                                         | none         | -                    | -
+GET /widget/files/{tree}/{file}                                 | none         | -                    | -
 GET /v3/reports/backlog                                         | either       | conversations.read   | -
 GET /v3/reports/backlog.csv                                     | either       | conversations.read   | -
 GET /v3/reports/csat                                            | either       | conversations.read   | -

@@ -11,7 +11,7 @@ that would be too much or takes too long, the response announces the end of the 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from http import HTTPStatus
 from typing import Final
@@ -30,6 +30,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.tasks.failure import contain_failures
+from deskwire.engine.core.values import replace
 from deskwire.http.api.output.cors import Cors
 from deskwire.http.api.output.responses import add_missing_headers, json_line
 from deskwire.http.api.pipeline import (
@@ -47,6 +48,7 @@ from deskwire.http.api.rate_limits import header_fields
 from deskwire.http.api.route_trie import RouteTrie, path_of, path_segments
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
+from deskwire.http.stream.sse import EventStreamBody
 from deskwire.http.transport.connection import DRAIN_BYTES_MAX, DRAIN_TIMEOUT_S
 from deskwire.http.transport.connection_slots import SLOT
 
@@ -95,7 +97,15 @@ class _App(QuartTrio):
             response, g.quota = await handle(self._services, incoming)
         except BaseException as error:  # noqa: BLE001  # here, because quart-trio drops exceptions that come with a cancellation
             response = internal_error_response(incoming.id, error)
+        if request.method == "HEAD" and isinstance(response.pieces, EventStreamBody):
+            response = replace(response, pieces=_nothing())  # it has opened no stream yet, and never ends
         return _response(response)
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    """Yield nothing."""
+    return
+    yield
 
 
 def make_app(services: Services, routes: Iterable[Route]) -> QuartTrio:
