@@ -14,7 +14,9 @@ from typing import Any, Final
 import orjson
 
 from deskwire.http.api.routing import Route
+from tests.support.api.customers import SITE, signed
 from tests.support.api.service import Service
+from tests.support.log_leaks import plant
 
 AREAS: Final = (
     "thread",
@@ -33,6 +35,7 @@ AREAS: Final = (
     "webhook",
     "credential",
     "key",
+    "channel",
 )
 """The areas with a marker: the conversation itself is the thread, a contact's attributes and tags are the profile."""
 
@@ -54,7 +57,7 @@ SEES: Final[Mapping[str, frozenset[str]]] = {
     "translations.read": frozenset({"translation"}),
     "translations.manage": frozenset(),
     "webhooks.manage": frozenset({"webhook"}),
-    "projects.manage": frozenset({"credential", "key"}),
+    "projects.manage": frozenset({"credential", "key", "channel"}),
     "members.manage": frozenset({"team"}),
     "snippets.manage": frozenset(),
 }
@@ -66,6 +69,7 @@ LISTING_NEEDS: Final[Mapping[str, str]] = {
     "webhook": "webhooks.manage",
     "contact.changed": "contacts.read",
     "contact.merged": "contacts.read",
+    "contact.session.started": "contacts.read",
 }
 """The permission that an endpoint's events need, by type or its first word; others need `conversations.read`."""
 
@@ -98,6 +102,7 @@ class Planted:
         await self._plant_conversation()
         await self._plant_beside(self.names["conversation_id"])
         await self._plant_settings()
+        await self._plant_channel()
 
     async def _plant_conversation(self) -> None:
         service, names = self.service, self.names
@@ -193,11 +198,27 @@ class Planted:
         names["delivery_id"] = log[0]["id"]
         await self._act("PATCH", f"/s2s/webhooks/{endpoint['id']}", status="enabled")
 
+    async def _plant_channel(self) -> None:
+        """Create a channel with a session of the contact, in place of the ones before."""
+        service, names = self.service, self.names
+        for each in (await service.http.get("/channels")).json()["items"]:
+            await service.http.delete(f"/channels/{each['id']}")
+        channel = await self._act("POST", "/channels", name=mark("channel"), origins=[SITE])
+        names["channel_id"] = channel["id"]
+        body = {"channelId": channel["id"], "identity": signed(channel, "ada")}
+        page = {"Origin": SITE, "Authorization": "", "User-Agent": mark("identity")}
+        started = await service.http.post("/customer/session", json=body, headers=page)
+        assert started.status_code == 200, started.text
+        plant(started.json()["token"])
+        (session,) = (await service.http.get("/s2s/contacts/ada/sessions")).json()["items"]
+        names["customer_session_id"] = session["id"]
+
     async def plant_events(self) -> None:
         """Cause an event of each kind from objects with markers."""
         await self._plant_conversation()
         names = self.names
         await self._plant_beside(names["conversation_id"])
+        await self._plant_channel()
         url = f"http://127.0.0.1:9999/{mark('webhook')}"
         other = await self._act("POST", "/s2s/webhooks", url=url, events=["webhook.enabled"])
         await self._act("PATCH", f"/s2s/webhooks/{other['id']}", status="disabled")
@@ -319,6 +340,9 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "createResponse": {"contact": _CONTACT, "answers": {"why": "x"}},
     "putInsights": {"summary": "x", "themes": [], "drivers": [], "segments": [], "alerts": []},
     "changeProject": {"settings": {"memoryEnabled": True}},
+    "createChannel": {"name": "Own"},
+    "changeChannel": {"enabled": True},
+    "checkChannelSite": {"url": "http://127.0.0.1:9/"},
     "createCredential": {"name": "Child", "permissions": []},
     "changeCredential": {"name": "Renamed"},
 }
