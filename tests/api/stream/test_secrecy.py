@@ -20,10 +20,12 @@ from deskwire.engine.events.types import AGENTS, CATALOG, EXTENSIONS, LISTABLE
 from tests.api.events.test_channels_agree import Consumer, consuming, receiving, register
 from tests.engine.workflows.building import send, workflow
 from tests.support.api.agent_stream import Page, page
+from tests.support.api.customers import signed
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of
 from tests.support.api.surveys import DEFINITION
 from tests.support.deadlines import HANG_TIMEOUT_S
+from tests.support.log_leaks import plant
 from tests.support.sockets.receivers import Receiver
 
 LOOK_S: Final = 0.02
@@ -39,10 +41,14 @@ class World:
     made: dict[str, list[str]] = field(default_factory=dict)
     asked: list[tuple[str, int]] = field(default_factory=list)
     number: int = 0
+    token: str = ""
 
-    async def call(self, client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> Any:
+    async def call(
+        self, client: httpx.AsyncClient, method: str, path: str, body: Any = None, **headers: str
+    ) -> Any:
         """Call the API; refusals are allowed."""
-        answer = await client.request(method, path, json={} if body is None and method != "GET" else body)
+        sent = {} if body is None and method != "GET" else body
+        answer = await client.request(method, path, json=sent, headers=headers)
         self.asked.append((f"{method} {path}", answer.status_code))
         assert answer.status_code < 500, answer.text
         return answer.json() if answer.content and answer.status_code == 200 else {}
@@ -52,6 +58,10 @@ class World:
 
     async def backend(self, method: str, path: str, body: Any = None) -> Any:
         return await self.call(self.service.http, method, f"/s2s{path}", body)
+
+    async def customer(self, method: str, path: str, body: Any = None) -> Any:
+        page = {"Origin": "http://localhost", "Authorization": f"Bearer {self.token}" if self.token else ""}
+        return await self.call(self.service.http, method, f"/customer{path}", body, **page)
 
     def one(self, what: str) -> str:
         """The id of the newest object of this kind, or one that does not exist."""
@@ -136,6 +146,25 @@ async def answer(world: World, **fields: Any) -> None:
     await world.agent("POST", path, {"text": "On its way.", **fields})
 
 
+async def sign_in_as_customer(world: World) -> None:
+    demo = world.service.demo
+    channel = {"id": demo["channelId"], "identity": {"secret": demo["channelSecret"]}}
+    body = {"channelId": channel["id"], "identity": signed(channel, "ada")}
+    started = await world.customer("POST", "/session", body)
+    world.token = plant(started["token"])
+
+
+def receipt(kind: str) -> Action:
+    """A receipt of the customer's browser for the newest message of the newest conversation."""
+
+    async def do(world: World) -> None:
+        path = f"/conversations/{world.one('cnv')}"
+        messages = (await world.customer("GET", f"{path}/messages?order=desc&limit=1")).get("items", [])
+        await world.customer("POST", f"{path}/read", {kind: messages[0]["id"] if messages else "msg_none"})
+
+    return do
+
+
 def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent") -> Action:
     """An action on the newest object of a kind."""
 
@@ -151,6 +180,9 @@ ACTIONS: Final[dict[str, Action]] = {
     "begin as agent": begin_as_agent,
     "message": say_in,
     "answer": answer,
+    "customer signs in": sign_in_as_customer,
+    "customer receives": receipt("reached"),
+    "customer sees": receipt("seen"),
     "note": lambda world: answer(world, internal=True),
     "answer and close": lambda world: answer(world, then={"close": True}),
     "tag": on("cnv", "PATCH", "/conversations/{}", {"tags": ["vip"]}),
