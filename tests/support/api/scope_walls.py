@@ -342,7 +342,7 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "changeProject": {"settings": {"memoryEnabled": True}},
     "createChannel": {"name": "Own"},
     "changeChannel": {"enabled": True},
-    "checkChannelSite": {"url": "http://127.0.0.1:9/"},
+    "checkChannelSite": {"url": "http://127.0.0.1:9999/"},
     "createCredential": {"name": "Child", "permissions": []},
     "changeCredential": {"name": "Renamed"},
 }
