@@ -30,6 +30,13 @@ from tests.api.audit.account_calls import (
     set_password,
     start_session,
 )
+from tests.api.audit.customer_calls import (
+    change_channel,
+    create_channel,
+    delete_channel,
+    end_contact_session,
+    rotate_channel_secret,
+)
 from tests.api.audit.stage import Prepare, Stage, done
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.staff import organisation_of
@@ -433,6 +440,12 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteTeam": (delete_team, "team.deleted"),
     "clearMemory": (clear_memory, "memory.deleted"),
     "deleteMemory": (delete_memory, "memory.deleted"),
+    "createChannel": (create_channel, "channel.created"),
+    "changeChannel": (change_channel, "channel.changed"),
+    "rotateChannelSecret": (rotate_channel_secret, "channel.secret_rotated"),
+    "deleteChannel": (delete_channel, "channel.deleted"),
+    "endContactSession": (end_contact_session, "contact.session_ended"),
+    "dashboardEndContactSession": (by_user(end_contact_session), "contact.session_ended"),
     "endConsumer": (end_consumer, "consumer.ended"),
     "endStreamConsumer": (by_user(end_consumer), "consumer.ended"),
     "exportConversations": (export_of("conversations"), "project.exported"),
