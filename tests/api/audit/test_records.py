@@ -204,6 +204,7 @@ async def test_the_first_start_says_that_the_program_itself_made_the_demo(servic
         "account.created",
         "member.added",
         "key.created",
+        "channel.created",
     ]
 
 
