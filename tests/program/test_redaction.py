@@ -45,12 +45,11 @@ def test_server_key_is_replaced_at_every_place(before: str, key: str, after: str
 @given(TEXT, TEXT)
 @pytest.mark.parametrize("kind", ["secret of a channel", "session token", "visitor token"])
 def test_secrets_of_customers_are_replaced_at_every_place(kind: str, before: str, after: str) -> None:
-    channel_id = new_id("chn", 0)
     secret = {
-        "secret of a channel": new_channel_secret,
-        "session token": new_session_token,
-        "visitor token": lambda: VisitorTokens(lambda: (b"key",)).issue(channel_id, 0),
-    }[kind]()
+        "secret of a channel": new_channel_secret(),
+        "session token": new_session_token(),
+        "visitor token": VisitorTokens(lambda: (b"key",)).issue(new_id("chn", 0), 0),
+    }[kind]
     assert secret[4:] not in redacted_text(f"{before}{secret}{after}")
     assert redacted({"contact": [secret], "line": f"GET /x {secret}"}) == {
         "contact": [REDACTED],

@@ -15,7 +15,7 @@ import trio
 
 from tests.api.stream.test_agents_stream_endures import flood
 from tests.support.api.agent_stream import Page
-from tests.support.api.customers import SITE, Browser, make_channel, signed
+from tests.support.api.customers import SITE, make_channel, signed
 from tests.support.api.service import Service, running, tapping
 from tests.support.deadlines import HANG_TIMEOUT_S, fail_after_idle
 from tests.support.sockets.certificates import Files
@@ -85,8 +85,6 @@ async def follower(service: Service, kind: str, tls: Files | None = None) -> Fol
         headers = {"Authorization": f"Bearer {service.demo['token']}", "project": service.demo["projectId"]}
         return Follower(service, "/v3/stream", headers, "deskwire_agent_streams", tls)
     channel = await make_channel(service)
-    browser = Browser(service, channel)
-    browser.http = browser.http if tls is None else service.http
     started = await service.http.post(
         "/customer/session",
         json={"channelId": channel["id"], "identity": signed(channel, "u1")},

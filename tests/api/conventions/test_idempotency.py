@@ -152,7 +152,7 @@ NO_SECRETS: Final = frozenset({"tokenType", "streamKey", "passwordEndsAt"})
 
 def replay_of(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer as it is given again: a secret, which is shown once, is masked."""
-    masked = {
+    masked: dict[str, Any] = {
         name: "…" if name == "password" else f"{secret.partition('_')[0]}_…{secret[-4:]}"
         for name, secret in secrets_in(answer).items()
     }

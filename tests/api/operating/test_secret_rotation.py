@@ -203,11 +203,11 @@ async def test_rotation_keeps_the_secrets_of_channels_and_the_sessions_of_custom
             demo, *ours = [now.open(each) for each in sealed(tmp_path, "channels")]
             assert demo == service.demo["channelSecret"]
             assert ours == [channel["identity"]["secret"], former["identity"]["secret"]]
-            for each in (channel, former):
+            for signer in (channel, former):
                 async with Browser(service, channel) as another:
-                    assert (await another.start(signed(each, "u2"))).status_code == 200
-            for each in (known, visitor):
-                assert (await each.call("GET", "/me")).status_code == 200
+                    assert (await another.start(signed(signer, "u2"))).status_code == 200
+            for browser in (known, visitor):
+                assert (await browser.call("GET", "/me")).status_code == 200
             # Nothing is stored of a visitor who has not written, so that the signature alone proves the token.
             assert (await unseen.call("GET", "/me")).status_code == (200 if overlap_s else 401)
             await unseen.http.aclose()
