@@ -24,6 +24,7 @@ from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.migrations.list import SCRIPTS
 from deskwire.storage.sqlite.migrations.records import applying_programs
 from tests.api.events.test_channels_agree import receiving
+from tests.support.api.customers import Browser, make_channel, signed
 from tests.support.api.service import Service, running
 from tests.support.root import ROOT
 from tests.upgrades.fill import LAST, opening
@@ -105,6 +106,23 @@ async def test_conversations_messages_and_files_read_as_before(upgraded: Upgrade
 async def test_feed_has_the_same_events_in_their_order(upgraded: Upgraded) -> None:
     feed = (await upgraded.service.http.get("/s2s/events?limit=200")).json()["items"]
     assert feed[: len(upgraded.was["events"])] == upgraded.was["events"]
+
+
+async def test_contact_of_the_release_signs_in_to_a_new_channel(upgraded: Upgraded) -> None:
+    service, before = upgraded.service, upgraded.was["conversations"][-1]
+    channel = await make_channel(service)
+    assert [each["id"] for each in (await service.http.get("/channels")).json()["items"]] == [channel["id"]]
+    async with Browser(service, channel) as browser:
+        assert (await browser.start(signed(channel, before["contact"]["userId"]))).status_code == 200
+        listed = (await browser.call("GET", "/conversations")).json()["items"]
+        assert before["id"] in {each["id"] for each in listed}
+        path = f"/conversations/{before['id']}/messages"
+        message = {"text": "after the upgrade", "clientId": "m1"}
+        first, again = [await browser.call("POST", path, json=message) for _ in range(2)]
+        assert (first.status_code, again.json()) == (200, first.json())
+        begun = {"clientId": "c1", "message": {"text": "another one", "clientId": "m1"}}
+        made = await browser.call("POST", "/conversations", json=begun)
+        assert (made.status_code, made.json()["channelId"]) == (200, channel["id"])
 
 
 async def test_endpoint_delivers_with_its_secret_and_keeps_its_version_of_events(upgraded: Upgraded) -> None:
