@@ -283,7 +283,7 @@ class Settings:
     customer_calls_per_minute: int = setting(  # ADR 107
         60_000,
         integer(0, 60_000_000),
-        "Calls per minute of all customers of one project, apart from its own; 0 means no limit.",
+        "Calls per minute of all signed-in customers of one project, and as many of its visitors; 0 means no limit.",
     )
     auth_failures_per_minute: int = setting(
         120, integer(0, 1_000_000), "Wrong credentials per minute from one network; 0: no limit."

@@ -44,6 +44,8 @@ def test_pattern_is_kept_in_its_usual_form(given: str, usual: str) -> None:
     "text",
     [
         "",
+        "https://[fe80::1%a;sandbox]",  # a zone may be any text
+        "https://[::1%25x]",
         "null",
         "*",
         "shop.example",

@@ -171,8 +171,15 @@ def test_calls_count_by_session_and_by_project() -> None:
     on = limits(calls=RateLimit(CALLS_PER_MINUTE + 2, CALLS_PER_MINUTE + 2))
     quotas = [on.take_call(session(1)) for _ in range(CALLS_PER_MINUTE + 1)]
     assert [bool(quota.retry_after_s) for quota in quotas] == [False] * CALLS_PER_MINUTE + [True]
-    assert not on.take_call(session(2)).retry_after_s
-    assert on.take_call(session(3)).retry_after_s  # the customers of the project have used up their calls
+    assert [bool(on.take_call(session(2)).retry_after_s) for _ in range(3)] == [False, False, True]
+    assert on.take_call(session(3)).retry_after_s  # the visitors of the project have used up their calls
+
+
+def test_visitors_use_up_no_calls_of_signed_in_customers() -> None:
+    on = limits(calls=RateLimit(1, 1))
+    assert not on.take_call(session(1)).retry_after_s
+    assert on.take_call(session(2)).retry_after_s
+    assert not on.take_call(replace(session(3), verified=True)).retry_after_s
 
 
 def test_network_starts_a_limited_number_of_sessions() -> None:

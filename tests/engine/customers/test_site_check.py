@@ -175,6 +175,13 @@ def test_hostile_page_takes_little_time(piece: str) -> None:
     assert time.process_time() - began < 2
 
 
+def test_port_of_any_length_is_no_port_of_the_service() -> None:
+    page = parse_origin("https://www.shop.example")
+    assert page is not None
+    (policy,) = parse_policies([f"script-src {OURS}:{'1' * 5_000}"])
+    assert blocking_directive(policy, "script", f"{OURS}/widget/x.js", page) == "script-src"
+
+
 @given(st.text(max_size=200), st.text(alphabet="<script meta='\">!-=/ \n", max_size=400))
 def test_any_page_and_policy_gets_a_report(policy: str, html: str) -> None:
     assert codes(html, content_security_policy=policy)

@@ -149,6 +149,8 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 def _bare_address(host: str) -> IPv4Address | IPv6Address | None:
     try:
-        return ip_address(host)
+        address = ip_address(host)
     except ValueError:
         return None
+    # A zone may be any text, even one that ends the directive of a policy. Origins have none (WHATWG URL).
+    return None if isinstance(address, IPv6Address) and address.scope_id else address

@@ -89,7 +89,7 @@ def _matches_host(source: str, origin: Origin, path: str, page: Origin) -> bool:
             return False
     elif host not in ("*", origin.host):
         return False
-    if port != _ANY_PORT and int(port if port.isdecimal() else _PORTS[origin.scheme]) != origin.port:
+    if port != _ANY_PORT and (port or str(_PORTS[origin.scheme])) != str(origin.port):
         return False
     wanted = f"{slash}{wanted_path}"
     if not slash or wanted == "/":

@@ -38,7 +38,8 @@ class CustomerLimits(Struct, frozen=True):
 
     Args:
         proofs: makes challenges and checks proofs.
-        projects: calls of all customers of a project, apart from those of its backend.
+        projects: calls of the signed-in customers of a project, and apart from them those of its visitors: anyone can be a visitor, so
+            that their calls must not use up those of others.
         clock: Trio's.
     """
 
@@ -80,12 +81,12 @@ class CustomerLimits(Struct, frozen=True):
     def take_call(self, session: CustomerSession) -> Quota:
         """Count a call of a session and return its remaining quota. `retry_after_s` is set if it was exceeded."""
         now = self.clock()
-        project = self.projects.take(session.project.rowid, now)
-        if project is not None and project.retry_after_s:
-            return project
-        quota = self.calls.take(session.id, now)
+        quota = self.calls.take(session.id, now)  # first: a refused call uses up nothing of the project
         assert quota is not None, "sessions have a limit"
-        return quota
+        if quota.retry_after_s:
+            return quota
+        project = self.projects.take((session.project.rowid, session.verified), now)
+        return project if project is not None and project.retry_after_s else quota
 
     def start_session(self, address: str | None) -> None:
         """Count the start of a session. Raises TooManyRequests if its network starts too many."""

@@ -99,7 +99,10 @@ class PageFetcher:
             location = page.values("location")
             if page.status not in _REDIRECTS or not location:
                 return page
-            url = urljoin(url, location[0]).partition("#")[0]
+            try:
+                url = urljoin(url, location[0]).partition("#")[0]
+            except ValueError as error:
+                raise PageUnavailable(f"it redirects to an invalid address: {error}") from error
             if problems := url_problems(url, self._policy):
                 raise PageUnavailable(
                     f"it redirects to {url[:200]}, which can't be fetched: {problems[0].message}"

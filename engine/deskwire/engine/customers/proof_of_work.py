@@ -26,7 +26,7 @@ CHALLENGE_LIFETIME_MS: Final = 10 * 60_000
 NONCE_MAX: Final = 20  # digits of the number
 
 _MAC_CHARACTERS: Final = 43
-_CHALLENGE: Final = re.compile(rf"1-(\d{{1,3}})-(\d{{1,15}})-[A-Za-z0-9_-]{{{_MAC_CHARACTERS}}}")
+_CHALLENGE: Final = re.compile(rf"1-(\d{{1,3}})-(\d{{1,15}})-[A-Za-z0-9_-]{{{_MAC_CHARACTERS}}}", re.ASCII)
 _NONCE: Final = re.compile(rf"\d{{1,{NONCE_MAX}}}", re.ASCII)
 # Spent challenges in memory, some 4 MB. Without room, the oldest is forgotten, and then its session's own limit holds.
 _SPENT_MAX: Final = 20_000
