@@ -115,7 +115,13 @@ async def test_endless_redirects_end() -> None:
 
 @pytest.mark.parametrize(
     "target",
-    ["file:///etc/passwd", "https://user:pw@shop.example/", "https://shop.example:25/", "gopher://x/", "http://["],
+    [
+        "file:///etc/passwd",
+        "https://user:pw@shop.example/",
+        "https://shop.example:25/",
+        "gopher://x/",
+        "http://[",
+    ],
 )
 async def test_redirect_to_a_url_that_is_not_allowed_is_not_followed(target: str) -> None:
     async with site(moved(target)) as shop:

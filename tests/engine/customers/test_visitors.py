@@ -88,7 +88,7 @@ class Customers:
     async def merge(self, started: StartedSession) -> None:
         """Merge the visitor of a started session, as its call does."""
         assert started.visitor is not None
-        wanted = MergeRequest(started.contact.id, started.visitor, by_id=True, actor=SYSTEM)
+        wanted = MergeRequest(started.contact.id, started.visitor, by_id=True, actor=SYSTEM, fills=False)
         await self.merges.merge(PROJECT, wanted)
 
     async def owner(self, receipt: Receipt) -> str:
@@ -195,7 +195,8 @@ async def test_signed_identity_takes_the_visitor_over(tmp_path: Path) -> None:
         assert started.contact.name == "Ada"
         (contact,) = [await here.here.store.read(lambda reader: reader.contact(PROJECT.rowid, "u1"))]
         assert contact is not None
-        assert (contact.name, contact.email) == ("Ada", "guest@x.example")
+        # Another person may have entered the address in this browser, and would get the replies.
+        assert (contact.name, contact.email) == ("Ada", None)
         assert (await here.session(token)).ended_at is not None
         assert len(await here.events("contact.merged")) == 1
 

@@ -65,12 +65,18 @@ class StartTransaction(
 
 
 class MergeRequest(Struct, frozen=True):
-    """A request to merge: both contacts by their `con_` ids or by the backend's ids, and the actor."""
+    """A request to merge: both contacts by their `con_` ids or by the backend's ids, and the actor.
+
+    Args:
+        fills: whether the target gets the identity fields that it lacks. They are not carried over for a customer's own browser,
+            because another person may have entered them there: an e-mail address of theirs would get the replies.
+    """
 
     target: str
     source: str
     by_id: bool
     actor: Actor
+    fills: bool = True
 
 
 class StartedMerge(Struct, frozen=True):
@@ -114,7 +120,7 @@ def start_merge(
     held = tx.survivor(source.rowid), tx.survivor(target.rowid)
     if held[0] is None or held[1] is None:  # another node was first
         return start_merge(tx, project, wanted, incarnation, at)
-    return _move_small_parts(tx, project, held[0], held[1], wanted.actor, incarnation, at)
+    return _move_small_parts(tx, project, held[0], held[1], wanted, incarnation, at)
 
 
 def _repeated(merged: MergedContact | None, target: Contact) -> MergedContact:
@@ -132,15 +138,16 @@ def _move_small_parts(
     project: Project,
     source: Contact,
     target: Contact,
-    actor: Actor,
+    wanted: MergeRequest,
     incarnation: int,
     at: int,
 ) -> StartedMerge:
     remembered, before = tx.memory_size(source.rowid), tx.profile(target.rowid)
     profile = united_profile(tx.profile(source.rowid), before)
     names = [name for name in ("attributes", "tags") if getattr(profile, name) != getattr(before, name)]
-    target = change_contact(tx, project, target, missing_identity(source, target), at)
-    target = put_profile(tx, project, target, profile, names, actor, at)
+    if wanted.fills:
+        target = change_contact(tx, project, target, missing_identity(source, target), at)
+    target = put_profile(tx, project, target, profile, names, wanted.actor, at)
     tx.begin_merge(source.rowid, target.rowid)
     tx.end_customer_sessions(source.rowid, at)
     tx.claim_erasure(source.rowid, incarnation)

@@ -281,10 +281,11 @@ class Caller(Struct, frozen=True):
     def tenant(self) -> Hashable:
         """The key of the tenant whose share the call uses.
 
-        The customers of a project share one that is not the project's own. Returns None without a credential.
+        The signed-in customers of a project share one that is not the project's own, and its visitors another one, because anyone can
+        be a visitor. Returns None without a credential.
         """
         if self.customer is not None:
-            return ("customers", self.customer.project.rowid)
+            return ("customers" if self.customer.verified else "visitors", self.customer.project.rowid)
         if self.project is not None:
             return self.project.rowid
         return None if self.user is None else ("user", self.user.rowid)

@@ -14,7 +14,9 @@ from pydantic import Field
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.channels.channel import Channel, Position
+from deskwire.engine.channels.origin import parse_origin
 from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.ids import is_id
 from deskwire.http.api.calls import Answer, BytesAnswer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.output.static import FileTree, Static, chunks
@@ -59,7 +61,7 @@ _DEMO_POLICY: Final = (
 )
 _VARY: Final = "Accept-Encoding, Accept-Language, Referer, Sec-Fetch-Dest, Sec-Fetch-Site"
 _DETAILS: Final[Mapping[str, str]] = {
-    "channel_not_found": "For the developers of this site: {id} is no channel of this service.",
+    "channel_not_found": "For the developers of this site: this service has no channel {id}.",
     "channel_disabled": "For the developers of this site: the channel {id} is disabled in its settings.",
     "origin_not_allowed": "For the developers of this site: add {origin} to the origins of the channel {id}.",
 }
@@ -272,21 +274,23 @@ def _refused_origin(call: Call[Body, Any], channel: Channel) -> str | None:
     headers = call.incoming.headers
     if headers.get("sec-fetch-dest") != "iframe" or headers.get("sec-fetch-site") == "same-origin":
         return None
-    origin = (headers.get("referer") or "").rstrip("/")
-    return None if not origin or channel.allows_origin(origin) else origin
+    parts = (headers.get("referer") or "").split("/")
+    origin = parse_origin("/".join(parts[:3]))
+    return None if origin is None or channel.allows_origin(origin.text) else origin.text
 
 
 async def _notice(
     call: Call[Body, LookQuery], code: str, channel: Channel | None = None, origin: str = "", up: str = ""
 ) -> Answer:
     """Return a page with a sentence for the customer and one for the host's developers."""
-    tree = await call.services.desk.widget_tree()
+    tree, named = await call.services.desk.widget_tree(), call.path["channel_id"]
     offered = channel.look.texts if channel is not None else ()
     language = shipped_language(choose_language(offered, *_wishes(call)))
     marks = {
         **_language_marks(language),
         "TITLE": shipped_text(tree, language, code),
-        "DETAIL": _DETAILS[code].format(id=call.path["channel_id"], origin=origin),
+        # Any other text could be a message of the address's author.
+        "DETAIL": _DETAILS[code].format(id=named if is_id(named, "chn") else "of this id", origin=origin),
         "FILES": f"{up}files/{tree.name}",
     }
     page = _filled(tree.files["widget/notice.html"], marks)

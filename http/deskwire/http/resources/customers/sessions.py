@@ -235,11 +235,11 @@ async def _merge(
 ) -> None:
     """Merge a visitor into the identified contact.
 
-    If that is refused, the customer is signed in without it, because a customer can't mend the reason. Agents can merge the
+    The fields that the visitor has filled in are not taken over (see `MergeRequest`). If the merge is refused, the customer is signed in without it, because a customer can't mend the reason. Agents can merge the
     contacts later. Raises Unavailable (`merge_under_way`), after which the call may be repeated.
     """
     actor = Actor("contact", started.contact.id)
-    wanted = MergeRequest(started.contact.id, visitor, by_id=True, actor=actor)
+    wanted = MergeRequest(started.contact.id, visitor, by_id=True, actor=actor, fills=False)
     try:
         await call.services.merges.merge(project, wanted, call.origin)
     except (Invalid, NotFound) as refused:
