@@ -44,6 +44,18 @@ async def test_customer_sends_a_file_with_a_message(service: Service, visit: Vis
     assert seen[-1]["attachments"][0]["id"] == file["id"]
 
 
+async def test_customers_leave_a_part_of_the_quota_to_the_backend(service: Service, visit: Visit) -> None:
+    browser = await visit()
+    await begin(browser)
+    settings = {"settings": {"uploadQuotaBytes": 1_000}}
+    path = f"/projects/{service.demo['projectId']}"
+    assert (await service.dashboard.patch(path, json=settings)).status_code == 200
+    assert (await upload(browser, b"a" * 880)).status_code == 200
+    refused = await upload(browser, b"b" * 30)
+    assert (refused.status_code, refused.json()["code"]) == (409, "upload_quota_exceeded")
+    await send(service, b"c" * 100)
+
+
 async def test_file_is_usable_by_its_own_contact_only(service: Service, visit: Visit) -> None:
     """Files of a backend and of another customer are as unknown as those that do not exist."""
     browser = await visit()

@@ -18,6 +18,7 @@ from deskwire.engine.customers.limits import (
     NETWORK_CONVERSATIONS,
     NETWORK_PROVEN_CONVERSATIONS,
     NETWORK_SESSIONS_PER_MINUTE,
+    NETWORK_UPLOADS_PER_HOUR,
     CustomerLimits,
 )
 from deskwire.engine.customers.proof_of_work import Proof, ProofsOfWork, VisitorLimitReached, zero_bits
@@ -180,6 +181,16 @@ def test_visitors_use_up_no_calls_of_signed_in_customers() -> None:
     assert not on.take_call(session(1)).retry_after_s
     assert on.take_call(session(2)).retry_after_s
     assert not on.take_call(replace(session(3), verified=True)).retry_after_s
+
+
+def test_visitors_of_a_network_send_a_limited_number_of_files() -> None:
+    on = limits()
+    for number in range(NETWORK_UPLOADS_PER_HOUR):
+        on.take_upload(session(number), "2001:db8::1")
+    with pytest.raises(TooManyRequests, match="network"):
+        on.take_upload(session(1_000), "2001:db8::2")  # the same /64
+    on.take_upload(session(1_001), "192.0.2.1")
+    on.take_upload(session(1_002, verified=True), "2001:db8::1")
 
 
 def test_network_starts_a_limited_number_of_sessions() -> None:

@@ -89,9 +89,9 @@ class HostWindow:
         """The messages of the open conversation."""
         return self.panel.get_by_role("log")
 
-    def calls(self, source: str) -> Any:
-        """Evaluate an expression in the host's page."""
-        return self.page.evaluate(source)
+    def calls(self, source: str, value: object = None) -> Any:
+        """Evaluate an expression in the host's page, or call a function with a value."""
+        return self.page.evaluate(source, value)
 
     def note_console(self, message: ConsoleMessage) -> None:
         """Record an error or warning."""

@@ -25,6 +25,7 @@ from deskwire.engine.customers.session import CustomerSession
 MESSAGES_PER_MINUTE: Final = 30  # of a session
 CONVERSATIONS_PER_HOUR: Final = 5  # of a session
 UPLOADS_PER_HOUR: Final = 20  # of a session
+NETWORK_UPLOADS_PER_HOUR: Final = 100  # of visitors of a network
 CALLS_PER_MINUTE: Final = 300  # of a session; a panel makes a handful
 NETWORK_CONVERSATIONS: Final = 10  # of visitors of a network in ten minutes, without a proof of work
 NETWORK_PROVEN_CONVERSATIONS: Final = 100  # of visitors of a network in ten minutes, each with one
@@ -56,6 +57,11 @@ class CustomerLimits(Struct, frozen=True):
     uploads: Buckets = field(
         default_factory=lambda: Buckets(RateLimit(UPLOADS_PER_HOUR, UPLOADS_PER_HOUR, minutes=60))
     )
+    network_uploads: Sketch = field(
+        default_factory=lambda: Sketch(
+            RateLimit(NETWORK_UPLOADS_PER_HOUR, NETWORK_UPLOADS_PER_HOUR, minutes=60)
+        )
+    )
     sessions: Sketch = field(
         default_factory=lambda: Sketch(RateLimit(NETWORK_SESSIONS_PER_MINUTE, NETWORK_SESSIONS_PER_MINUTE))
     )
@@ -71,6 +77,7 @@ class CustomerLimits(Struct, frozen=True):
             self.messages,
             self.conversations,
             self.uploads,
+            self.network_uploads,
             self.sessions,
             self.networks,
             self.proven,
@@ -101,11 +108,16 @@ class CustomerLimits(Struct, frozen=True):
         if left is not None and left.retry_after_s:
             raise _limited("This session sends messages too often.", left)
 
-    def take_upload(self, session: CustomerSession) -> None:
-        """Count an upload of a session. Raises TooManyRequests."""
+    def take_upload(self, session: CustomerSession, address: str | None) -> None:
+        """Count an upload of a session, and of its network for a visitor. Raises TooManyRequests."""
         left = self.uploads.take(session.id, self.clock())
         if left is not None and left.retry_after_s:
             raise _limited("This session sends files too often.", left)
+        if session.verified:
+            return
+        left = self.network_uploads.take(network_of(address), self.clock())
+        if left is not None and left.retry_after_s:
+            raise _limited("Visitors of this network send files too often.", left)
 
     @contextmanager
     def starting_conversation(

@@ -46,6 +46,7 @@ JobWrapper = Callable[[Job, Upload], Job]
 
 # Concurrent uploads. Each needs a thread at times, and disk space.
 UPLOADS_MAX: Final = 32
+_CUSTOMERS_PERCENT: Final = 90  # of a project's quota; the rest is for its agents and its backend
 
 # Rows examined or deleted at a time.
 BATCH_SIZE: Final = 200
@@ -107,8 +108,16 @@ class UploadSession:
             new_id("upl", now), self._project.rowid, name, kind, self._size, sha256, now, self._contact
         )
         with trio.CancelScope(shield=True):
-            await self._uploads.put(upload, self._draft, self._project.settings.upload_quota_bytes, around)
+            await self._uploads.put(upload, self._draft, self._quota(), around)
         return upload
+
+    def _quota(self) -> int:
+        """Return the bytes up to which the sender may fill the project's quota.
+
+        Customers leave a part of it to agents and the backend.
+        """
+        whole = self._project.settings.upload_quota_bytes
+        return whole if self._contact is None else whole * _CUSTOMERS_PERCENT // 100
 
 
 class UploadService:

@@ -16,6 +16,8 @@ const DRAFTS = `deskwire.${settings.channel}.drafts`;
 
 /** The drafts by conversation. @type {Record<string, string>} */
 let drafts = {};
+/** The user id of their author, empty before the first session. */
+let author = "";
 /** @type {(all: string) => void} */
 let keep = (all) => sessionStorage.setItem(DRAFTS, all);
 
@@ -28,14 +30,24 @@ export function loadDrafts(page) {
     all = page?.state.drafts;
     keep = (drafts) => page?.send({ drafts });
   }
-  drafts = JSON.parse(all ?? "{}");
+  ({ author = "", drafts = {} } = JSON.parse(all ?? "{}"));
+}
+
+const store = () => keep(JSON.stringify({ author, drafts }));
+
+/** Remove the drafts of another customer, but not those of a visitor who has signed in. @param {string} userId  the present one */
+export function claimDrafts(userId) {
+  if (author === userId) return;
+  if (author && !author.startsWith("visitor-")) drafts = {};
+  author = userId;
+  store();
 }
 
 /** Return the draft of a conversation, or store it. @param {string} id @param {string} [text] */
 function draft(id, text) {
   if (text !== undefined) {
     drafts[id] = text;
-    keep(JSON.stringify(drafts));
+    store();
   }
   return drafts[id] ?? "";
 }
@@ -43,7 +55,8 @@ function draft(id, text) {
 /** Remove all drafts, of a customer who has signed out. */
 export function forgetDrafts() {
   drafts = {};
-  keep("{}");
+  author = "";
+  store();
 }
 
 /** Return the questions that a visitor has not answered. @param {State} state @returns {Field[]} */
@@ -65,9 +78,13 @@ export function Composer({ customer, state, conversation, sent }) {
   const [problem, setProblem] = useState("");
   const [over, setOver] = useState(false);
   const asked = conversation ? [] : questions(state);
+  const user = state.me?.userId ?? "";
+  const last = useRef(user);
   useEffect(() => {
-    field.current.value = draft(id);
-  }, [id]);
+    field.current.value = author === user ? draft(id) : "";
+    if (last.current && last.current !== user && !last.current.startsWith("visitor-")) setFiles([]);
+    last.current = user;
+  }, [id, user]);
   useEffect(() => () => files.forEach(({ url }) => URL.revokeObjectURL(url)), [files]);
 
   const add = (/** @type {Iterable<File>} */ given) => {
@@ -101,6 +118,7 @@ export function Composer({ customer, state, conversation, sent }) {
     sending.current = false;
   };
   const typed = () => {
+    claimDrafts(user);
     draft(id, field.current.value);
     if (conversation) customer.typing(conversation, field.current.value !== "");
   };

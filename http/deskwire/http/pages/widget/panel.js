@@ -1,7 +1,7 @@
 // @ts-check
 /** The panel: it joins the customer's side (`customer.js`), the host's page, and the views. */
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../desk/vendor/preact.js";
-import { forgetDrafts, loadDrafts } from "./composer.js";
+import { claimDrafts, forgetDrafts, loadDrafts } from "./composer.js";
 import { createCustomer } from "./customer.js";
 import { List } from "./list.js";
 import { connectPage } from "./page.js";
@@ -25,7 +25,6 @@ function Panel({ customer, page, ready }) {
   const [known, setKnown] = useState(false);
   const [view, setView] = useState(/** @type {"list" | "thread"} */ ("list"));
   const title = useRef(/** @type {any} */ (null));
-  const user = useRef("");
   const { open, me, conversations, unread } = state;
   const fresh = known && !conversations.size;
   const thread = view === "thread" || fresh;
@@ -55,10 +54,7 @@ function Panel({ customer, page, ready }) {
   useEffect(() => {
     if (conversations.size || unread) page?.send({ unread });
   }, [unread, conversations.size > 0]);
-  useEffect(() => {
-    if (user.current && me && me.userId !== user.current) forgetDrafts();
-    user.current = me?.userId ?? user.current;
-  }, [me?.userId]);
+  useLayoutEffect(() => void (me && claimDrafts(me.userId)), [me?.userId]); // before the field shows a draft
   // A conversation that has begun here has no thread before the service has stored it.
   useEffect(() => void (open?.startsWith("cnv_") && !state.loaded.has(open) && customer.open(open).catch(() => {})), [open]);
   // The first message makes a list, but the customer stays in the conversation.

@@ -51,7 +51,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     services, limits, contact = call.services, call.services.limits, call.customer.contact
     if contact is None:
         raise Forbidden("A visitor can send files after the first message.", code="message_required")
-    services.customer_limits.take_upload(call.customer)
+    services.customer_limits.take_upload(call.customer, call.address)
     boundary = boundary_of(call.incoming.headers)
     most = min(FILE_BYTES_MAX + OVERHEAD, limits.upload_body_bytes)
     with trio.move_on_after(limits.upload_timeout_s):
