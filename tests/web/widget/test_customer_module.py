@@ -389,6 +389,20 @@ def test_wrong_identity_is_named_and_sends_nothing(site: Site, tab: Tab) -> None
     assert page.state["problem"] is None
 
 
+def test_fields_of_a_visitor_are_not_those_of_the_customer_who_signs_in(site: Site, tab: Tab) -> None:
+    """Another person may have entered them in this browser, and replies would go to that address."""
+    page = tab()
+    page.start()
+    page.run("customer.updateMe({ name: 'Eve', email: 'eve@evil.example' })")
+    page.run("identify(jwt)", jwt=site.identity("ada"))
+    page.wait_for("state.me?.userId === 'ada' && state.me.verified")
+    page.start(site.identity("ada"))  # loads the page again
+    page.send("As Ada")
+    eventually(page, site.threads, [["As Ada"]])
+    contact = site.conversations()[0]["contact"]
+    assert (contact["userId"], contact["email"]) == ("ada", None)
+
+
 def test_fields_of_a_visitor_go_with_the_first_message(site: Site, tab: Tab) -> None:
     page = tab()
     page.start()

@@ -127,7 +127,9 @@ export function createSession({ records, channelId, call, identity, flush, leavi
       // But a page of the previous contact that opens a session in between does not count.
       mine = step !== "open" || now?.token === before?.token || now?.token === refused;
       const moved = records.list("message:").filter(({ owner }) => step !== "switch" && owner === now?.contact.userId);
-      return mine ? { session, ...Object.fromEntries(moved.map((each) => [`message:${each.clientId}`, { ...each, owner: contact.userId }])) } : null;
+      // Another person may have entered the visitor's fields in this browser, so they are not the signed-in customer's.
+      const entered = step === "upgrade" && records.get("me") ? { me: null } : {};
+      return mine ? { session, ...entered, ...Object.fromEntries(moved.map((each) => [`message:${each.clientId}`, { ...each, owner: contact.userId }])) } : null;
     });
     refused = null;
     const result = mine ? session : /** @type {Session} */ (stored());
