@@ -32,11 +32,11 @@ from deskwire.engine.conversations.events import conversation_view, message_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, ConversationPageKey
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.errors import IdempotencyMismatch, Invalid, Problem
+from deskwire.engine.core.errors import IdempotencyMismatch, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import ANY_TAG
-from deskwire.engine.customers.session import CustomerSession
+from deskwire.engine.customers.session import CustomerSession, session_ended
 from deskwire.engine.customers.starting import VisitorStart, contact_ref
 from deskwire.engine.customers.view import customer_conversation, customer_message, customer_step
 from deskwire.engine.ports import Reader
@@ -200,7 +200,12 @@ async def _started(call: Call[StartMyConversationRequest, Query], message: PostM
     with services.customer_limits.starting_conversation(session, call.address, proof, now):
         services.customer_limits.take_message(session)
         hook = VisitorStart(session, now, context, client)
-        receipt = await services.actors.create(call.project, command, hook)
+        try:
+            receipt = await services.actors.create(call.project, command, hook)
+        except NotFound as error:
+            if error.reason != "contact_not_found":
+                raise
+            raise session_ended() from None  # the contact was erased during the call
     services.customers.forget(session)
     return customer_conversation(receipt.conversation, receipt.message)
 
