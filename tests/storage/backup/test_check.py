@@ -119,6 +119,10 @@ BROKEN |= {
     f"{_SESSION.format(contact=1)}",
     "client_id_elsewhere": "INSERT INTO contacts (rowid, id, project, user_id, created_at, updated_at) "
     "VALUES (9, 'con_9', 1, 'u9', 0, 0); INSERT INTO conversation_client_ids VALUES (9, 'draft-1', 1)",
+    "client_ids_differ": "INSERT INTO conversation_client_ids SELECT contact, 'draft-1', rowid FROM conversations",
+    "client_id_of_nothing": "UPDATE conversations SET client_id = 'draft-1'",
+    "client_id_repeated": "DROP INDEX messages_by_client_id; UPDATE messages SET client_id = 'draft-1'",
+    "received_ahead": "UPDATE conversations SET contact_reached_index = messages",
 }
 
 

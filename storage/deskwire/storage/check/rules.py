@@ -383,6 +383,33 @@ RULES: Final = (
         "WHERE c.contact <> i.contact",
     ),
     _rule(
+        "client_ids_differ",
+        "Conversation {} has the client id {}, and its contact's client ids say that it has {}.",
+        "SELECT c.id, c.client_id, i.client_id FROM conversation_client_ids i "
+        "JOIN conversations c ON c.rowid = i.conversation WHERE c.client_id IS NULL OR c.client_id <> i.client_id",
+    ),
+    _rule(
+        # After a merge, another conversation of the contact may be the one that is found.
+        "client_id_of_nothing",
+        "Conversation {} has the client id {}, by which its contact finds no conversation.",
+        "SELECT c.id, c.client_id FROM conversations c WHERE c.client_id IS NOT NULL AND NOT EXISTS "
+        "(SELECT 1 FROM conversation_client_ids i WHERE i.contact = c.contact AND i.client_id = c.client_id)",
+    ),
+    _rule(
+        # A unique index keeps this; a database whose index is lost is found all the same.
+        "client_id_repeated",
+        "Conversation {} has {} messages with the client id {}.",
+        "SELECT c.id, m.messages, m.client_id FROM (SELECT conversation, client_id, count(*) AS messages FROM messages "
+        "WHERE client_id IS NOT NULL GROUP BY conversation, client_id HAVING count(*) > 1) m "
+        "JOIN conversations c ON c.rowid = m.conversation",
+    ),
+    _rule(
+        "received_ahead",
+        "Conversation {} has {} messages, and its contact has received the one with index {} and seen that with {}.",
+        "SELECT id, messages, contact_reached_index, contact_seen_index FROM conversations "
+        "WHERE contact_reached_index >= messages OR contact_seen_index >= messages",
+    ),
+    _rule(
         "audit_missing",
         "The audit trail does not have that {} was made.",
         f"SELECT t.id FROM ({_AUDITED}) t WHERE t.created_at >= (SELECT since + {_SETTLED_MS} FROM audit_window) "
