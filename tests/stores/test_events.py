@@ -173,6 +173,8 @@ def check_positions(tx: Any, stored: list[StoredEvent], everything: list[StoredE
         position = tx.event_position(PROJECT.rowid, event_id)
         behind = [event.id for event in tx.events(PROJECT.rowid, position, 1_000, frozenset())]
         assert behind == [event.id for event in stored if event.id > event_id]
+    for event in stored:  # also before a hole
+        assert tx.event_position(PROJECT.rowid, event.id) == event.position
 
 
 @pytest.mark.sqlite

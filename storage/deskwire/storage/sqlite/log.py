@@ -47,18 +47,24 @@ class LogReads(Queries):
     """Queries on the log, whose positions are shared by all projects."""
 
     def event_position(self, project: int, event_id: str) -> int:
-        low, high = 0, self.last_event_position()
+        low = found = 0
+        high = self.last_event_position()
         while low < high:  # rows up to `low` are not newer, rows after `high` are
             middle = (low + high + 1) // 2
             row = self.conn.execute(
                 "SELECT position, id FROM events WHERE position <= ? ORDER BY position DESC LIMIT 1",
                 (middle,),
             ).fetchone()
-            if row is None or row[1] <= event_id:
-                low = middle
+            if row is None:
+                low = found = middle
+            elif row[1] <= event_id:
+                low, found = (
+                    middle,
+                    row[0],
+                )  # the row, because erasures and refused commits leave holes after it
             else:
                 high = row[0] - 1
-        return low
+        return found
 
     def event_window(self, project: int) -> tuple[str | None, str | None]:
         pruned = self.conn.execute("SELECT pruned_id FROM event_window").fetchone()[0]
