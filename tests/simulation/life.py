@@ -36,6 +36,8 @@ _RETURNED_S: Final = 90.0
 """Long enough for clients that have not noticed yet that their connection is gone."""
 _DELIVERED_S: Final = 3_700.0
 """Longer than the window of deliveries: nothing is pending then."""
+_CUSTOMERS: Final = 0.5
+"""The number of customers' steps for each step of the backends."""
 _DAY_S: Final = 86_400.0
 _IDLE_S: Final = (600.0, 2 * 3600.0, _DAY_S, 8 * _DAY_S, 35 * _DAY_S, 60 * _DAY_S)
 _WITH_CONSUMERS_S: Final = 600.0
@@ -59,6 +61,9 @@ class Verdict:
     crashes: int = 0
     sent: int = 0
     back: int = 0
+    said: int = 0
+    shown: int = 0
+    upgrades: int = 0
 
     @property
     def mark(self) -> str:
@@ -156,6 +161,9 @@ def _verdict(seed: int, world: World, faults: int, lived_s: float) -> Verdict:
         crashes=world.crashes,
         sent=world.held.sent,
         back=world.held.back,
+        said=world.customer_judge.said,
+        shown=world.customer_judge.shown,
+        upgrades=world.customer_judge.upgrades,
     )
 
 
@@ -197,6 +205,8 @@ async def _writing(world: World) -> None:
             await world.client.do_something()
             world.check()
         await world.agent.do_something()
+        if world.dice.random() < _CUSTOMERS:
+            await world.dice.choice(world.customers).do_something()
         world.check()
         await trio.sleep(world.dice.random() * 8)  # virtual time: the mock clock jumps
 
@@ -231,6 +241,9 @@ async def _settle(world: World) -> None:
     await trio.sleep(_SETTLED_S)  # virtual time: the mock clock jumps
     seatings = world.judge.seatings()
     await world.client.do_something()
+    async with trio.open_nursery() as browsers:
+        for customer in world.customers:
+            browsers.start_soon(customer.drain)
     await trio.sleep(_SETTLED_S)  # virtual time: the mock clock jumps
     if world.judge.seatings() != seatings:
         world.judge.wrong("channels change hands though nothing happens")
@@ -238,6 +251,9 @@ async def _settle(world: World) -> None:
         world.judge.wrong(f"superseded and not closed: {lingering}")
     if missing := world.judge.missing():
         world.judge.wrong(f"never received: {missing}")
+    for customer in world.customers:
+        if customer.watch is not None and (missing := world.customer_judge.missing(customer.watch)):
+            world.judge.wrong(f"never shown to {customer.watch.session}: {missing}")
     world.check()
     world.go_home()
     await trio.sleep(_DELIVERED_S)  # virtual time: the mock clock jumps

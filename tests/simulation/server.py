@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -26,6 +26,7 @@ from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.held_sending import HeldSender
 from deskwire.engine.conversations.timers import WorkflowTimer
 from deskwire.engine.conversations.typing import EphemeralPublisher
+from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
@@ -83,6 +84,8 @@ from tests.support.streaming import KEY, trio_ms
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
+ADDRESS: Final = "192.0.2.200"
+"""The backends' address."""
 SECRET: Final = "the secret of this installation, 32 bytes"
 _CONNECTION: Final[ContextVar[Link]] = ContextVar("connection")
 _STOP_S: Final = 5.1
@@ -107,11 +110,16 @@ _tls: Final = cache(partial(ssl.SSLContext, ssl.PROTOCOL_TLS_CLIENT))
 
 @dataclass(eq=False)
 class Asked:
-    """A request in progress and its answer; `body` is None if no complete answer came."""
+    """A request in progress and its answer; `body` is None if no complete answer came.
+
+    Args:
+        heard: receives the pieces of an endless answer; None to keep them in `body`.
+    """
 
     status: int = 0
     body: bytes | None = None
     replayed: bool = False
+    heard: Callable[[bytes], None] | None = None
     gone: trio.Event = field(default_factory=trio.Event)
     over: trio.Event = field(default_factory=trio.Event)
 
@@ -156,6 +164,7 @@ class Server:
         self._waits: WorkflowTimer | None = None
         self._held: HeldSender | None = None
         self._nursery: trio.Nursery | None = None
+        self._commits: Subscribers[Commit] = Subscribers()
 
     def _open(self, path: Path) -> Disk:
         return Disk(path, self._world.dice, self._world.committed, self._publish)
@@ -223,11 +232,20 @@ class Server:
         assert self._nursery is not None
         self._nursery.start_soon(self._serve, link)
 
-    def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
-        """Start a request of the API."""
+    def ask(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        heard: Callable[[bytes], None] | None = None,
+        address: str = ADDRESS,
+    ) -> Asked:
+        """Start a request of the API from an address; `heard` receives the pieces of a stream."""
         assert self._nursery is not None
-        asked = Asked()
-        self._nursery.start_soon(self._answer, asked, method, path, headers, body)
+        asked = Asked(heard=heard)
+        self._nursery.start_soon(self._answer, asked, method, path, headers, body, address)
         return asked
 
     # Stop and kill
@@ -236,6 +254,8 @@ class Server:
         """End all streams in an orderly way, then the process."""
         self.up = False
         self.stream.close_all()
+        if self.services is not None:
+            self.services.customer_streams.close_all()
         await trio.sleep(_STOP_S)  # virtual time: the mock clock jumps
         if self.stream.connections:
             self._world.judge.wrong("the stop did not end the streams in time")
@@ -273,7 +293,13 @@ class Server:
         await self.stream.handle(link.server)
 
     async def _answer(
-        self, asked: Asked, method: str, path: str, headers: Mapping[str, str], body: bytes
+        self,
+        asked: Asked,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        address: str = ADDRESS,
     ) -> None:
         path, _, query = path.partition("?")
         scope: Any = {
@@ -287,7 +313,7 @@ class Server:
             "query_string": query.encode(),
             "root_path": "",
             "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
-            "client": ("192.0.2.200", 4000),
+            "client": (address, 4000),
             "server": ("desk.test", 80),
             "extensions": {},
         }
@@ -306,7 +332,9 @@ class Server:
                 asked.status = message["status"]
                 asked.replayed = any(name == b"idempotent-replayed" for name, _ in message["headers"])
             else:
-                pieces.append(message.get("body", b""))
+                (pieces.append if asked.heard is None or asked.status != 200 else asked.heard)(
+                    message.get("body", b"")
+                )
                 if not message.get("more_body"):
                     asked.body = b"".join(pieces)
                     asked.over.set()
@@ -322,6 +350,7 @@ class Server:
         self.dispatcher.commit_nowait(commit.deliveries, commit.erased, commit.rewritten)
         for finding in self.over_bounds():
             self._world.judge.wrong(finding)
+        self._commits.tell(commit)
         self._wake(commit)
 
     def _wake(self, commit: Commit) -> None:
@@ -392,20 +421,27 @@ class Server:
         )
         agents = AgentStreams(self.disk, self.log, trio_ms)
         presence = ContactPresence(agents)
+        channels = ChannelCache(self.disk)
+        customers = CustomerSessions(
+            self.disk,
+            channels,
+            VisitorTokens(lambda: (KEY,)),
+            Encryption(Secrets(SECRET)),
+            parts.sessions(config, self.disk),
+        )
+        streams = CustomerStreams(self.disk, self.log, presence, trio_ms, rendered_event)
+        channels.follow(self._commits)
+        customers.follow(self._commits)
+        customers.follow_ends(self._commits)
+        streams.follow(self._commits)
         return Services(
             store=self.disk,
             keys=ServerKeyCache(self.disk),
             machines=MachineCredentialCache(self.disk),
-            channels=ChannelCache(self.disk),
+            channels=channels,
             sessions=parts.sessions(config, self.disk),
             ended_tokens=EndedTokenCache(self.disk),
-            customers=CustomerSessions(
-                self.disk,
-                ChannelCache(self.disk),
-                VisitorTokens(lambda: (KEY,)),
-                Encryption(Secrets(SECRET)),
-                parts.sessions(config, self.disk),
-            ),
+            customers=customers,
             customer_limits=parts.customer_limits_of(config, Secrets(SECRET)),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
@@ -421,7 +457,7 @@ class Server:
             sites=parts.site_checks(config, "https://support.example"),
             hub=self._hub,
             agents=agents,
-            customer_streams=CustomerStreams(self.disk, self.log, presence, trio_ms, rendered_event),
+            customer_streams=streams,
             surveys=Surveys(Refreshes(nursery, self.disk, trio_ms, None), Removals(nursery, self.disk)),
             uploads=uploads,
             voice=self._voice(uploads),

@@ -14,11 +14,13 @@ import trio
 
 from deskwire.config.config import Config
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.customers.tokens import hash_token
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import StreamChannel, open_channel
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
 from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
+from tests.simulation.customers import CustomerJudge
 from tests.simulation.disk import Disk, End, new_disk
 from tests.simulation.held import HeldMessages
 from tests.simulation.judge import Judge
@@ -27,6 +29,7 @@ from tests.simulation.network import Link
 from tests.simulation.peers.agent import Agent, found_agent
 from tests.simulation.peers.client import Client
 from tests.simulation.peers.consumer import Consumer, Kind, Pongs
+from tests.simulation.peers.customer import Customer, found_channel
 from tests.simulation.peers.internet import Internet, Sockets
 from tests.simulation.peers.mail import Mail
 from tests.simulation.peers.receiver import Receiver
@@ -36,6 +39,8 @@ from tests.support.streaming import found_project, trio_ms
 
 CONTACTS: Final = ("ada", "bob", "carol")
 """The last contact's channel has a consumer that is always healthy."""
+CUSTOMERS: Final = 2
+"""The number of browsers, each with a panel and its customer, who signs in and out."""
 _RECEIVERS: Final = 5
 _DELAYED: Final = 60
 """The number of first marks among which each receiver has one that it always delays."""
@@ -73,6 +78,7 @@ class World:
             self.judge.wrong, trio.current_time, self.config.event_window_s, self.config.idempotency_s
         )
         self.held = HeldMessages(self.judge.wrong, trio_ms)
+        self.customer_judge = CustomerJudge(self.judge.wrong, self.ledger, self.config.event_window_s)
         self.mail = Mail(self.judge.wrong, self.ledger, self.config.delivery_log_s, self._breaker)
         self.internet = Internet(dice, self._receive, self._posting)
         trio.socket.set_custom_socket_factory(Sockets(self.internet))
@@ -103,11 +109,13 @@ class World:
             receiver.delays = MARK.format(dice.randrange(_DELAYED))  # of one event, permanently
         self.client = Client(self)
         self.agent = Agent(self)
+        self.customers = [Customer(self, number) for number in range(CUSTOMERS)]
 
     def _found(self) -> Project:
         def found(tx: Any) -> Project:
             project = found_project(tx)
             found_agent(tx, project.organisation)
+            found_channel(tx, project)
             return project
 
         with closing(Disk(self._path, self.dice, lambda *_: None, lambda _: None)) as disk:
@@ -121,6 +129,7 @@ class World:
         self.ledger.committed(commit)
         self.mail.committed(commit, connection)
         self.held.committed(commit, connection)
+        self.customer_judge.committed(commit)
         seated = {channel for (channel,) in connection.execute("SELECT channel FROM consumers")}
         for channel in sorted(self._seated - seated):
             self.judge.forgotten(channel)
@@ -129,6 +138,7 @@ class World:
     def published(self, commit: Commit) -> None:
         """Pass a commit to the judges before the server's parts receive it."""
         self.judge.published(commit)
+        self.customer_judge.published(commit)
         self.mail.published(commit, {each.url for each in self.internet.receivers if each.healthy})
 
     # The server
@@ -186,9 +196,11 @@ class World:
         with closing(connect_reader(self._path)) as connection:
             if recover:
                 self.committed(self.ledger.recovered(connection), connection)
+                self.customer_judge.recovered(connection)
             self.ledger.audit(connection, settled=settled)
             self.mail.audit(connection, settled=settled)
             self.held.audit(connection, settled=settled)
+            self.customer_judge.audit(connection, settled=settled)
 
     def check(self) -> None:
         """Check that no size exceeds its bound, and no event is late."""
@@ -239,6 +251,32 @@ class World:
         """Return deleted texts that the database's files still contain."""
         wal = self._path.with_name(f"{FILE_NAME}-wal")
         return self.ledger.leftovers(self._path.read_bytes() + (wal.read_bytes() if wal.exists() else b""))
+
+    # The customers
+
+    def session_of(self, token: str) -> str | None:
+        """Return the id of the stored session with this token; None if nothing is stored of it."""
+        rows = self._rows("SELECT id FROM contact_sessions WHERE hash = ?", hash_token(token))
+        return rows[0][0] if rows else None
+
+    def check_ended(self, token: str) -> None:
+        """Check that the session of a token has ended, if it was stored."""
+        if self._rows(
+            "SELECT 1 FROM contact_sessions WHERE hash = ? AND ended_at IS NULL", hash_token(token)
+        ):
+            self.judge.wrong("a customer was signed out, and the session is live")
+
+    def has_thread(self, user_id: str, client_id: str) -> bool:
+        """Return whether a contact has a conversation with this client id."""
+        sql = (
+            "SELECT 1 FROM conversations c JOIN contacts k ON k.rowid = c.contact "
+            "WHERE c.client_id = ? AND k.user_id = ? AND k.erasing = 0"
+        )
+        return bool(self._rows(sql, client_id, user_id))
+
+    def _rows(self, sql: str, *values: object) -> list[Any]:
+        with closing(connect_reader(self._path)) as connection:
+            return connection.execute(sql, values).fetchall()
 
     async def dial(self, *, steady: bool = False) -> Link | None:
         """Return a connection to the server, None if it refuses; a `steady` one never fails."""
@@ -306,12 +344,16 @@ class World:
             channels = [self._quiet.name]
             self._steady = Consumer(self, "steady", channels, "js", "prompt", steady=True)
             self.later(self._steady.run)
+        for customer in self.customers:
+            customer.open()
 
     def go_home(self) -> None:
         """End all consumers."""
         for consumer in (*self.consumers, *([self._steady] if self._steady else [])):
             consumer.kill()
         self._steady = None
+        for customer in self.customers:
+            customer.close()
         self.judge.forgive()
 
     def _run(

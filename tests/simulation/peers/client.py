@@ -9,7 +9,7 @@ import orjson
 import trio
 
 from tests.simulation.ledger import MARK, UNDER_WAY_S, Wish
-from tests.simulation.server import Asked
+from tests.simulation.server import ADDRESS, Asked
 from tests.support.streaming import SERVER_KEY
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Client:
         return await self.call(method, path, body, headers)
 
     async def call(
-        self, method: str, path: str, body: dict[str, Any], headers: dict[str, str]
+        self, method: str, path: str, body: dict[str, Any], headers: dict[str, str], address: str = ADDRESS
     ) -> Asked | None:
         """Return the outcome of one call; None if it is unknown, because the request or its answer got lost."""
         dice, world = self._dice, self._world
@@ -145,7 +145,9 @@ class Client:
             return None
         self.requests += 1
         headers = {**headers, "Content-Type": "application/json"}
-        asked = world.server.ask(method, f"/v3{path}", headers, orjson.dumps(body) if body else b"")
+        asked = world.server.ask(
+            method, f"/v3{path}", headers, orjson.dumps(body) if body else b"", address=address
+        )
         with trio.move_on_after(dice.random() * _LATENCY_S if chance < 0.12 else PATIENCE_S):
             await asked.over.wait()
         asked.gone.set()
