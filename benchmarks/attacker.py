@@ -1,4 +1,4 @@
-"""One hostile machine without a credential: `python -m benchmarks.attacker <port> <attack>`, until it is killed.
+"""One hostile machine without a credential: `python -m benchmarks.attacker <port> <attack> <stream key> <channel>`, until it is killed.
 
 It uses its own address of the loopback network, and prints `begun` once the attack is fully under way.
 Connections that the server closes are opened again at once.
@@ -11,6 +11,7 @@ import os
 import re
 import socket
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -21,6 +22,11 @@ import trio.lowlevel
 
 from benchmarks.job import BEGUN
 
+SITE: Final = "https://shop.example"
+"""The website of the customers' channel."""
+_STREAMS: Final = 20
+_CONVERSATIONS: Final = 3
+_REFUSED_S: Final = 0.05
 _SOURCE: Final = "127.0.0.2"
 _PAUSE_S: Final = 0.01
 _HOST: Final = b"Host: localhost\r\n"
@@ -109,7 +115,7 @@ def _masked(opcode: int, payload: bytes = b"", *, last: bool = True) -> bytes:
     return bytes((0x80 * last | opcode, 0x80 | len(payload))) + bytes(4) + payload
 
 
-def attacks(port: int, stream_key: str) -> Mapping[str, tuple[int, Attack]]:
+def attacks(port: int, stream_key: str, channel: str = "") -> Mapping[str, tuple[int, Attack]]:
     """Return each attack by its name: its number of connections, and the function of one of them."""
     fields = b"{" + b",".join(b'"%06d":1' % n for n in range(90_000)) + b"}"
     guess = b'{"email":"someone@example.com","password":"not the password"}'
@@ -137,7 +143,57 @@ def attacks(port: int, stream_key: str) -> Mapping[str, tuple[int, Attack]]:
             2_000,
             partial(_frames, stream_key, b""),
         ),
+        "visitors": (50, partial(_visit, channel)),
     }
+
+
+async def _visit(channel: str, port: int) -> None:
+    """Be one new visitor after the other: start a session, open a stream, and start conversations without a proof of work.
+
+    After the first ten conversations of the network, the service refuses them.
+    """
+    opened: deque[trio.SocketStream] = deque()
+    try:
+        async with await _dial(port) as stream:
+            while True:
+                started = await _asked(
+                    stream, _of_customer("session", b'{"channelId":"%b"}' % channel.encode())
+                )
+                found = re.search(rb'"token": *"(cv_[^"]+)"', started)
+                if found is None:
+                    await trio.sleep(_REFUSED_S)
+                    continue
+                opened.append(await _dial(port))
+                await opened[-1].send_all(_of_customer("stream", b"", found[1], b"GET"))
+                if len(opened) > _STREAMS:
+                    await trio.aclose_forcefully(opened.popleft())
+                body = b'{"clientId":"a","message":{"clientId":"b","text":"Buy this"}}'
+                for _ in range(_CONVERSATIONS):
+                    await _asked(stream, _of_customer("conversations", body, found[1]))
+    finally:
+        for each in opened:
+            await trio.aclose_forcefully(each)
+
+
+def _of_customer(path: str, body: bytes, token: bytes = b"", method: bytes = b"POST") -> bytes:
+    """Return the request of a customer's browser."""
+    credential = b"Authorization: Bearer %b\r\n" % token if token else b""
+    head = b"%b /v3/customer/%b HTTP/1.1\r\nOrigin: %b\r\n%b" % (
+        method,
+        path.encode(),
+        SITE.encode(),
+        credential,
+    )
+    return _posted(body, head) if body else head + _HOST + b"\r\n"
+
+
+async def _asked(stream: trio.SocketStream, request: bytes) -> bytes:
+    """Send a request; return what has arrived of its response. Raises BrokenResourceError if the connection ends."""
+    await stream.send_all(request)
+    answer = bytes(await stream.receive_some())
+    if not answer or b"\r\nconnection: close" in answer.lower():
+        raise trio.BrokenResourceError
+    return answer
 
 
 async def _again(attack: Attack, port: int) -> None:
@@ -149,8 +205,8 @@ async def _again(attack: Attack, port: int) -> None:
         await trio.sleep(_PAUSE_S)
 
 
-async def _attack(port: int, name: str, stream_key: str) -> None:
-    count, attack = attacks(port, stream_key)[name]
+async def _attack(port: int, name: str, stream_key: str, channel: str) -> None:
+    count, attack = attacks(port, stream_key, channel)[name]
     async with trio.open_nursery() as nursery:
         for number in range(count):
             nursery.start_soon(_again, attack, port)
@@ -162,4 +218,4 @@ async def _attack(port: int, name: str, stream_key: str) -> None:
 
 if __name__ == "__main__":
     os.nice(15)  # the measuring process shares this core, and must not be slowed down
-    trio.run(_attack, int(sys.argv[1]), sys.argv[2], sys.argv[3])
+    trio.run(_attack, int(sys.argv[1]), *sys.argv[2:5])

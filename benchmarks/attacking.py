@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import processes
-from benchmarks.attacker import attacks
+from benchmarks.attacker import SITE, attacks
 from benchmarks.generator import carried_out
 from benchmarks.job import BEGUN
 from benchmarks.report import Cell, Section, median
@@ -49,16 +49,21 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
 def _rounds(scale: Scale, directory: Path, name: str) -> tuple[list[_Rates], float]:
     with deskwire(directory / name.replace(" ", "-").replace("/", "")) as server:
         ids = server.create(_CONNECTIONS)
-        stream_key = server.stream_key()
-        rounds = [
-            _round(scale, server, ids, name, stream_key) for _ in range(max(1, scale.rounds // _ROUNDS))
-        ]
+        keys = (server.stream_key(), _channel(server))
+        rounds = [_round(scale, server, ids, name, keys) for _ in range(max(1, scale.rounds // _ROUNDS))]
         return rounds, processes.resident_mb(server.process)
 
 
-def _round(scale: Scale, server: Server, ids: Sequence[str], name: str, stream_key: str) -> _Rates:
+def _channel(server: Server) -> str:
+    """Return the id of a new channel of customers."""
+    with server.api() as api:
+        made = api.post("/channels", json={"name": "Shop", "origins": [SITE]})
+        return str(made.raise_for_status().json()["id"])
+
+
+def _round(scale: Scale, server: Server, ids: Sequence[str], name: str, keys: tuple[str, str]) -> _Rates:
     before = _rate(scale, server, ids)
-    with _attacker(server.port, name, stream_key):
+    with _attacker(server.port, name, *keys):
         beside = _rate(scale, server, ids)
     time.sleep(_CALM_S)
     after = _rate(scale, server, ids)
@@ -71,8 +76,8 @@ def _rate(scale: Scale, server: Server, ids: Sequence[str]) -> tuple[float, int]
 
 
 @contextmanager
-def _attacker(port: int, name: str, stream_key: str) -> Iterator[None]:
-    process = processes.start("benchmarks.attacker", str(port), name, stream_key, core=processes.LOAD)
+def _attacker(port: int, name: str, *keys: str) -> Iterator[None]:
+    process = processes.start("benchmarks.attacker", str(port), name, *keys, core=processes.LOAD)
     try:
         processes.line(process, BEGUN)
         yield

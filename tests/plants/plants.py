@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.plants import held, nodes, service, storage, stream
+from tests.plants import customers, held, nodes, service, storage, stream
 from tests.plants.registry import PLANTS, Tool, planted
 
-__all__ = ["PLANTS", "held", "nodes", "planted", "plants_for", "service", "storage", "stream"]
+__all__ = ["PLANTS", "customers", "held", "nodes", "planted", "plants_for", "service", "storage", "stream"]
 
 
 def plants_for(tool: Tool, *, thorough: bool = True) -> Sequence[str]:

@@ -252,8 +252,8 @@ async def _settle(world: World) -> None:
     if missing := world.judge.missing():
         world.judge.wrong(f"never received: {missing}")
     for customer in world.customers:
-        if customer.watch is not None and (missing := world.customer_judge.missing(customer.watch)):
-            world.judge.wrong(f"never shown to {customer.watch.session}: {missing}")
+        if customer.watch is not None and (unseen := world.customer_judge.missing(customer.watch)):
+            world.judge.wrong(f"never shown to {customer.watch.session}: {unseen}")
     world.check()
     world.go_home()
     await trio.sleep(_DELIVERED_S)  # virtual time: the mock clock jumps
