@@ -71,8 +71,22 @@ class Verdict:
         return hashlib.sha256(repr(self.trace).encode()).hexdigest()[:16]
 
 
-_NAMES: Final = {"sent": "held messages sent", "back": "messages taken back"}
-_LEAST: Final = {"requests": 10, "events": 10, "posts": 5, "frames": 1, "faults": 2, "sent": 1}
+_NAMES: Final = {
+    "sent": "held messages sent",
+    "back": "messages taken back",
+    "said": "messages of customers",
+    "shown": "events shown to customers",
+}
+_LEAST: Final = {
+    "requests": 10,
+    "events": 10,
+    "posts": 5,
+    "frames": 1,
+    "faults": 2,
+    "sent": 1,
+    "said": 2,
+    "shown": 4,
+}
 """Lower limits of the average of each figure over lives; a single life may have less."""
 
 
@@ -80,12 +94,14 @@ def floors(lives: Sequence[Verdict]) -> Sequence[Floor]:
     """Return how much some lives have judged; for a few lives the floor is 0, because a single seed may lack a kind."""
     enough = len(lives) if len(lives) >= _ENOUGH else 0
     made = {
-        name: sum(getattr(life, name) for life in lives) for name in (*_LEAST, "replays", "crashes", "back")
+        name: sum(getattr(life, name) for life in lives)
+        for name in (*_LEAST, "replays", "crashes", "back", "upgrades")
     }
     return (
         *(Floor(_NAMES.get(name, name), made[name], least * enough) for name, least in _LEAST.items()),
         Floor(_NAMES["back"], made["back"], enough // 4),
         Floor("replays", made["replays"], enough),
+        Floor("upgrades", made["upgrades"], enough // 4),
         Floor("crashes", made["crashes"], enough // 8),
     )
 
