@@ -218,4 +218,4 @@ async def _attack(port: int, name: str, stream_key: str, channel: str) -> None:
 
 if __name__ == "__main__":
     os.nice(15)  # the measuring process shares this core, and must not be slowed down
-    trio.run(_attack, int(sys.argv[1]), *sys.argv[2:5])
+    trio.run(_attack, int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4])
