@@ -21,7 +21,7 @@ TEXTS = sorted((FOLDER / "texts").glob("*.js"))
 KB = 1024
 LOADER_MAX = 1.5 * KB
 PANEL_MAX = 25 * KB
-LATER_MAX = 4 * KB
+LATER_MAX = 5 * KB
 SETTINGS = {
     "id": "chn_01KZ000000000000000000CHAN",
     "enabled": True,

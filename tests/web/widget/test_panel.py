@@ -47,7 +47,7 @@ STEPS: Final = {
         }
     ],
 }
-SURVEY: Final = {
+SURVEY: Final[dict[str, Any]] = {
     "name": "After the chat",
     "definition": {
         "schemaVersion": "2.0",
@@ -308,6 +308,40 @@ def test_closed_conversation_is_rated_and_surveyed_and_opened_again(window: Host
     assert response["answers"] == {"score": 3, "why": "Too slow"}
     window.say("And another")
     expect(window.panel.get_by_text("This conversation is closed.")).to_have_count(0)
+
+
+def test_survey_checks_sizes_and_folds_texts_as_the_service(window: HostWindow) -> None:
+    choices = [{"id": each, "label": {"en": each}} for each in ("Slow", "Rude", "Dear")]
+    questions = [
+        {"id": "what", "type": "multiple_choice", "title": {"en": "What was bad?"}, "choices": choices, "required": True, "max": 2},
+        {"id": "skipped", "type": "nps", "title": {"en": "Would you recommend us?"}, "required": True},
+        {"id": "where", "type": "text", "title": {"en": "Where was it?"}, "required": True},
+        {"id": "more", "type": "text", "title": {"en": "Anything else?"}, "required": True},
+    ]  # fmt: skip
+    logic = [
+        {"from": "what", "to": "where", "when": {"op": "contains", "value": "Rude"}},
+        {"from": "where", "to": "end", "when": {"op": "contains", "value": "CAFE STRASSE"}},
+    ]
+    definition = {**SURVEY["definition"], "questions": questions, "logic": logic, "languages": ["en"], "thankYou": {"en": "Noted!"}}  # fmt: skip
+    body = {"name": "Sizes", "definition": definition}
+    survey = window.stage.owner.post("/engagement/surveys", json=body).raise_for_status().json()["id"]
+    conversation = started(window, "A survey, please", survey=survey)
+    window.stage.owner.post(f"/conversations/{conversation['id']}/close").raise_for_status()
+    window.panel.get_by_role("button", name="Answer a few questions").click()
+    question = window.panel.get_by_role("form", name="Answer a few questions")
+    question.get_by_role("button", name="Next").click()
+    expect(question.get_by_role("alert")).to_have_text("From 1 to 2")
+    for name in ("Slow", "Rude"):
+        question.get_by_role("checkbox", name=name).check()
+    question.get_by_role("button", name="Next").click()
+    window.panel.get_by_label("Where was it?").fill("   ")
+    question.get_by_role("button", name="Next").click()
+    expect(question.get_by_role("alert")).to_have_text(re.compile("^From 1 to"))
+    window.panel.get_by_label("Where was it?").fill("In der Caf\u00e9 Stra\u00dfe")
+    question.get_by_role("button", name="Next").click()
+    expect(window.panel.get_by_text("Noted!")).to_be_visible()
+    (response,) = window.stage.owner.get(f"/engagement/surveys/{survey}/responses").json()["items"]
+    assert response["answers"] == {"what": ["Slow", "Rude"], "where": "In der Caf\u00e9 Stra\u00dfe"}
 
 
 def test_typing_agent_is_named(window: HostWindow) -> None:

@@ -188,7 +188,7 @@ def load_tree(folder: Any) -> FileTree:
 
 # A comment at the beginning of a line, or a type within one. The files have no such text in their strings.
 _COMMENT: Final = re.compile(r"^[ \t]*(?:/\*[\s\S]*?\*/[ \t]*|//.*)|/\*\*.*?\*/ ?", re.MULTILINE)
-_SHARED: Final = ("desk/icon.svg", "desk/vendor/preact.js")
+_SHARED: Final = ("desk/icon.svg", "desk/core/folding.js", "desk/vendor/preact.js")
 
 
 def load_widget_tree(pages: Any) -> FileTree:

@@ -14,10 +14,12 @@ const FILES_MAX = 10;
 const FILE_BYTES_MAX = 10 * 1024 * 1024;
 const DRAFTS = `deskwire.${settings.channel}.drafts`;
 
-/** The drafts by conversation. @type {Record<string, string>} */
-let drafts = {};
-/** The user id of their author, empty before the first session. */
-let author = "";
+/** The stored drafts by conversation, and their customer. @type {{owner: string, texts: Record<string, string>}} */
+let drafts = { owner: "", texts: {} };
+/** The drafts from before the panel knew its customer. @type {Record<string, string>} */
+let early = {};
+/** The customer; empty while unknown, when no stored draft is shown: it can be another one's. */
+let user = "";
 /** @type {(all: string) => void} */
 let keep = (all) => sessionStorage.setItem(DRAFTS, all);
 
@@ -30,33 +32,28 @@ export function loadDrafts(page) {
     all = page?.state.drafts;
     keep = (drafts) => page?.send({ drafts });
   }
-  ({ author = "", drafts = {} } = JSON.parse(all ?? "{}"));
+  if (all) drafts = JSON.parse(all);
 }
 
-const store = () => keep(JSON.stringify({ author, drafts }));
-
-/** Remove the drafts of another customer, but not those of a visitor who has signed in. @param {string} userId  the present one */
-export function claimDrafts(userId) {
-  if (author === userId) return;
-  if (author && !author.startsWith("visitor-")) drafts = {};
-  author = userId;
-  store();
+/** Note who the customer is. Drafts of another one are deleted; a visitor who signs in keeps them. @param {string} [userId]  empty after a sign-out */
+export function claimDrafts(userId = "") {
+  if (userId === user) return;
+  const { owner, texts } = drafts;
+  const mine = userId && (!owner || owner === userId || /^visitor-/.test(owner));
+  drafts = { owner: userId, texts: { ...(mine && texts), ...early } };
+  early = {};
+  user = userId;
+  keep(JSON.stringify(drafts));
 }
 
 /** Return the draft of a conversation, or store it. @param {string} id @param {string} [text] */
 function draft(id, text) {
+  const texts = user ? drafts.texts : early;
   if (text !== undefined) {
-    drafts[id] = text;
-    store();
+    texts[id] = text;
+    if (user) keep(JSON.stringify(drafts));
   }
-  return drafts[id] ?? "";
-}
-
-/** Remove all drafts, of a customer who has signed out. */
-export function forgetDrafts() {
-  drafts = {};
-  author = "";
-  store();
+  return texts[id] ?? "";
 }
 
 /** Return the questions that a visitor has not answered. @param {State} state @returns {Field[]} */
@@ -81,8 +78,8 @@ export function Composer({ customer, state, conversation, sent }) {
   const user = state.me?.userId ?? "";
   const last = useRef(user);
   useEffect(() => {
-    field.current.value = author === user ? draft(id) : "";
-    if (last.current && last.current !== user && !last.current.startsWith("visitor-")) setFiles([]);
+    field.current.value = draft(id);
+    if (last.current && last.current !== user && !last.current.startsWith("visitor-")) setFiles([]); // of the customer before
     last.current = user;
   }, [id, user]);
   useEffect(() => () => files.forEach(({ url }) => URL.revokeObjectURL(url)), [files]);
@@ -118,7 +115,6 @@ export function Composer({ customer, state, conversation, sent }) {
     sending.current = false;
   };
   const typed = () => {
-    claimDrafts(user);
     draft(id, field.current.value);
     if (conversation) customer.typing(conversation, field.current.value !== "");
   };

@@ -43,6 +43,8 @@ export interface State {
   readonly typing: ReadonlyMap<ConversationId, string>;
   /** Messages that the service has not stored yet, oldest first. */
   readonly outbox: readonly Outgoing[];
+  /** True once the list of conversations has been loaded, for this contact. */
+  readonly listed: boolean;
   /** The number of unread conversations. */
   readonly unread: number;
   /** The open conversation. Changes from `client:…` to `cnv_…` when the service has stored it. */

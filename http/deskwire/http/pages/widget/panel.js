@@ -1,7 +1,7 @@
 // @ts-check
 /** The panel: it joins the customer's side (`customer.js`), the host's page, and the views. */
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../desk/vendor/preact.js";
-import { claimDrafts, forgetDrafts, loadDrafts } from "./composer.js";
+import { claimDrafts, loadDrafts } from "./composer.js";
 import { createCustomer } from "./customer.js";
 import { List } from "./list.js";
 import { connectPage } from "./page.js";
@@ -25,7 +25,7 @@ function Panel({ customer, page, ready }) {
   const [known, setKnown] = useState(false);
   const [view, setView] = useState(/** @type {"list" | "thread"} */ ("list"));
   const title = useRef(/** @type {any} */ (null));
-  const { open, me, conversations, unread } = state;
+  const { open, conversations, unread, listed } = state;
   const fresh = known && !conversations.size;
   const thread = view === "thread" || fresh;
 
@@ -52,9 +52,9 @@ function Panel({ customer, page, ready }) {
     return customer.subscribe(setState);
   }, []);
   useEffect(() => {
-    if (conversations.size || unread) page?.send({ unread });
-  }, [unread, conversations.size > 0]);
-  useLayoutEffect(() => void (me && claimDrafts(me.userId)), [me?.userId]); // before the field shows a draft
+    // Null for a customer without conversations, perhaps the next one: then other pages load no panel for a number.
+    if (listed) page?.send({ unread: unread || (conversations.size ? 0 : null) });
+  }, [unread, conversations.size > 0, listed]);
   // A conversation that has begun here has no thread before the service has stored it.
   useEffect(() => void (open?.startsWith("cnv_") && !state.loaded.has(open) && customer.open(open).catch(() => {})), [open]);
   // The first message makes a list, but the customer stays in the conversation.
@@ -93,7 +93,6 @@ async function follow(customer, page, before, now) {
   customer.context({ ...now.page, custom: now.custom });
   shown = now.shown;
   if (now.leave && !before.leave) {
-    forgetDrafts();
     page.send({ left: await customer.signOut() });
     if (shown) showPanel(null, customer.start());
   } else if (now.identities && now.identities !== before.identities) void customer.identify(() => page.ask("identity")).catch(() => {});
@@ -130,6 +129,7 @@ async function begin() {
     identity: host?.state.identities ? () => host.ask("identity") : null,
     hostPort: host ? () => host.ask("storage") : null,
   });
+  customer.subscribe(({ me }) => claimDrafts(me?.userId)); // before the views show one
   if (host) customer.context({ ...host.state.page, custom: host.state.custom });
   const ready = customer.start({ passive: !shown });
   render(html`<${Panel} customer=${customer} page=${host} ready=${ready} />`, /** @type {HTMLElement} */ (document.getElementById("panel")));

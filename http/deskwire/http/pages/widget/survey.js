@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "../desk/vendor/preact.js";
 import { Fields } from "./fields.js";
 import { valuesOf } from "./values.js";
-import { following } from "./survey-logic.js";
+import { brokenBounds, following } from "./survey-logic.js";
 import { numberText, problemText, settings, t } from "./texts.js";
 /** @import { Customer } from "./customer.js" */
 /** @import { Definition, Question } from "./survey-logic.js" */
@@ -32,6 +32,9 @@ export function Survey({ customer, id }) {
       await customer.request("POST", `surveys/${id}/responses`, { version, language, answers: given, clientId });
       setState("sent");
     } catch (error) {
+      const { errors = [] } = /** @type {any} */ (error);
+      const wrong = definition.questions.findIndex(({ id }) => `${errors[0]?.pointer}/`.startsWith(`/answers/${id}/`));
+      if (wrong >= 0) setAt(wrong); // ask it again: there is no other way back
       failed(error);
     }
   };
@@ -39,7 +42,11 @@ export function Survey({ customer, id }) {
   const submit = (/** @type {any} */ event) => {
     event.preventDefault();
     const answer = answerOf(event.currentTarget, question);
-    const given = answer === undefined ? answers : { ...answers, [question.id]: answer };
+    const broken = brokenBounds(question, answer);
+    if (broken) return setProblem(t.scale(...bounds(broken)));
+    const asked = new Set(definition.questions.slice(0, at).map(({ id }) => id));
+    const before = Object.fromEntries(Object.entries(answers).filter(([id]) => asked.has(id)));
+    const given = answer === undefined ? before : { ...before, [question.id]: answer };
     const next = following(definition, at, answer);
     setAnswers(given);
     setProblem("");
@@ -53,6 +60,9 @@ export function Survey({ customer, id }) {
   </form>`;
 }
 
+/** Return two numbers as texts. @param {[number, number]} of @returns {[string, string]} */
+const bounds = ([low, high]) => [numberText(low), numberText(high)];
+
 /** @param {{of: Question, text: (of: Record<string, string> | undefined) => string}} props */
 function Control({ of, text }) {
   const { id, type, title, required, choices } = of;
@@ -61,11 +71,12 @@ function Control({ of, text }) {
   if (scale) {
     const [low, high] = type === "rating" ? [of.min ?? scale[0], of.max ?? scale[1]] : scale;
     const values = Array.from({ length: high - low + 1 }, (_, step) => low + step);
-    return html`<fieldset>${legend}<small>${t.scale(numberText(low), numberText(high))}</small><div class="options scale">${values.map((each) => html`<label class="pick"><input type="radio" name=${id} value=${each} required=${required} />${numberText(each)}</label>`)}</div></fieldset>`;
+    return html`<fieldset>${legend}<small>${t.scale(...bounds([low, high]))}</small><div class="options scale">${values.map((each) => html`<label class="pick"><input type="radio" name=${id} value=${each} required=${required} />${numberText(each)}</label>`)}</div></fieldset>`;
   }
   if (choices) {
     const several = type === "multiple_choice";
-    return html`<fieldset>${legend}${choices.map((each) => html`<label class="pick"><input type=${several ? "checkbox" : "radio"} name=${id} value=${each.id} required=${required && !several} /><span dir="auto">${text(each.label)}</span></label>`)}</fieldset>`;
+    const limited = several && (of.min !== undefined || of.max !== undefined);
+    return html`<fieldset>${legend}${limited && html`<small>${t.scale(...bounds([Math.max(of.min ?? 1, 1), of.max ?? choices.length]))}</small>`}${choices.map((each) => html`<label class="pick"><input type=${several ? "checkbox" : "radio"} name=${id} value=${each.id} required=${required && !several} /><span dir="auto">${text(each.label)}</span></label>`)}</fieldset>`;
   }
   if (type === "text") return html`<label>${text(title)}${!required && html` <small>(${t.optional})</small>`}<textarea name=${id} rows="2" required=${required} minlength=${of.min} maxlength=${of.max ?? 20_000} dir="auto"></textarea></label>`;
   return html`<${Fields} fields=${[{ id, type, label: text(title), required }]} />`;
@@ -77,5 +88,6 @@ function answerOf(form, { id, type }) {
     const chosen = new FormData(form).getAll(id).map(String);
     return chosen.length ? chosen : undefined;
   }
+  if (type === "text") return valuesOf(form, [{ id, type, label: "" }])[id] && String(new FormData(form).get(id)); // with its blanks, which count
   return valuesOf(form, [{ id, type: SCALES[type] ? "number" : type, label: "" }])[id];
 }

@@ -165,11 +165,9 @@ export function createCustomer(options) {
 
   /** @param {any} message  of another tab */
   async function onMessage({ changed, session: step, signingOut, signedOut, change, events, at, hello, ask, connection }) {
-    if (signingOut) outbox.halt();
+    if (signingOut) leave();
     if (changed || step || signedOut) await records.refresh();
     if (signedOut) {
-      customer.stop();
-      identity = null;
       outbox.resume();
       reset();
     }
@@ -189,13 +187,23 @@ export function createCustomer(options) {
     if (connection && running) set({ connection });
   }
 
+  /** Send nothing more for the contact. Before the session ends: else a refused call would open another one of the same contact. */
+  function leave() {
+    outbox.halt();
+    customer.stop();
+    identity = null;
+    session.forget();
+  }
+
   /** Forget the contact's data in this page. */
   function reset() {
     contacts += 1;
+    const { open } = state;
     dispatch({ type: "reset" });
     cursor = etag = null;
     for (const each of [older, marks, marksToSend]) each.clear();
     showOutbox();
+    if (open && state.conversations.has(open)) set({ open }); // the next contact has written in it already
   }
 
   /** Return the session, and show its contact. Throws Problem or Offline. @param {boolean} [check]  compare the identity again */
@@ -555,7 +563,7 @@ export function createCustomer(options) {
       await opened;
       customer.stop();
       await Promise.race([outbox.pump(), new Promise((done) => setTimeout(done, SIGN_OUT_TIMEOUT_MS))]);
-      outbox.halt();
+      leave();
       post({ signingOut: true });
       const givenUp = await records.lock("send", async () => {
         await records.refresh();
@@ -564,8 +572,6 @@ export function createCustomer(options) {
         return session.deleteAll();
       });
       outbox.resume();
-      identity = null;
-      session.forget();
       post({ signedOut: true });
       reset();
       return { givenUp };

@@ -71,6 +71,7 @@ export function createSession({ records, channelId, call, identity, flush, leavi
       const jwt = await identityOf(identity());
       const step = decide(stored(), jwt, refused);
       const known = stored();
+      if (step === "switch") leave(); // before the lock, which a message under way can hold
       try {
         const found = step === "use" && known ? known : step === "open" ? await store(await ask(jwt), step) : await records.lock("send", () => replace(step, jwt));
         checked = true;
@@ -79,6 +80,12 @@ export function createSession({ records, channelId, call, identity, flush, leavi
         if (attempt || !(error instanceof Problem) || error.code !== "identity_expired") throw error;
       }
     }
+  }
+
+  /** From now on nothing is shown or written for the stored contact. */
+  function leave() {
+    checked = false;
+    leaving();
   }
 
   /** @param {string|null|undefined} jwt @param {string} [session] */
@@ -92,7 +99,7 @@ export function createSession({ records, channelId, call, identity, flush, leavi
     if (!known || again === "open") return store(await ask(jwt), again);
     if (again === "use") return known;
     if (again === "upgrade") return store(await ask(jwt, known.token), again);
-    leaving();
+    leave();
     if (known.token !== refused) {
       await flush(known.token);
       await call("DELETE", "me", {}, known.token).catch((error) => {

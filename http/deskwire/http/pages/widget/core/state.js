@@ -25,7 +25,7 @@
 
 /** @type {Full} */
 export const EMPTY = {
-  me: null, channel: null, conversations: new Map(), messages: new Map(), loaded: new Set(), steps: new Map(), typing: new Map(), outbox: [], unread: 0, open: null,
+  me: null, channel: null, listed: false, conversations: new Map(), messages: new Map(), loaded: new Set(), steps: new Map(), typing: new Map(), outbox: [], unread: 0, open: null,
   connection: "connecting", storage: "page", problem: null, gone: new Set(), entries: [], sending: new Set(), badge: null,
 };
 
@@ -60,7 +60,7 @@ function step(state, change) {
     case "set":
       return { ...state, ...change.value };
     case "list":
-      return change.items.reduce(withConversation, { ...state, badge: null, conversations: (change.instead ?? []).reduce(without, state.conversations) });
+      return change.items.reduce(withConversation, { ...state, badge: null, listed: true, conversations: (change.instead ?? []).reduce(without, state.conversations) });
     case "messages": {
       const { id, items } = change;
       const newest = items[items.length - 1]?.index ?? -1;
