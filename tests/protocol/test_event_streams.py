@@ -207,7 +207,7 @@ async def test_head_has_the_headers_and_opens_no_stream(service: Service, kind: 
     async with client.page(**BY_QUART) as opened:
         pass
     await client.until(0, 2)
-    with trio.fail_after(5):
+    with trio.fail_after(HANG_TIMEOUT_S):
         answer = await service.http.request("HEAD", f"{service.url}{client.path}", headers=client.headers)
     assert (answer.status_code, answer.content) == (200, b"")
     same = {name: value for name, value in answer.headers.items() if name not in _VARIES}

@@ -105,7 +105,7 @@ def test_every_licence_file_of_the_wheel_is_of_a_part() -> None:
         path
         for layer in layers
         for path in layer.rglob("*")
-        if named.search(path.name) and path.suffix not in (".py", ".pyc", ".js")
+        if named.search(path.name) and path.suffix not in (".py", ".pyc", ".js", ".css", ".html")
     ]
     assert files
     assert {path.read_text().strip() for path in files} == told

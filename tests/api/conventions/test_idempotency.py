@@ -461,6 +461,8 @@ def removals(
             agent,
             table["/projects/<project_id>/credentials/<credential_id>/rotate"][1].removesuffix("/rotate"),
         ),
+        (agent, f"/channels/{made['/channels']['id']}"),
+        (agent, table["/channels/<channel_id>/rotate-secret"][1].removesuffix("/rotate-secret")),
         (backend, f"/s2s/webhooks/{made['/s2s/webhooks']['id']}"),
         (backend, endpoint),
         (backend, f"/s2s/conversations/{made['/s2s/conversations']['id']}"),

@@ -20,6 +20,8 @@ FIELDS = {
     "lastMessage",
     "contactSeenIndex",
     "contactSeenAt",
+    "contactReachedIndex",
+    "contactReachedAt",
     "networkLogsAt",
     "workflow",
     "mine",

@@ -103,6 +103,7 @@ async def test_a_contact_with_nothing_has_a_whole_document(service: Service) -> 
     document = await exported(service, "u3")
     del document["exportedAt"], document["contact"]
     assert document == {
+        "sessions": [],
         "memory": [],
         "surveyResponses": [],
         "tickets": [],

@@ -191,7 +191,7 @@ class Customer:
         self._reload()
 
     async def _haunt(self) -> None:
-        """Call with the token of an ended session, which does nothing any more."""
+        """Call with the token of an ended session, which no longer does anything."""
         for token, session in self._spent[-3:]:
             began_at = trio.current_time()
             body = {"clientId": f"ghost-{began_at}", "message": {"text": "Boo!", "clientId": "boo"}}
@@ -276,7 +276,7 @@ class Customer:
     # Events
 
     async def _poll(self) -> None:
-        """Fetch the events by a long poll, with the panel closed meanwhile."""
+        """Fetch the events by a long poll, with the panel closed in the meantime."""
         watch, was_open = self.watch, self._page is not None
         if watch is None:
             return

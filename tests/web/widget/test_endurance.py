@@ -1,4 +1,4 @@
-"""What the panel shows as kept is delivered once, in order, whatever happens to page, network and service."""
+"""A message that the panel shows as kept is delivered once, in order, whatever happens to page, network and service."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def identity(one: Computer, name: str) -> str:
 
 
 def sign_in_at_load(one: Computer, user_id: str | None) -> None:
-    """Let the host's pages sign in this customer when they load; None for nobody."""
+    """Let the host's pages sign in this customer when they load; None signs in no customer."""
     call = f"['identify', async () => {json.dumps(identity(one, user_id))}]" if user_id else ""
     one.site.first = f"window.Deskwire = [{call}];"
 

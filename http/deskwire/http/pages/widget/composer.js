@@ -12,6 +12,8 @@ const Fields = lazy("Fields");
 const TEXT_MAX = 20_000;
 const FILES_MAX = 10;
 const FILE_BYTES_MAX = 10 * 1024 * 1024;
+/** The user id of a visitor, or none yet. */
+const VISITOR = /^(visitor-|$)/;
 const DRAFTS = `deskwire.${settings.channel}.drafts`;
 
 /** The stored drafts by conversation, and their customer. @type {{owner: string, texts: Record<string, string>}} */
@@ -39,7 +41,7 @@ export function loadDrafts(page) {
 export function claimDrafts(userId = "") {
   if (userId === user) return;
   const { owner, texts } = drafts;
-  const mine = userId && (!owner || owner === userId || /^visitor-/.test(owner));
+  const mine = userId && (owner === userId || VISITOR.test(owner));
   drafts = { owner: userId, texts: { ...(mine && texts), ...early } };
   early = {};
   user = userId;
@@ -76,12 +78,11 @@ export function Composer({ customer, state, conversation, sent }) {
   const [over, setOver] = useState(false);
   const asked = conversation ? [] : questions(state);
   const user = state.me?.userId ?? "";
-  const last = useRef(user);
   useEffect(() => {
     field.current.value = draft(id);
-    if (last.current && last.current !== user && !last.current.startsWith("visitor-")) setFiles([]); // of the customer before
-    last.current = user;
   }, [id, user]);
+  // The next customer gets no files of the previous one.
+  useEffect(() => () => void (VISITOR.test(user) || setFiles([])), [user]);
   useEffect(() => () => files.forEach(({ url }) => URL.revokeObjectURL(url)), [files]);
 
   const add = (/** @type {Iterable<File>} */ given) => {
@@ -129,14 +130,14 @@ export function Composer({ customer, state, conversation, sent }) {
     if (event.type === "drop") add(event.dataTransfer.files);
   };
   const paste = (/** @type {any} */ event) => {
-    if (!event.clipboardData.files.length) return;
+    const { files } = event.clipboardData;
+    if (!files.length) return;
     event.preventDefault();
-    add(event.clipboardData.files);
+    add(files);
   };
   return html`<form class=${over ? "composer over" : "composer"} onSubmit=${submit} onDragOver=${hold} onDragLeave=${hold} onDrop=${hold}>
     ${asked.length > 0 && html`<fieldset class="ask"><legend>${t.ask}</legend><${Fields} fields=${asked} /></fieldset>`}
     <p role="alert" class="bad">${problem}</p>
-    ${over && html`<p>${t.drop}</p>`}
     ${files.length > 0 && html`<ul class="files">${files.map(({ file, url }, at) => html`<li key=${url}>${file.type.startsWith("image/") ? html`<img src=${url} alt=${file.name} />` : html`<bdi>${file.name}</bdi>`}<${IconButton} name="close" label=${t.remove(isolated(file.name))} press=${() => setFiles(files.filter((_, other) => other !== at))} /></li>`)}</ul>`}
     <div class="line">
       <${IconButton} name="clip" label=${t.attach} press=${() => picker.current.click()} />

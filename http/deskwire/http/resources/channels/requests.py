@@ -103,7 +103,11 @@ AskedField = Annotated[
         "This is name, email or phone, with ? at the end if it may stay empty.",
     ),
 ]
-AskedFields = Annotated[list[AskedField], AfterValidator(_asked_once), Field(examples=[["name?", "email"]])]
+AskedFields = Annotated[
+    list[AskedField],
+    Field(max_length=len(VISITOR_FIELDS), examples=[["name?", "email"]]),
+    AfterValidator(_asked_once),
+]
 ObjectId = Annotated[str, Field(min_length=1, max_length=40)]
 
 

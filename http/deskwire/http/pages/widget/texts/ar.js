@@ -9,7 +9,6 @@ export const texts = {
   write: "اكتب رسالة",
   send: "إرسال",
   attach: "إرفاق ملفات",
-  drop: "أفلِت الملفات هنا",
   remove: (name) => `إزالة ${name}`,
   you: "أنت",
   support: "الدعم",

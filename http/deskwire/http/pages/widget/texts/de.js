@@ -9,7 +9,6 @@ export const texts = {
   write: "Nachricht schreiben",
   send: "Senden",
   attach: "Dateien anhängen",
-  drop: "Dateien hier ablegen",
   remove: (name) => `${name} entfernen`,
   you: "Sie",
   support: "Support",

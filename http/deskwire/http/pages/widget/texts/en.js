@@ -10,7 +10,6 @@ export const texts = {
   write: "Write a message",
   send: "Send",
   attach: "Attach files",
-  drop: "Drop files here",
   remove: (/** @type {string} */ name) => `Remove ${name}`,
   you: "You",
   support: "Support",

@@ -9,7 +9,6 @@ export const texts = {
   write: "Escribe un mensaje",
   send: "Enviar",
   attach: "Adjuntar archivos",
-  drop: "Suelta los archivos aquí",
   remove: (name) => `Quitar ${name}`,
   you: "Tú",
   support: "Soporte",

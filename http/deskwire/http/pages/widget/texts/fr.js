@@ -9,7 +9,6 @@ export const texts = {
   write: "Écrire un message",
   send: "Envoyer",
   attach: "Joindre des fichiers",
-  drop: "Déposez les fichiers ici",
   remove: (name) => `Retirer ${name}`,
   you: "Vous",
   support: "Assistance",

@@ -9,7 +9,6 @@ export const texts = {
   write: "Scrivi un messaggio",
   send: "Invia",
   attach: "Allega file",
-  drop: "Trascina qui i file",
   remove: (name) => `Rimuovi ${name}`,
   you: "Tu",
   support: "Assistenza",

@@ -9,7 +9,6 @@ export const texts = {
   write: "Schrijf een bericht",
   send: "Versturen",
   attach: "Bestanden toevoegen",
-  drop: "Sleep bestanden hierheen",
   remove: (name) => `${name} verwijderen`,
   you: "Jij",
   support: "Klantenservice",

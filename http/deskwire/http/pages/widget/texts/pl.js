@@ -9,7 +9,6 @@ export const texts = {
   write: "Napisz wiadomość",
   send: "Wyślij",
   attach: "Dołącz pliki",
-  drop: "Upuść pliki tutaj",
   remove: (name) => `Usuń ${name}`,
   you: "Ty",
   support: "Obsługa klienta",

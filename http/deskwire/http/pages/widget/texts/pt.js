@@ -9,7 +9,6 @@ export const texts = {
   write: "Escreva uma mensagem",
   send: "Enviar",
   attach: "Anexar arquivos",
-  drop: "Solte os arquivos aqui",
   remove: (name) => `Remover ${name}`,
   you: "Você",
   support: "Suporte",

@@ -9,7 +9,6 @@ export const texts = {
   write: "Mesaj yazın",
   send: "Gönder",
   attach: "Dosya ekle",
-  drop: "Dosyaları buraya bırakın",
   remove: (name) => `Kaldır: ${name}`,
   you: "Siz",
   support: "Destek",
