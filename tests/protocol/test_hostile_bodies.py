@@ -247,6 +247,9 @@ def whole(model: type[BaseModel]) -> int | None:
 BOUNDED_ELSEWHERE: Final = {
     "ReplyToStepRequest": 20_000 * ESCAPED,  # its value as a message
     "ChangeCustomerRequest": 4 * 1024 * 6 + 12_000,  # the context, and three fields
+    "StartMyConversationRequest": 4 * 1024 * 6 + 20_000 * ESCAPED + 40_000,  # also a message
+    "ReplyToMyStepRequest": 20_000 * ESCAPED,
+    "CreateMyResponseRequest": 64 * 1024 * 6,
     "CreateSurveyResponseRequest": 64 * 1024 * 6 + 40_000,  # its answers, and a contact
 }
 

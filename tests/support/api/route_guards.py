@@ -144,10 +144,10 @@ GET /v3/projects/{projectId}/keys                               | project      |
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB
 GET /v3/channels                                                | either       | projects.manage      | -
-POST /v3/channels                                               | either       | projects.manage      | 512 KiB
+POST /v3/channels                                               | either       | projects.manage      | body_limit_bytes
 DELETE /v3/channels/{channelId}                                 | either       | projects.manage      | 8 KiB
 GET /v3/channels/{channelId}                                    | either       | projects.manage      | -
-PATCH /v3/channels/{channelId}                                  | either       | projects.manage      | 512 KiB
+PATCH /v3/channels/{channelId}                                  | either       | projects.manage      | body_limit_bytes
 POST /v3/channels/{channelId}/check                             | either       | projects.manage      | 64 KiB
 POST /v3/channels/{channelId}/rotate-secret                     | either       | projects.manage      | 8 KiB
 GET /v3/customer/channels/{channelId}                           | none         | -                    | -

@@ -9,7 +9,7 @@ from deskwire.engine.accounts.identity.algorithms import Algorithm
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
-PEM_LENGTH_MAX: Final = 8_192
+PEM_LENGTH_MAX: Final = 4_096
 """Characters of a key. One of RSA with RSA_BITS_MAX has 3,500."""
 
 RSA_BITS_MIN: Final = 2_048  # RFC 7518, section 3.3

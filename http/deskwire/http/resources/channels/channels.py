@@ -26,7 +26,7 @@ from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.channel_cache import no_such_channel
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, MEDIUM, Routes, Tag, either
+from deskwire.http.api.routing import MEDIUM, WHOLE, Routes, Tag, either
 from deskwire.http.resources.channels.requests import (
     NESTED,
     NULLABLE,
@@ -70,7 +70,7 @@ async def _precheck_change(call: Call[ChangeChannelRequest, Query]) -> None:
     operation_id="createChannel",
     tells="channels",
     body=CreateChannelRequest,
-    limit=LARGE,
+    limit=WHOLE,
     answer=shapes.Channel,
     errors=("channel_limit_reached",),
     idempotent=True,
@@ -124,7 +124,7 @@ async def get_channel(call: Call[Body, Query]) -> Answer:
     operation_id="changeChannel",
     tells="channels",
     body=ChangeChannelRequest,
-    limit=LARGE,
+    limit=WHOLE,
     answer=shapes.Channel,
     errors=("changed_meanwhile",),
     tagged=True,

@@ -38,7 +38,7 @@ from deskwire.http.api.input.validation import (
 )
 from deskwire.http.resources.fields import Name
 
-LANGUAGES_MAX: Final = 50
+LANGUAGES_MAX: Final = 40
 _OPTIONAL: Final = "?"
 
 # The fields of a change that null clears.
