@@ -22,6 +22,7 @@ _CREDENTIALS = {
     "accessToken": ("access token", "$TOKEN"),
     "session": ("browser session", "$TOKEN"),
     "machineCredential": ("machine credential", "$KEY"),
+    "customerToken": ("customer session", "$TOKEN"),
     "metricsToken": ("metrics token", "$METRICS_TOKEN"),
 }
 _COMMON_SHARE = 0.5  # errors of more than this share of all calls are explained once, in the guide
