@@ -60,7 +60,8 @@ async def conversations(call: Recorder) -> None:
         await call("markMyMessages", named, client=mine, body={"reached": sent["id"], "seen": sent["id"]})
         await call("setMyTyping", named, client=mine, body={"typing": True})
         await call("rateMyConversation", named, client=mine, body={"rating": 9, "comment": "Quick"})
-        logs = {"requests": [{"url": "https://shop.example/cart", "type": "fetch", "success": True}]}
+        made = {"url": "https://shop.example/cart", "type": "fetch", "success": True, "request": {"a": 1}}
+        logs = {"requests": [{**made, "response": [1, None]}]}
         await call("replaceMyNetworkLogs", named, client=mine, body=logs)
         await call("showMySurvey", survey["id"], client=mine)
         answers = {"clientId": "r-1", "answers": {"score": 9}, "version": None, "language": "en"}
