@@ -52,7 +52,7 @@ async def conversations(call: Recorder) -> None:
     )
     await call("postMessage", first, body={"text": "Thanks"})
     await call(
-        "changeConversation", first, body={"title": None, "status": "PENDING", "attributes": {"order": "A-1002"}}
+        "changeConversation", first, body={"title": None, "status": "PENDING", "attributes": {"order": None}}
     )
     await call("assignConversation", first, body={"assignee": {"type": "user", "id": await owner(call)}})
     await call("markRead", first)

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.BeanProperty;
 import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonDeserializer;
+import com.fasterxml.jackson.databind.JsonSerializer;
 import com.fasterxml.jackson.databind.SerializationConfig;
 import com.fasterxml.jackson.databind.SerializerProvider;
 import com.fasterxml.jackson.databind.deser.ContextualDeserializer;
@@ -14,6 +15,7 @@ import com.fasterxml.jackson.databind.deser.std.StdDeserializer;
 import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.ser.BeanPropertyWriter;
 import com.fasterxml.jackson.databind.ser.BeanSerializerModifier;
+import com.fasterxml.jackson.databind.ser.ContextualSerializer;
 import com.fasterxml.jackson.databind.ser.std.StdSerializer;
 import java.io.IOException;
 import java.util.List;
@@ -22,20 +24,35 @@ import java.util.List;
 public final class JsonNullableModule extends SimpleModule {
   @SuppressWarnings({"unchecked", "rawtypes"})
   public JsonNullableModule() {
-    addSerializer((Class) JsonNullable.class, new Serializer());
+    addSerializer((Class) JsonNullable.class, new Serializer(null));
     addDeserializer((Class) JsonNullable.class, new Deserializer(null));
     setSerializerModifier(new OmitUndefined());
   }
 
-  private static final class Serializer extends StdSerializer<JsonNullable<?>> {
-    private Serializer() {
+  private static final class Serializer extends StdSerializer<JsonNullable<?>>
+      implements ContextualSerializer {
+    private final BeanProperty property;
+
+    private Serializer(BeanProperty property) {
       super(JsonNullable.class, false);
+      this.property = property;
     }
 
     @Override
+    public JsonSerializer<?> createContextual(SerializerProvider provider, BeanProperty found) {
+      return new Serializer(found);
+    }
+
+    // The property says whether a map's null values are written.
+    @Override
     public void serialize(JsonNullable<?> value, JsonGenerator generator, SerializerProvider provider)
         throws IOException {
-      provider.defaultSerializeValue(value.orElse(null), generator);
+      Object content = value.orElse(null);
+      if (content == null) {
+        provider.defaultSerializeNull(generator);
+      } else {
+        provider.findTypedValueSerializer(content.getClass(), true, property).serialize(content, generator, provider);
+      }
     }
   }
 
