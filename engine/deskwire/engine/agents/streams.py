@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Final, Protocol, get_args
 
 import structlog
@@ -128,14 +129,13 @@ class AgentStreams(OpenStreams[AgentStream]):
         elif not self._has_room(viewer):
             self.end(stream, "too_many_streams")
         self._enter(stream)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.close, stream)
             # Rights are read after the stream is registered, so that a later change checks it again.
             await self._check(stream)
             start = await self._store.read(lambda reader: find_start(reader, project, after))
             stream.begin(start)
-        except BaseException:  # re-raised: a failed or cancelled opening leaves no stream
-            self.close(stream)
-            raise
+            undo.pop_all()
         self.counters.gaps += stream.start.gap
         return stream
 
@@ -147,7 +147,7 @@ class AgentStreams(OpenStreams[AgentStream]):
         self._shares.give_back(stream.viewer.project.organisation)
         for conversation in stream.view.conversations:
             _discard(self._viewers, (stream.viewer.project.rowid, conversation), stream)
-        self._leave(stream)
+        super().close(stream)
         self._note_presence(stream)
 
     def view(self, stream_id: str, user: int, project: int, view: View) -> Sequence[str]:

@@ -8,7 +8,7 @@ installation grants its share.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import trio
@@ -99,25 +99,20 @@ class CustomerLimits(Struct, frozen=True):
         """Count the start of a session. Raises TooManyRequests if its network starts too many."""
         network = remote_network(address)
         left = None if network is None else self.sessions.take(network, self.clock())
-        if left is not None and left.retry_after_s:
-            raise _limited("This network starts sessions too often.", left)
+        _require_left(left, "This network starts sessions too often.")
 
     def take_message(self, session: CustomerSession) -> None:
         """Count a message of a session. Raises TooManyRequests."""
         left = self.messages.take(session.id, self.clock())
-        if left is not None and left.retry_after_s:
-            raise _limited("This session sends messages too often.", left)
+        _require_left(left, "This session sends messages too often.")
 
     def take_upload(self, session: CustomerSession, address: str | None) -> None:
         """Count an upload of a session, and of its network for a visitor. Raises TooManyRequests."""
         left = self.uploads.take(session.id, self.clock())
-        if left is not None and left.retry_after_s:
-            raise _limited("This session sends files too often.", left)
-        if session.verified:
-            return
-        left = self.network_uploads.take(network_of(address), self.clock())
-        if left is not None and left.retry_after_s:
-            raise _limited("Visitors of this network send files too often.", left)
+        _require_left(left, "This session sends files too often.")
+        if not session.verified:
+            left = self.network_uploads.take(network_of(address), self.clock())
+            _require_left(left, "Visitors of this network send files too often.")
 
     @contextmanager
     def starting_conversation(
@@ -134,21 +129,16 @@ class CustomerLimits(Struct, frozen=True):
         channel.
         """
         left = self.conversations.take(session.id, self.clock())
-        if left is not None and left.retry_after_s:
-            raise _limited("This session starts conversations too often.", left)
-        try:
+        _require_left(left, "This session starts conversations too often.")
+        with ExitStack() as undo:
+            undo.callback(self.conversations.give_back, session.id)
             spent = (
                 None if session.verified else self._admit_visitor(session, network_of(address), proof, now)
             )
-            try:
-                yield
-            except BaseException:  # re-raised: no conversation was started
-                if spent is not None:
-                    self.proofs.give_back(spent)
-                raise
-        except BaseException:  # re-raised, as above
-            self.conversations.give_back(session.id)
-            raise
+            if spent is not None:
+                undo.callback(self.proofs.give_back, spent)
+            yield
+            undo.pop_all()  # the conversation was started, so it counts
 
     def _admit_visitor(
         self, session: CustomerSession, network: str, proof: Proof | None, now: int
@@ -157,8 +147,7 @@ class CustomerLimits(Struct, frozen=True):
         clock, subject = self.clock(), ProofSubject(session.id, network, session.channel.id)
         if proof is not None and self.proofs.accepts(proof, subject, now):
             left = self.proven.take(network, clock)
-            if left is not None and left.retry_after_s:
-                raise _limited("Too many conversations of visitors come from this network.", left)
+            _require_left(left, "Too many conversations of visitors come from this network.")
             self.proofs.spend(proof)
             return proof
         for found in (self.networks.peek(network, clock), self.channels.peek(session.channel.rowid, clock)):
@@ -183,5 +172,7 @@ def _in_window(count: int) -> RateLimit:
     return RateLimit(count, count, minutes=_WINDOW_MINUTES)
 
 
-def _limited(detail: str, left: Quota) -> TooManyRequests:
-    return TooManyRequests(detail, code="rate_limited", retry_after_s=left.retry_after_s)
+def _require_left(left: Quota | None, detail: str) -> None:
+    """Raise TooManyRequests (`rate_limited`) if a quota was exceeded."""
+    if left is not None and left.retry_after_s:
+        raise TooManyRequests(detail, code="rate_limited", retry_after_s=left.retry_after_s)

@@ -7,6 +7,7 @@ return at once after a restart. A stream reads what it missed from the table, an
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, get_args
@@ -47,9 +48,8 @@ log: Final = structlog.get_logger(__name__)
 MAX_STREAMS_PER_SESSION: Final = 10
 _RETRY_AFTER_S: Final = 10  # for a client that has too many streams
 _MESSAGE_KIND: Final = "customers"  # the kind of these messages on the bus
-_CHECK_INTERVAL_S: Final = (
-    30.0  # interval of a check of all sessions, in case a message of another node was lost
-)
+# Interval of a check of all sessions, in case a message of another node was lost.
+_CHECK_INTERVAL_S: Final = 30.0
 _CHECK_BATCH_SIZE: Final = 500  # sessions checked by one query
 _CHECK_RETRY_DELAY_S: Final = 0.2  # pause before a failed check of sessions is repeated
 _CHECK_PAUSES: Final = 4  # ratio of the pause after a check to the length of the check
@@ -161,14 +161,13 @@ class CustomerStreams(OpenStreams[CustomerStream]):
         self._enter(stream)
         if stream.contact is not None:
             self.presence.opened(_key(stream), page)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.close, stream)
             # The session is read after the stream is registered, so that a later end finds the stream.
             ended, start = await self._store.read(
                 InlineQuery(lambda reader: self._opening(reader, customer, after))
             )
-        except BaseException:  # re-raised: a failed or cancelled opening leaves no stream
-            self.close(stream)
-            raise
+            undo.pop_all()
         self._end_sessions(ended)
         stream.begin(start)
         self.counters.gaps += start.gap
@@ -182,7 +181,7 @@ class CustomerStreams(OpenStreams[CustomerStream]):
         self._shares.give_back(_tenant(customer))
         if stream.contact is not None:
             self.presence.closed(_key(stream))
-        self._leave(stream)
+        super().close(stream)
 
     def rendered(self, stream: CustomerStream, event: StoredEvent) -> bytes | None:
         """Return an event of the stream as the customer may see it; None if it shows the customer nothing."""

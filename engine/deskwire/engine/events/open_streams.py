@@ -96,8 +96,8 @@ class OpenStreams(Generic[S]):
     def _enter(self, stream: S) -> None:
         self._open[stream] = None
 
-    def _leave(self, stream: S) -> None:
-        """Remove a stream whose reader has finished."""
+    def close(self, stream: S) -> None:
+        """Remove a stream whose reader has finished; called once."""
         del self._open[stream]
         stream.close()
         if self._closing and not self._open:

@@ -6,7 +6,7 @@ Calls are limited by project or user, failed authentications by network.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Literal
 
 import trio
@@ -96,11 +96,10 @@ class RateLimits(Struct, frozen=True):
                 code="too_many_members",
                 retry_after_s=left.retry_after_s,
             )
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.members.give_back, organisation)
             yield
-        except BaseException:  # re-raised: no member was added
-            self.members.give_back(organisation)
-            raise
+            undo.pop_all()  # the member was added
 
 
 def _failed_too_often(left: Quota) -> TooManyRequests:

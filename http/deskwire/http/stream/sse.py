@@ -74,8 +74,7 @@ class EventStreamBody(AsyncIterator[bytes], ABC, Generic[S]):
         opening: Callable[[], Awaitable[S]],
         heartbeat_s: float = HEARTBEAT_INTERVAL_S,
     ) -> None:
-        self._kind = streams.kind
-        self._counters = streams.counters
+        self._streams = streams
         self._opening: Callable[[], Awaitable[S]] | None = opening
         self._heartbeat_s = heartbeat_s
         self._stream: S | None = None
@@ -96,7 +95,7 @@ class EventStreamBody(AsyncIterator[bytes], ABC, Generic[S]):
             assert self._stream is not None, "an open stream is read"
             return await self._next(self._stream)
         except Unavailable as error:  # the client reconnects and continues where it was
-            log.warning(f"{self._kind}.stream_cut_off", reason=error.reason)
+            log.warning(f"{self._streams.kind}.stream_cut_off", reason=error.reason)
             self._over = True
             return f": {error.reason}\n\n".encode()
 
@@ -108,11 +107,7 @@ class EventStreamBody(AsyncIterator[bytes], ABC, Generic[S]):
         self._over = True
         stream, self._stream = self._stream, None
         if stream is not None:
-            self._close(stream)
-
-    @abstractmethod
-    def _close(self, stream: S) -> None:
-        """Close the stream."""
+            self._streams.close(stream)
 
     @abstractmethod
     async def _first(self, stream: S) -> bytes:
@@ -138,7 +133,7 @@ class EventStreamBody(AsyncIterator[bytes], ABC, Generic[S]):
         }
 
     def _passing(self, ephemeral: Sequence[Ephemeral]) -> list[bytes]:
-        self._counters.ephemeral += len(ephemeral)
+        self._streams.counters.ephemeral += len(ephemeral)
         return [b"event: passing\ndata: %b\n\n" % event.body for event in ephemeral]
 
     def _bye(self, reason: str, retry_after_ms: int) -> bytes:
@@ -153,6 +148,8 @@ class AgentStreamBody(EventStreamBody[AgentStream]):
         good_for: returns the seconds for which the caller's credential stays valid, 0 if it has ended.
     """
 
+    _streams: AgentStreams
+
     def __init__(
         self,
         streams: AgentStreams,
@@ -161,12 +158,8 @@ class AgentStreamBody(EventStreamBody[AgentStream]):
         heartbeat_s: float = HEARTBEAT_INTERVAL_S,
     ) -> None:
         super().__init__(streams, opening, heartbeat_s)
-        self._streams = streams
         self._good_for = good_for
         self._good_until = -inf
-
-    def _close(self, stream: AgentStream) -> None:
-        self._streams.close(stream)
 
     async def _first(self, stream: AgentStream) -> bytes:
         await self._check(stream)  # checked again, because only now do later changes find the stream
@@ -199,7 +192,7 @@ class AgentStreamBody(EventStreamBody[AgentStream]):
             ephemeral.append(presence_event(present))
         pieces = [b"id: %b\ndata: %b\n\n" % (event.id.encode(), event.body) for event in batch.events]
         pieces += self._passing(ephemeral)
-        self._counters.events += len(batch.events)
+        self._streams.counters.events += len(batch.events)
         if batch.bye is not None:
             pieces.append(self._bye(batch.bye, _RETRY_AFTER_MS[batch.bye]))
         return b"".join(pieces)
@@ -208,17 +201,7 @@ class AgentStreamBody(EventStreamBody[AgentStream]):
 class CustomerStreamBody(EventStreamBody[CustomerStream]):
     """A customer's stream in chunks. An event that shows the customer nothing is written as its id alone."""
 
-    def __init__(
-        self,
-        streams: CustomerStreams,
-        opening: Callable[[], Awaitable[CustomerStream]],
-        heartbeat_s: float = HEARTBEAT_INTERVAL_S,
-    ) -> None:
-        super().__init__(streams, opening, heartbeat_s)
-        self._streams = streams
-
-    def _close(self, stream: CustomerStream) -> None:
-        self._streams.close(stream)
+    _streams: CustomerStreams
 
     async def _first(self, stream: CustomerStream) -> bytes:
         return _hello(_spread_ms(), self._start(stream))
@@ -231,7 +214,7 @@ class CustomerStreamBody(EventStreamBody[CustomerStream]):
             data = b"" if shown is None else b"data: %b\n" % shown
             pieces.append(b"id: %b\n%b\n" % (event.id.encode(), data))
         pieces += self._passing(batch.ephemeral)
-        self._counters.events += len(batch.events)
+        self._streams.counters.events += len(batch.events)
         if batch.bye is not None:
             after_ms = _spread_ms() if batch.bye == "shutdown" else _RETRY_AFTER_MS[batch.bye]
             pieces.append(self._bye(batch.bye, after_ms))
