@@ -61,8 +61,12 @@ class Precondition(Struct, frozen=True):
         now = tag()
         if self.tags is not None and not _among(self.tags, now):
             raise PreconditionFailed(now)
-        if self.but_not is not None and _among(self.but_not, now):
+        if self.excludes(now):
             raise PreconditionFailed(now, _EXISTS)
+
+    def excludes(self, tag: str | None) -> bool:
+        """Return whether `but_not` has the current tag of the object."""
+        return self.but_not is not None and _among(self.but_not, tag)
 
 
 def _among(tags: frozenset[str], now: str | None) -> bool:

@@ -23,6 +23,7 @@ from deskwire.engine.ports import Store, Transaction
 from deskwire.http.api.auth.credential_caches import RevocableStore
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.output.responses import json_line
 from deskwire.http.api.services import Services
 
 T = TypeVar("T")
@@ -128,6 +129,15 @@ class Call(Struct, Generic[B, Q], frozen=True):
         """
         headers = self.incoming.headers
         return Precondition(_tags(headers.getlist("if-match")), _tags(headers.getlist("if-none-match")))
+
+    def unless_known(
+        self, view: Mapping[str, Any], tag: str, headers: Mapping[str, str] | None = None
+    ) -> BytesAnswer:
+        """Return the object with its `ETag`; without a body, as 304, for a client that names the tag in `If-None-Match`."""
+        headers = {"ETag": f'"{tag}"', **(headers or {})}
+        if self.seen.excludes(tag):
+            return BytesAnswer(b"", "", headers, 304)
+        return BytesAnswer(json_line(view), "application/json", headers)
 
     @property
     def origin(self) -> ChangeOrigin:
@@ -281,8 +291,8 @@ class Caller(Struct, frozen=True):
     def tenant(self) -> Hashable:
         """The key of the tenant whose share the call uses.
 
-        The signed-in customers of a project share one that is not the project's own, and its visitors another one, because anyone can
-        be a visitor. Returns None without a credential.
+        The signed-in customers of a project share one that is not the project's own, and its visitors another one, because
+        anyone can be a visitor. Returns None without a credential.
         """
         if self.customer is not None:
             return ("customers" if self.customer.verified else "visitors", self.customer.project.rowid)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from werkzeug.http import parse_etags
-
 from deskwire.engine.channels.channel import public_view
 from deskwire.engine.core.values import entity_tag
-from deskwire.http.api.calls import Answer, BytesAnswer, Call
+from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.responses import json_line
 from deskwire.http.api.routing import OPEN, Routes, Tag
 from deskwire.http.schemas import channels as shapes
 
 routes = Routes(
     Tag("Public settings of channels", "The settings of a widget that every visitor may see."), OPEN
 )
-_JSON: Final = "application/json"
 
 
 @routes.add(
@@ -33,9 +27,4 @@ async def get_public_channel(call: Call[Body, Query]) -> Answer:
     """Fetch the public settings of a channel. A client that sends its `ETag` as `If-None-Match` gets 304 if they are unchanged."""
     _, channel = await call.services.channels.find(call.path["channel_id"])
     view = public_view(channel)
-    tag = entity_tag(view)
-    headers = {"ETag": f'"{tag}"', "Cache-Control": "no-cache"}
-    known = parse_etags(",".join(call.incoming.headers.getlist("if-none-match")))
-    if known.contains_weak(tag):
-        return BytesAnswer(b"", "", headers, 304)
-    return BytesAnswer(json_line(view), _JSON, headers)
+    return call.unless_known(view, entity_tag(view), {"Cache-Control": "no-cache"})

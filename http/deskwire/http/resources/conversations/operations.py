@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from deskwire.engine.accounts.people import Assignee, AssigneeType, Project
 from deskwire.engine.accounts.roles import assignable_user
+from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.audit.trail import AuditEntry, RecordingHook
 from deskwire.engine.contacts.contact import Contact
@@ -35,7 +36,7 @@ from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
 from deskwire.engine.workflows.workflow import Published
-from deskwire.http.api.calls import Answer, Call, RawJson
+from deskwire.http.api.calls import NO_CONTENT, Answer, Call, RawJson
 from deskwire.http.api.input.validation import given_fields
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.resources.conversations.requests import (
@@ -44,6 +45,7 @@ from deskwire.http.resources.conversations.requests import (
     ChangeConversationRequest,
     MessageList,
     SequenceList,
+    SetContactTypingRequest,
     StartWorkflowRequest,
     TagList,
 )
@@ -95,6 +97,14 @@ async def post(
     kept: CommitHook[Receipt] | None = call.keeping(response, identifier)
     hook = kept if further is None else CommitHooks(kept, further)
     return response(await directory.ask(call.project, identifier, command, hook, by))
+
+
+def report_typing(call: Call[SetContactTypingRequest, Any], identifier: str, contact: Contact) -> Answer:
+    """Report to the present agents that the contact of a conversation is typing, or has stopped."""
+    about = {"conversationId": identifier, "contact": {"id": contact.id, "name": contact.name}}
+    kind = "contact.typing.started" if call.body.typing else "contact.typing.stopped"
+    call.services.agents.broadcast(call.project.rowid, ephemeral_event(kind, about))
+    return NO_CONTENT
 
 
 async def carry_out(call: Call[Any, Any], command: ActorCommand) -> Answer:

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.conversations.automation.answers import answer_problems
 from deskwire.engine.conversations.automation.lookup import running_workflow
 from deskwire.engine.conversations.commands import (
@@ -331,15 +330,11 @@ async def set_contact_typing(call: Call[SetContactTypingRequest, Query]) -> Answ
 
     Nothing is stored, and neither webhooks nor consumers of the realtime stream are notified.
     """
-    services, project = call.services, call.project
     identifier = operations.conversation_id(call)
-    _, contact = await services.store.read(
-        InlineQuery(lambda reader: operations.find(reader, project, identifier))
+    _, contact = await call.services.store.read(
+        InlineQuery(lambda reader: operations.find(reader, call.project, identifier))
     )
-    about = {"conversationId": identifier, "contact": {"id": contact.id, "name": contact.name}}
-    kind = "contact.typing.started" if call.body.typing else "contact.typing.stopped"
-    services.agents.broadcast(project.rowid, ephemeral_event(kind, about))
-    return NO_CONTENT
+    return operations.report_typing(call, identifier, contact)
 
 
 @routes.add(

@@ -14,7 +14,6 @@ import orjson
 from pydantic import Field
 
 from deskwire.engine.accounts.sessions import client_name
-from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.client_ids import ConversationAlreadyStored, require_same_message
 from deskwire.engine.conversations.commands import (
@@ -30,22 +29,20 @@ from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.decide import decide
 from deskwire.engine.conversations.events import conversation_view, message_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, ConversationPageKey
-from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import IdempotencyMismatch, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import InlineQuery
-from deskwire.engine.core.values import ANY_TAG
 from deskwire.engine.customers.session import CustomerSession, session_ended
 from deskwire.engine.customers.starting import VisitorStart, contact_ref
 from deskwire.engine.customers.view import customer_conversation, customer_message, customer_step
 from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.links import AttachmentsView
-from deskwire.http.api.calls import NO_CONTENT, Answer, BytesAnswer, Call, Tagged
+from deskwire.http.api.calls import NO_CONTENT, Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
 from deskwire.http.api.routing import LARGE, MEDIUM, NOTHING, Routes, customer
-from deskwire.http.resources.conversations.operations import BACK, find, from_cursor, place_of
+from deskwire.http.resources.conversations.operations import BACK, find, from_cursor, place_of, report_typing
 from deskwire.http.resources.conversations.requests import SetContactTypingRequest, ThreadList
 from deskwire.http.resources.conversations.s2s import (
     RateConversationRequest,
@@ -236,10 +233,9 @@ async def _replayed(
 @routes.add("GET", _ONE, operation_id="getMyConversation", answer=shapes.CustomerConversation)
 async def get_conversation(call: Call[Body, Query]) -> Answer:
     """Fetch one of the customer's own conversations, by its id or as `client:<clientId>`."""
-    identifier = await own_conversation(call)
 
     def read(reader: Reader) -> tuple[Conversation, Contact, Message | None]:
-        state, contact = find(reader, call.project, identifier)
+        state, contact = _own(reader, call)
         return state, contact, reader.newest_messages([state.rowid]).get(state.rowid)
 
     state, contact, last = await call.services.store.read(InlineQuery(read))
@@ -256,12 +252,12 @@ async def get_conversation(call: Call[Body, Query]) -> Answer:
 )
 async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     """List the messages of a conversation, oldest first, or newest first with `order=desc`."""
-    identifier, query = await own_conversation(call), from_cursor(call.query)
+    query = from_cursor(call.query)
     backwards = query.before is not None and query.after is None
     newest_first = query.order == "desc"
 
-    def read(reader: ConversationReader) -> list[Message]:
-        state, _ = find(reader, call.project, identifier)
+    def read(reader: Reader) -> tuple[str, list[Message]]:
+        state, _ = _own(reader, call)
 
         def place(message_id: str | None) -> int | None:
             return None if message_id is None else place_of(reader, state, message_id, internal=False)
@@ -271,9 +267,9 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
         found = reader.messages(
             state.rowid, internal=False, after=after, before=before, limit=limit, newest=newest
         )
-        return list(reversed(found)) if newest else list(found)
+        return state.id, list(reversed(found)) if newest else list(found)
 
-    found = await call.services.store.read(read)
+    identifier, found = await call.services.store.read(read)
     shown, more = found[: query.limit], len(found) > query.limit
     last = shown[-1].id if more else None
     if backwards and not newest_first:
@@ -327,11 +323,11 @@ async def post_message(call: Call[PostCustomerMessageRequest, Query]) -> Answer:
 )
 async def mark_received(call: Call[MarkReceivedRequest, Query]) -> Answer:
     """Record what this client has received and shown, or that the customer has read everything. Marks only grow."""
-    identifier, body = await own_conversation(call), call.body
+    body = call.body
     named = {name: getattr(body, name) for name in ("reached", "seen")}
 
     def read(reader: Reader) -> tuple[Conversation, Contact, dict[str, int | None]]:
-        state, contact = find(reader, call.project, identifier)
+        state, contact = _own(reader, call)
         indexes = {
             name: None if message_id is None else reader.message_index(state.rowid, message_id)
             for name, message_id in named.items()
@@ -351,7 +347,7 @@ async def mark_received(call: Call[MarkReceivedRequest, Query]) -> Answer:
     )
     if not decide(state, command, call.services.clock()):  # a repeated report costs no commit
         return customer_conversation(conversation_view(state, contact, call.project.id))
-    receipt = await call.services.actors.ask(call.project, identifier, command)
+    receipt = await call.services.actors.ask(call.project, state.id, command)
     return customer_conversation(receipt.conversation)
 
 
@@ -362,10 +358,7 @@ async def set_typing(call: Call[SetContactTypingRequest, Query]) -> Answer:
     """Report to the present agents that the customer is typing, or has stopped. Repeat it every few seconds."""
     identifier, contact = await own_conversation(call), call.customer.contact
     assert contact is not None, "a customer with a conversation has a contact"
-    about = {"conversationId": identifier, "contact": {"id": contact.id, "name": contact.name}}
-    kind = "contact.typing.started" if call.body.typing else "contact.typing.stopped"
-    call.services.agents.broadcast(call.project.rowid, ephemeral_event(kind, about))
-    return NO_CONTENT
+    return report_typing(call, identifier, contact)
 
 
 @routes.add(
@@ -391,10 +384,7 @@ async def rate_conversation(call: Call[RateConversationRequest, Query]) -> Answe
 @routes.add("GET", f"{_ONE}/workflow", operation_id="getMyWorkflowStep", answer=shapes.CustomerPendingStep)
 async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     """Fetch the workflow step that waits for the customer; null if none does."""
-    identifier = await own_conversation(call)
-    state, _ = await call.services.store.read(
-        InlineQuery(lambda reader: find(reader, call.project, identifier))
-    )
+    state, _ = await call.services.store.read(InlineQuery(lambda reader: _own(reader, call)))
     return {"step": None if state.run is None else customer_step(state.run.step)}
 
 
@@ -430,6 +420,12 @@ async def replace_network_logs(call: Call[ReplaceNetworkLogsRequest, Query]) -> 
     identifier = await own_conversation(call)
     await call.services.actors.ask(call.project, identifier, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
+
+
+def _own(reader: Reader, call: Call[Any, Any]) -> tuple[Conversation, Contact]:
+    """Return the conversation in the path with its contact. Raises NotFound as `own_conversation`."""
+    identifier, _ = find_own(reader, call)
+    return find(reader, call.project, identifier)
 
 
 def conversation_shown(
@@ -468,7 +464,4 @@ def _tagged(call: Call[Any, Any], listed: Mapping[str, Any]) -> Answer:
     seen = [(each["id"], each["sequence"], each["updatedAt"]) for each in listed["items"]]
     parts = [seen, listed["nextCursor"], call.services.clock() // _DAY_MS]
     tag = sha256(orjson.dumps(parts)).hexdigest()[:_TAG_LENGTH]
-    known = call.seen.but_not
-    if known is not None and (tag in known or ANY_TAG in known):
-        return BytesAnswer(b"", "", {"ETag": f'"{tag}"'}, 304)
-    return Tagged(listed, tag)
+    return call.unless_known(listed, tag)
