@@ -5,13 +5,14 @@ Labels have a few known values, never the id of a project, conversation, contact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from msgspec.structs import asdict
 
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Histogram
+from deskwire.engine.events.open_streams import OpenStreams
 from deskwire.http.api.routing import public_path
 from deskwire.http.api.services import Services
 from deskwire.http.metrics.metric import Metric, Rows, Scrape
@@ -103,6 +104,59 @@ def _certificate_ends(scrape: Scrape) -> Rows:
 def _collections(scrape: Scrape) -> Rows:
     for generation, seconds in enumerate(scrape.services.measured.stalls.collections):
         yield (str(generation),), seconds
+
+
+def _event_streams(
+    reader: str, of: Callable[[Services], OpenStreams[Any]], meaning: str, passing: str, page: str
+) -> Iterator[Metric]:
+    """Yield the metrics of one kind of streams, such as `agent_streams` and `agent_stream_events_total`.
+
+    Args:
+        reader: `agent` or `customer`.
+        meaning: of the first metric.
+        passing: the ephemeral events.
+        page: the part of the client that fetches everything again after a gap.
+    """
+    yield Metric(f"{reader}_streams", "gauge", meaning, _one(lambda s: len(of(s))))
+    yield Metric(
+        f"{reader}_streams_deaf",
+        "gauge",
+        f"Open streams of {reader}s without new events, because their node has lost its lease.",
+        _one(lambda s: of(s).stalled),
+    )
+    yield Metric(
+        f"{reader}_stream_lag_max_events",
+        "gauge",
+        "Events in memory that the slowest of their readers has not read yet.",
+        _one(lambda s: of(s).lag),
+    )
+    yield Metric(
+        f"{reader}_stream_events_total",
+        "counter",
+        f"Events written to {reader}s: `stored`, or {passing} (`passing`).",
+        _named(lambda s: {"stored": of(s).counters.events, "passing": of(s).counters.ephemeral}),
+        ("kind",),
+    )
+    yield Metric(
+        f"{reader}_streams_ended_total",
+        "counter",
+        f"Streams of {reader}s that this node ended, by the reason in their goodbye; `out_of_touch`, without a goodbye, because the "
+        "node was without its lease for too long.",
+        _named(lambda s: of(s).counters.ended),
+        ("reason",),
+    )
+    yield Metric(
+        f"{reader}_streams_refused_total",
+        "counter",
+        f"Streams of {reader}s refused because of too many.",
+        _one(lambda s: of(s).counters.refused),
+    )
+    yield Metric(
+        f"{reader}_streams_with_gap_total",
+        "counter",
+        f"Streams of {reader}s that began with a gap: the {page} had to fetch everything again.",
+        _one(lambda s: of(s).counters.gaps),
+    )
 
 
 METRICS: Final = (
@@ -443,97 +497,13 @@ METRICS: Final = (
         ),
         ("reason",),
     ),
-    # Agents
-    Metric("agent_streams", "gauge", "Open streams of agents.", _one(lambda s: len(s.agents))),
-    Metric(
-        "agent_streams_deaf",
-        "gauge",
-        "Open streams of agents without new events, because their node has lost its lease.",
-        _one(lambda s: s.agents.stalled),
-    ),
-    Metric(
-        "agent_stream_lag_max_events",
-        "gauge",
-        "Events in memory that the slowest of their readers has not read yet.",
-        _one(lambda s: s.agents.lag),
-    ),
-    Metric(
-        "agent_stream_events_total",
-        "counter",
-        "Events written to agents: `stored`, or ephemeral (`passing`).",
-        _named(lambda s: {"stored": s.agents.counters.events, "passing": s.agents.counters.ephemeral}),
-        ("kind",),
-    ),
-    Metric(
-        "agent_streams_ended_total",
-        "counter",
-        "Streams of agents that this node ended, by the reason in their goodbye; `out_of_touch`, without a goodbye, because the node "
-        "was without its lease for too long.",
-        _named(lambda s: s.agents.counters.ended),
-        ("reason",),
-    ),
-    Metric(
-        "agent_streams_refused_total",
-        "counter",
-        "Streams of agents refused because of too many.",
-        _one(lambda s: s.agents.counters.refused),
-    ),
-    Metric(
-        "agent_streams_with_gap_total",
-        "counter",
-        "Streams of agents that began with a gap: the page had to fetch everything again.",
-        _one(lambda s: s.agents.counters.gaps),
-    ),
-    # Customers
-    Metric(
-        "customer_streams",
-        "gauge",
+    *_event_streams("agent", lambda s: s.agents, "Open streams of agents.", "ephemeral", "page"),
+    *_event_streams(
+        "customer",
+        lambda s: s.customer_streams,
         "Open streams and long polls of customers.",
-        _one(lambda s: len(s.customer_streams)),
-    ),
-    Metric(
-        "customer_streams_deaf",
-        "gauge",
-        "Open streams of customers without new events, because their node has lost its lease.",
-        _one(lambda s: s.customer_streams.stalled),
-    ),
-    Metric(
-        "customer_stream_lag_max_events",
-        "gauge",
-        "Events in memory that the slowest of their readers has not read yet.",
-        _one(lambda s: s.customer_streams.lag),
-    ),
-    Metric(
-        "customer_stream_events_total",
-        "counter",
-        "Events written to customers: `stored`, or typing of agents (`passing`).",
-        _named(
-            lambda s: {
-                "stored": s.customer_streams.counters.events,
-                "passing": s.customer_streams.counters.ephemeral,
-            }
-        ),
-        ("kind",),
-    ),
-    Metric(
-        "customer_streams_ended_total",
-        "counter",
-        "Streams of customers that this node ended, by the reason in their goodbye; `out_of_touch`, without a goodbye, because the "
-        "node was without its lease for too long.",
-        _named(lambda s: s.customer_streams.counters.ended),
-        ("reason",),
-    ),
-    Metric(
-        "customer_streams_refused_total",
-        "counter",
-        "Streams of customers refused because of too many.",
-        _one(lambda s: s.customer_streams.counters.refused),
-    ),
-    Metric(
-        "customer_streams_with_gap_total",
-        "counter",
-        "Streams of customers that began with a gap: the panel had to fetch everything again.",
-        _one(lambda s: s.customer_streams.counters.gaps),
+        "typing of agents",
+        "panel",
     ),
     # Retention and the process
     Metric(
