@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, TypeVar
 import orjson
 from pydantic import Field
 
+from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.client_ids import CLIENT_ID_PATTERN
 from deskwire.engine.conversations.commands import PostMessage
 from deskwire.engine.conversations.conversation import Author, no_such_conversation
@@ -96,7 +97,7 @@ async def attached(call: Call[Any, Any], upload_ids: list[str], pointer: str) ->
     """
     if not upload_ids:
         return ()
-    owners = await upload_owners(call)
+    owners = await contact_ids(call)
     project = call.project.rowid
 
     def read(reader: Reader) -> list[Upload | None]:
@@ -118,16 +119,23 @@ async def attached(call: Call[Any, Any], upload_ids: list[str], pointer: str) ->
     return tuple(known)
 
 
-async def upload_owners(call: Call[Any, Any]) -> frozenset[str]:
-    """Return the `con_` ids under which the customer may have sent uploads: those of contacts merged into this one as well.
-
-    Raises Forbidden (`message_required`) for a visitor without a message.
-    """
+def stored_contact(call: Call[Any, Any]) -> Contact:
+    """Return the customer's contact. Raises Forbidden (`message_required`) for a visitor without a message."""
     contact = call.customer.contact
     if contact is None:
-        raise Forbidden("A visitor can send files after the first message.", code="message_required")
-    rowid = contact.rowid
-    merged = await call.services.store.read(InlineQuery(lambda reader: reader.merged_into(rowid)))
+        raise Forbidden(
+            "A visitor can send files and answer surveys after the first message.", code="message_required"
+        )
+    return contact
+
+
+async def contact_ids(call: Call[Any, Any]) -> frozenset[str]:
+    """Return the `con_` ids under which the customer's data is stored: those of contacts merged into this one as well.
+
+    Raises Forbidden as `stored_contact`.
+    """
+    contact = stored_contact(call)
+    merged = await call.services.store.read(InlineQuery(lambda reader: reader.merged_into(contact.rowid)))
     return frozenset({contact.id, *(each.id for each in merged)})
 
 

@@ -18,7 +18,13 @@ from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import LARGE, Routes, customer
-from deskwire.http.resources.customers.messages import ClientId, read_durably, replayed, upload_owners
+from deskwire.http.resources.customers.messages import (
+    ClientId,
+    contact_ids,
+    read_durably,
+    replayed,
+    stored_contact,
+)
 from deskwire.http.resources.customers.sessions import CUSTOMERS
 from deskwire.http.resources.surveys.responses import answered_version, check_answers, store_response
 from deskwire.http.schemas import customer_conversations as shapes
@@ -82,7 +88,7 @@ async def create_response(call: Call[CreateMyResponseRequest, Query]) -> Answer:
     """
     _require_own(call)
     body, now = call.body, call.services.clock()
-    owners = await upload_owners(call)
+    contact, owners = stored_contact(call), await contact_ids(call)
     known = await read_durably(call, lambda reader: _known(reader, call, owners))
     if known is not None:
         return replayed(known)
@@ -90,8 +96,6 @@ async def create_response(call: Call[CreateMyResponseRequest, Query]) -> Answer:
     version = await call.services.store.read(answered_version(call))
     definition = definition_of(version.definition)
     check_answers(body, definition)
-    contact = call.customer.contact
-    assert contact is not None, "its uploads have owners"
     language = definition.primary_language if body.language is None else body.language
     response = SurveyResponse(
         0,

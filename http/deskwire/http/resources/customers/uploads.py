@@ -7,12 +7,12 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.core.errors import Forbidden
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.body_timeout import TimedBody, body_timeout_error
 from deskwire.http.api.input.multipart import OVERHEAD, boundary_of, read_file
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import Routes, customer
+from deskwire.http.resources.customers.messages import stored_contact
 from deskwire.http.resources.customers.sessions import CUSTOMERS
 from deskwire.http.resources.uploads import kept_upload, upload_view
 from deskwire.http.schemas import tickets as shapes
@@ -48,9 +48,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     The media type is detected from the bytes. Nothing lists the file before a message refers to it; without one it is deleted
     after a day. A visitor can send files after the first message.
     """
-    services, limits, contact = call.services, call.services.limits, call.customer.contact
-    if contact is None:
-        raise Forbidden("A visitor can send files after the first message.", code="message_required")
+    services, limits, contact = call.services, call.services.limits, stored_contact(call)
     services.customer_limits.take_upload(call.customer, call.address)
     boundary = boundary_of(call.incoming.headers)
     most = min(FILE_BYTES_MAX + OVERHEAD, limits.upload_body_bytes)
