@@ -27,8 +27,10 @@ from deskwire.engine.customers.session import (
     CustomerSession,
     CustomerSessionReader,
     CustomerSessionTransaction,
+    accepts,
     check_live,
     expiry,
+    identity_required,
     session_ended,
 )
 from deskwire.engine.customers.tokens import VISITOR_PREFIX, Visitor, VisitorTokens, hash_token
@@ -74,9 +76,7 @@ class CustomerSessions(Struct):
     pages: Sessions
     _known: dict[bytes, CustomerSession] = field(default_factory=dict)
     _hashes: dict[str, bytes] = field(default_factory=dict)  # by the session's id
-    _shared: dict[int, tuple[Project, Channel]] = field(
-        default_factory=dict
-    )  # by channel, for all of its sessions
+    _shared: dict[int, tuple[Project, Channel]] = field(default_factory=dict)  # by channel, for its sessions
     _invalidations: int = 0
 
     async def authenticate(self, token: str, now: int) -> CustomerSession:
@@ -93,6 +93,18 @@ class CustomerSessions(Struct):
                 self._known[hashed] = session
             await self._note_use(session)
         return session
+
+    def new_visitor(self, project: Project, channel: Channel, now: int) -> tuple[str, CustomerSession]:
+        """Return a new visitor's token and session, of which nothing is stored. `now` is in milliseconds.
+
+        Raises Unauthenticated (`identity_required`) if the channel takes no visitors.
+        """
+        if not accepts(channel, verified=False):
+            raise identity_required()
+        token = self.tokens.issue(channel.id, now)
+        visitor = self.tokens.read(token)
+        assert visitor is not None, "the token is of this service"
+        return token, visitor_session(visitor, project, channel, hash_token(token))
 
     def secrets_of(self, channel: Channel, now: int) -> Sequence[str]:
         """Return the secrets of a channel that count at `now` (ms), the current one first.

@@ -23,7 +23,6 @@ from deskwire.engine.customers.session import (
     CustomerSession,
     check_enabled,
     check_live,
-    identity_required,
     own_contact_view,
     session_ended,
 )
@@ -175,10 +174,7 @@ async def _continued_or_visitor(
         if session.channel.rowid != channel.rowid:
             raise session_ended("The session belongs to another channel.")
         return await _started(call, shown, session)
-    if channel.identity_mode == "required" or not channel.visitors_allowed:
-        raise identity_required()
-    token = services.customers.tokens.issue(channel.id, now)
-    return await _started(call, token, await services.customers.authenticate(token, now))
+    return await _started(call, *services.customers.new_visitor(project, channel, now))
 
 
 async def _signed_in(
@@ -235,8 +231,9 @@ async def _merge(
 ) -> None:
     """Merge a visitor into the identified contact.
 
-    The fields that the visitor has filled in are not taken over (see `MergeRequest`). If the merge is refused, the customer is signed in without it, because a customer can't mend the reason. Agents can merge the
-    contacts later. Raises Unavailable (`merge_under_way`), after which the call may be repeated.
+    The fields that the visitor has filled in are not taken over (see `MergeRequest`). If the merge is refused, the customer is
+    signed in without it, because a customer can't mend the reason. Agents can merge the contacts later. Raises Unavailable
+    (`merge_under_way`), after which the call may be repeated.
     """
     actor = Actor("contact", started.contact.id)
     wanted = MergeRequest(started.contact.id, visitor, by_id=True, actor=actor, fills=False)
