@@ -100,9 +100,6 @@ class CustomerSessionTransaction(CustomerSessionReader, Protocol):
     def end_customer_sessions(self, contact: int, at: int, kept: int = 0) -> int:
         """End the live sessions of a contact except for the `kept` most recently used. Return the number ended."""
 
-    def end_channel_sessions(self, channel: int, at: int) -> int:
-        """End the live sessions of a channel. Return the number ended."""
-
     def record_customer_session_end(self, session: CustomerSession) -> None:
         """Record in the audit trail that an agent or backend has ended a session."""
 

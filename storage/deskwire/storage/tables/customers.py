@@ -1,6 +1,6 @@
 """Sessions of customers. They implement `CustomerSessionReader` and `CustomerSessionTransaction`.
 
-The row of an ended session stays, without what it knows of the customer, because a visitor's token is valid without a row.
+The row of an ended session stays, without its data about the customer, because a visitor's token is valid without a row.
 """
 
 from __future__ import annotations
@@ -130,9 +130,6 @@ class CustomerSessionWrites(CustomerSessionReads, AuditWrites):
             "ORDER BY s.last_used_at DESC, s.rowid DESC LIMIT ?"
         )
         return self._end_customers(f"contact = ? AND rowid NOT IN ({newest})", at, contact, contact, kept)
-
-    def end_channel_sessions(self, channel: int, at: int) -> int:
-        return self._end_customers("channel = ?", at, channel)
 
     def prune_customer_sessions(self, now: int, issued_before: int, limit: int) -> int:
         return self.conn.execute(
