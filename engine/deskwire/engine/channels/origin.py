@@ -74,9 +74,8 @@ def is_loopback(host: str) -> bool:
     return address is not None and address.is_loopback
 
 
-@lru_cache(
-    maxsize=1_024
-)  # each call of a page has the same origin, and parsing costs more than the rest of the check
+# Each call of a page has the same origin, and parsing costs more than the rest of the check.
+@lru_cache(maxsize=1_024)
 def parse_origin(text: str) -> Origin | None:
     """Parse the value of a browser's `Origin` header. Return None for `null` and for text that is no origin."""
     found = _split(text)
@@ -109,7 +108,7 @@ def _any_port(text: str, found: Origin) -> bool:
 
 
 def _split(text: str) -> Origin | str:
-    """Return the parts of an origin, or what is wrong with the text."""
+    """Return the parts of an origin, or the problem of the text as a sentence."""
     if len(text) > ORIGIN_LENGTH_MAX:
         return f"It has {len(text):,} characters; an origin has at most {ORIGIN_LENGTH_MAX}."
     if any(not character.isprintable() or character.isspace() for character in text):
@@ -123,9 +122,8 @@ def _split(text: str) -> Origin | str:
     subdomains = rest.startswith(_ANY_LABEL)
     try:
         url = httpx.URL(f"{scheme}://{rest.removeprefix(_ANY_LABEL)}")
-        host = (
-            url.raw_host.decode("ascii").lower().removesuffix(".")
-        )  # the root of names, which changes no host
+        # The dot at the end is the root of names, which changes no host.
+        host = url.raw_host.decode("ascii").lower().removesuffix(".")
     except (httpx.InvalidURL, UnicodeError):
         return f"Its host or port can't be read. {_FORMS}"
     address = _bare_address(host)

@@ -122,7 +122,7 @@ class MarkReceived(Struct, frozen=True):
     Args:
         reached: the index of the newest message that was received; None leaves that mark.
         seen: the index of the newest message that was shown; None leaves that mark.
-        everything: whether all messages were shown, whatever their number.
+        everything: whether all messages of the conversation were shown; it overrides `seen`.
     """
 
     reached: int | None = None

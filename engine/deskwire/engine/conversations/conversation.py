@@ -56,8 +56,8 @@ class Message(Struct, frozen=True):
 class Conversation(Struct, frozen=True):
     """A conversation's whole state. Times are milliseconds since the epoch.
 
-    Consumers do not see `waiting_since`, `snoozed_until`, `tags`, `contact_seen_index` and `contact_reached_index`. `asked_at`, `answered_at`,
-    `opened_at`, `replier_id` and `team_id` are for reports only; the API does not show them.
+    Consumers do not see `waiting_since`, `snoozed_until`, `tags`, `contact_seen_index` and `contact_reached_index`. `asked_at`,
+    `answered_at`, `opened_at`, `replier_id` and `team_id` are for reports only; the API does not show them.
 
     Args:
         human: whether an agent ever wrote a message or note, or the conversation was ever assigned: it is not bot-only.

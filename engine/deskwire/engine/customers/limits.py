@@ -39,8 +39,8 @@ class CustomerLimits(Struct, frozen=True):
 
     Args:
         proofs: makes challenges and checks proofs.
-        projects: calls of the signed-in customers of a project, and apart from them those of its visitors: anyone can be a visitor, so
-            that their calls must not use up those of others.
+        projects: calls of the signed-in customers of a project, and apart from them those of its visitors: anyone can be a
+            visitor, so that their calls must not use up those of others.
         clock: Trio's.
     """
 

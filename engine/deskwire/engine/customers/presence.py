@@ -25,9 +25,8 @@ from deskwire.engine.customers.stream import Page
 
 MESSAGE_KIND: Final = "contacts"  # the kind of these messages on the bus
 
-OFFLINE_DELAY_S: Final = (
-    5.0  # time after the last stream closes until the contact is offline: a reload takes less
-)
+# Time after the last stream closes until the contact is offline: a reload takes less.
+OFFLINE_DELAY_S: Final = 5.0
 REQUEST_INTERVAL_S: Final = 10.0  # interval at which a node repeats its requests
 _TTL_S: Final = 25.0  # time for which a request or an announcement is valid: two in a row may be lost
 _ANSWER_TIMEOUT_S: Final = 0.3  # time that a single question waits for other nodes
@@ -170,10 +169,9 @@ class ContactPresence:
 
     def _forget_unviewed(self) -> None:
         for contact, conversations in [*self._viewed.items()]:
-            for each in [
-                one for one in conversations if not self._agents.is_viewed_here(contact.project, one)
-            ]:
-                del conversations[each]
+            for each in [*conversations]:
+                if not self._agents.is_viewed_here(contact.project, each):
+                    del conversations[each]
             if not conversations:
                 del self._viewed[contact]
 

@@ -79,7 +79,7 @@ def unreachable(url: str, reason: str, service: str) -> SiteReport:
 
 
 def check_page(channel: Channel, page: FetchedPage, service: str) -> SiteReport:
-    """Return what a page needs to show the channel's widget.
+    """Return the report on a page that is to show the channel's widget.
 
     Args:
         service: the address of this service that browsers use.

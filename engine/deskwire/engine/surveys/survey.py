@@ -46,7 +46,7 @@ class SurveyVersion(Struct, frozen=True):
 class SurveyResponse(Struct, frozen=True):
     """A respondent's answers to one version, by question id. `contact` is a storage key, None if anonymous.
 
-    `client_key` names a response of a customer's client once and for all; it is written, and not read back.
+    `client_key` is the unique name of a response of a customer's client; it is written, and not read back.
     """
 
     rowid: int

@@ -58,10 +58,8 @@ class LogReads(Queries):
             if row is None:
                 low = found = middle
             elif row[1] <= event_id:
-                low, found = (
-                    middle,
-                    row[0],
-                )  # the row, because erasures and refused commits leave holes after it
+                # The row itself is found, because erasures and refused commits leave holes after it.
+                low, found = middle, row[0]
             else:
                 high = row[0] - 1
         return found
