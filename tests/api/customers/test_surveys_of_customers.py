@@ -42,6 +42,7 @@ async def test_customer_answers_the_channels_survey_once(service: Service, visit
     assert set(shown) == {"id", "status", "version", "definition"}
     early = await answered(browser, survey["id"])
     assert (early.status_code, early.json()["code"]) == (403, "message_required")
+    assert "answer surveys" in early.json()["detail"]
     await begin(browser)
     answers: list[httpx.Response] = []
 
