@@ -33,10 +33,10 @@ from deskwire.engine.core.limits.rate_limit import Buckets, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
-from deskwire.engine.customers.limits import CustomerLimits, customer_limits
+from deskwire.engine.customers.limits import CustomerLimits
 from deskwire.engine.customers.page_fetch import PageFetcher
 from deskwire.engine.customers.presence import ContactPresence
-from deskwire.engine.customers.proof_of_work import PROOF_KEY
+from deskwire.engine.customers.proof_of_work import PROOF_KEY, ProofsOfWork
 from deskwire.engine.customers.stream import rendered_event
 from deskwire.engine.customers.streams import CustomerStreams
 from deskwire.engine.events.follower import Follower
@@ -394,7 +394,7 @@ def rate_limits(config: Config) -> RateLimits:
 def customer_limits_of(config: Config, secrets: Secrets) -> CustomerLimits:
     """Return the limits on customers."""
     calls = rate_of(config.customer_calls_per_minute, config.customer_calls_per_minute)
-    return customer_limits(secrets.keys(PROOF_KEY), calls)
+    return CustomerLimits(ProofsOfWork(secrets.keys(PROOF_KEY)), Buckets(calls))
 
 
 def _calls_of_a_user(config: Config) -> int:

@@ -17,7 +17,7 @@ from msgspec import Struct
 ORIGIN_LENGTH_MAX: Final = 300
 """Characters of an origin: a host name of 253, a scheme, a port, and some."""
 
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _LOCALHOST: Final = "localhost"
 _ANY_LABEL: Final = "*."
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -46,7 +46,7 @@ class Origin(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The usual form, without the default port."""
-        port = "" if self.port in (None, _DEFAULT_PORTS[self.scheme]) else f":{self.port}"
+        port = "" if self.port in (None, DEFAULT_PORTS[self.scheme]) else f":{self.port}"
         return f"{self.scheme}://{_ANY_LABEL if self.subdomains else ''}{self.host}{port}"
 
     @property
@@ -115,7 +115,7 @@ def _split(text: str) -> Origin | str:
         return "It contains blanks or control characters."
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower()
-    if not separator or scheme not in _DEFAULT_PORTS:
+    if not separator or scheme not in DEFAULT_PORTS:
         return f"It must begin with https://. {_FORMS}"
     if set(rest) & set("/?#@\\"):
         return f"It must end after the host and port, without user, path, query and fragment. {_FORMS}"
@@ -131,7 +131,7 @@ def _split(text: str) -> Origin | str:
         host = f"[{address}]"
     elif not _valid_name(host):
         return f"Its host is no valid name or address. {_FORMS}"
-    port = _DEFAULT_PORTS[scheme] if url.port is None else url.port
+    port = DEFAULT_PORTS[scheme] if url.port is None else url.port
     if not 0 < port <= _PORT_MAX:
         return f"Its port must be between 1 and {_PORT_MAX}."
     return Origin(scheme, host, port, subdomains)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from deskwire.engine.channels.origin import Origin, parse_origin
+from deskwire.engine.channels.origin import DEFAULT_PORTS, Origin, parse_origin
 
 Use = Literal["script", "frame", "connect"]
 
@@ -16,7 +16,6 @@ DIRECTIVES: Final[Mapping[Use, tuple[str, ...]]] = {
     "frame": ("frame-src", "child-src", "default-src"),
     "connect": ("connect-src", "default-src"),
 }
-_PORTS: Final = {"http": 80, "https": 443}
 _ANY_PORT: Final = "*"
 
 Policy = Mapping[str, tuple[str, ...]]
@@ -89,7 +88,7 @@ def _matches_host(source: str, origin: Origin, path: str, page: Origin) -> bool:
             return False
     elif host not in ("*", origin.host):
         return False
-    if port != _ANY_PORT and (port or str(_PORTS[origin.scheme])) != str(origin.port):
+    if port != _ANY_PORT and (port or str(DEFAULT_PORTS[origin.scheme])) != str(origin.port):
         return False
     wanted = f"{slash}{wanted_path}"
     if not slash or wanted == "/":

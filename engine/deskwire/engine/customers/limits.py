@@ -18,7 +18,6 @@ from deskwire.engine.core.errors import TooManyRequests
 from deskwire.engine.core.limits.network import network_of, remote_network
 from deskwire.engine.core.limits.rate_limit import Buckets, Quota, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
-from deskwire.engine.core.secret import Keyring
 from deskwire.engine.customers.proof_of_work import Proof, ProofsOfWork, ProofSubject, VisitorLimitReached
 from deskwire.engine.customers.session import CustomerSession
 
@@ -156,16 +155,6 @@ class CustomerLimits(Struct, frozen=True):
         self.networks.take(network, clock)
         self.channels.take(session.channel.rowid, clock)
         return None
-
-
-def customer_limits(keys: Keyring, project_calls: RateLimit | None) -> CustomerLimits:
-    """Return the limits.
-
-    Args:
-        keys: the keys of proofs of work.
-        project_calls: of all customers of a project; None for no limit.
-    """
-    return CustomerLimits(ProofsOfWork(keys), Buckets(project_calls))
 
 
 def _in_window(count: int) -> RateLimit:
