@@ -1,4 +1,4 @@
-"""The signers of identities: each signs what the service accepts, whatever is in a name."""
+"""The examples that sign identities: the service accepts each identity, with any characters in the name."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ async def test_customer_rates_and_agents_see_typing_and_network_logs(service: Se
 
 
 async def test_channel_starts_its_workflow_with_the_conversation(service: Service, visit: Visit) -> None:
-    """It starts in the commit of the conversation, whatever its trigger."""
+    """The workflow starts in the commit of the conversation; its own trigger does not matter."""
     made = await make(service, CHAT)
     browser = await visit(startsWorkflow=made["id"])
     started = await begin(browser)

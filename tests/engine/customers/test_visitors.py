@@ -86,7 +86,7 @@ class Customers:
         return started
 
     async def merge(self, started: StartedSession) -> None:
-        """Merge the visitor of a started session, as its call does."""
+        """Merge the visitor into the contact of the started session, as `POST /customer/session` does."""
         assert started.visitor is not None
         wanted = MergeRequest(started.contact.id, started.visitor, by_id=True, actor=SYSTEM, fills=False)
         await self.merges.merge(PROJECT, wanted)

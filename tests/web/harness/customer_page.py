@@ -6,7 +6,7 @@ import functools
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -193,6 +193,10 @@ class CustomerPage:
             self.calls.append(f"{request.method} {path.partition('?')[0]}")
 
 
+Tab = Callable[[], CustomerPage]
+"""Opens a tab of one browser profile."""
+
+
 def opened_page(site: Site, context: BrowserContext) -> CustomerPage:
     """Open a page of the website in a browser's context."""
     return CustomerPage(site, context.new_page())
@@ -211,3 +215,14 @@ def stored_records(page: Page) -> list[Any]:
     }"""
     found: list[Any] = json.loads(json.dumps(page.evaluate(script)))
     return found
+
+
+def eventually(page: CustomerPage, look: Callable[[], object], value: object) -> None:
+    """Poll the service until it returns this value, because the page sends asynchronously."""
+    seen = None
+    for _ in range(400):
+        seen = look()
+        if seen == value:
+            return
+        page.page.wait_for_timeout(50)
+    raise AssertionError(f"{seen!r} is not {value!r}")

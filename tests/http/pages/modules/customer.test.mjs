@@ -6,7 +6,7 @@ const widget = new URL("../../../../http/deskwire/http/pages/widget/", import.me
 const { Offline, Problem, retryDelay } = await import(new URL("core/api.js", widget));
 const { EMPTY, leavesGap, reduce, resolve } = await import(new URL("core/state.js", widget));
 const { afterFailure, heads, inOrder } = await import(new URL("core/outbox.js", widget));
-const { decide, subjectOf } = await import(new URL("core/session.js", widget));
+const { createSession, decide, subjectOf } = await import(new URL("core/session.js", widget));
 const { parse, parsing } = await import(new URL("core/stream.js", widget));
 const { leadingZeros, solve } = await import(new URL("core/proof.js", widget));
 const { Records, memoryStorage } = await import(new URL("core/storage.js", widget));
@@ -219,3 +219,50 @@ test("a write of several records is whole or not at all", async () => {
   assert.equal(await storage.write([{ key: "b", rev: 1, value: 2 }, { key: "a", rev: 1, value: 3 }]), false);
   assert.deepEqual((await storage.all()).map(({ key, value }) => [key, value]), [["a", 1]]);
 });
+
+// Sessions that two tabs store.
+
+const sessionOf = (userId, token = `ct_${userId}`) => ({ token, contact: { id: `con_${userId}`, userId, verified: true }, cursor: null });
+const quiet = { channelId: "chn_1", flush: async () => {}, leaving: () => {}, began: () => {} };
+const jwtOf = (sub) => `e30.${btoa(JSON.stringify({ sub }))}.x`;
+
+/** A page of Ada whose session has ended. During the step `meanwhile` another tab signs Bob in and stores a message; `hears`: this page has read that. */
+async function endedPage(meanwhile, hears = true) {
+  const storage = memoryStorage();
+  const [records, otherTab] = [new Records(storage), new Records(storage)];
+  await records.change(() => ({ session: sessionOf("ada") }));
+  let due = "";
+  const pass = async (step) => {
+    if (step !== due) return;
+    await otherTab.refresh();
+    await createSession({ ...quiet, records: otherTab, identity: () => async () => jwtOf("bob"), call: async () => sessionOf("bob") }).current();
+    await otherTab.change(() => ({ "message:b": { clientId: "b", owner: "bob", files: [] } }));
+    if (hears) await records.refresh();
+  };
+  const calls = [];
+  const session = createSession({
+    ...quiet,
+    records,
+    identity: () => async () => (await pass("identity"), jwtOf("ada")),
+    call: async (method, path) => (calls.push(`${method} ${path}`), await pass("call"), sessionOf("ada", "ct_again")),
+  });
+  await session.current();
+  session.ended("ct_ada");
+  due = meanwhile;
+  return { session, records, calls };
+}
+
+test("a page of the previous contact takes the session of the next one that came while it asked for its identity", async () => {
+  const { session, records, calls } = await endedPage("identity");
+  assert.equal((await session.current()).token, "ct_bob");
+  assert.equal(records.get("message:b").owner, "bob");
+  assert.deepEqual(calls, []);
+});
+
+for (const hears of [true, false])
+  test(`a page of the previous contact takes the session of the next one that came while it opened its own, ${hears ? "after" : "before"} it has heard of it`, async () => {
+    const { session, records } = await endedPage("call", hears);
+    assert.equal((await session.current()).token, "ct_bob");
+    assert.equal(records.get("session").token, "ct_bob");
+    assert.equal(records.get("message:b").owner, "bob");
+  });

@@ -73,7 +73,7 @@ export function start(widget) {
   /** @param {string} name @param {any} [value] */
   const notify = (name, value) => listeners.get(name)?.forEach((each) => each(value));
 
-  /** Return what the panel may know of this page. The address has no query and no fragment, which can hold secrets. */
+  /** Return the state of this page for the panel. The address has no query and no fragment, which can contain secrets. */
   const state = () => ({
     page: {
       url: location.origin + location.pathname,

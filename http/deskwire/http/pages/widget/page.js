@@ -1,5 +1,5 @@
 // @ts-check
-/** The host's page, as far as the panel knows it. `host.js` is the other end of the port. */
+/** The panel's connection to the host's page. `host.js` is the other end of the port. */
 
 /** @typedef {{page: Record<string, string>, custom: Record<string, unknown>, shown: boolean, identities: number, leave: boolean, drafts?: string | null, conversation?: string}} PageState */
 /** @typedef {{state: PageState, send: (message: any) => void, ask: (name: string) => Promise<any>}} Page */

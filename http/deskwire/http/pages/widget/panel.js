@@ -14,7 +14,7 @@ import { Thread } from "./thread.js";
 /** Problems under which nothing can be written. */
 const BLOCKING = new Set(["identity_required", "origin_not_allowed", "channel_disabled", "channel_not_found"]);
 
-/** True while the panel is to be seen. */
+/** True while the panel is visible. */
 let shown = true;
 /** Show the panel again: the conversation of this id, if there is one, once `ready` has loaded the list. @type {(conversation: string | null | undefined, ready?: Promise<void>) => void} */
 let showPanel = () => {};
@@ -42,7 +42,7 @@ function Panel({ customer, page, ready }) {
   const load = (/** @type {Promise<void>} */ ready) => void ready.then(() => setKnown(true));
 
   useEffect(() => {
-    if (shown) load(ready); // a hidden panel has loaded a number alone
+    if (shown) load(ready); // a hidden panel has loaded the unread count only
     showPanel = (conversation, again) => {
       setKnown(!again);
       if (again) load(again);
@@ -88,7 +88,7 @@ const isWaiting = ({ state }) => state.outbox.length > 0 || [...state.conversati
 /** The conversation that was open when the panel was hidden. @type {string | null} */
 let left = null;
 
-/** Show and hide the panel, and follow the identity, as the host's page says. @param {Customer} customer @param {Page} page @param {PageState} before @param {PageState} now */
+/** Apply a new state of the host's page: show or hide the panel, sign in, or sign out. @param {Customer} customer @param {Page} page @param {PageState} before @param {PageState} now */
 async function follow(customer, page, before, now) {
   customer.context({ ...now.page, custom: now.custom });
   shown = now.shown;

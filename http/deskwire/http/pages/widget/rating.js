@@ -1,5 +1,5 @@
 // @ts-check
-/** What follows a closed conversation: a rating of five steps with a comment, and the channel's survey. */
+/** The rating of a closed conversation, in five steps with a comment, and the channel's survey. */
 import { html, useLayoutEffect, useRef, useState } from "../desk/vendor/preact.js";
 import { Survey } from "./survey.js";
 import { problemText, t } from "./texts.js";

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the service has put into the page: the channel's settings, and the texts in the customer's language. */
+/** The channel's settings, which the service has put into the page, and the texts in the customer's language. */
 
 /**
  * @typedef {object} Settings

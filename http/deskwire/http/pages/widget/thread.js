@@ -1,5 +1,5 @@
 // @ts-check
-/** One conversation: its messages, those on their way, the waiting workflow step, and what follows its end. */
+/** One conversation: its messages, also unsent ones, the waiting workflow step, and the rating once it is closed. */
 import { html, useLayoutEffect, useRef, useState } from "../desk/vendor/preact.js";
 import { Composer } from "./composer.js";
 import { AttachmentLink, Text, lazy } from "./parts.js";

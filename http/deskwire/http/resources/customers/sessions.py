@@ -232,7 +232,7 @@ async def _merge(
     """Merge a visitor into the identified contact.
 
     The fields that the visitor has filled in are not taken over (see `MergeRequest`). If the merge is refused, the customer is
-    signed in without it, because a customer can't mend the reason. Agents can merge the contacts later. Raises Unavailable
+    signed in without it, because a customer can't remove the reason. Agents can merge the contacts later. Raises Unavailable
     (`merge_under_way`), after which the call may be repeated.
     """
     actor = Actor("contact", started.contact.id)

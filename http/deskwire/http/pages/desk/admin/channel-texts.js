@@ -18,7 +18,7 @@ export const t = {
   check: "Check your website", checkUrl: "Address of a page with the chat", checkIt: "Check", checkGood: "Nothing is missing.", checkWarnings: "The chat works here.", severities: { error: "Error", warning: "Warning" },
   checkErrors: (/** @type {number} */ n) => `The chat does not work here yet: ${many(n, "step is", "steps are")} missing.`,
 
-  settings: "Name and websites", isEnabled: "Enabled", isEnabledHint: "When this is off, customers can't write, and their sessions end.",
+  settings: "Name and websites", isEnabled: "Enabled", isEnabledHint: "When this is off, the chat disappears from your websites, and customers can't write.",
   origins: "Websites that may show the chat", originsHint: "One per line, such as shop.example, *.shop.example for all names below it, or localhost for development.",
   noSitesText: "No website may show this chat yet: it works in the preview only.", line: (/** @type {number} */ n) => `Line ${n}`,
   native: "Allow apps", nativeHint: "Accepts calls that come from no website, such as those of a mobile app, with a signed identity only.",
@@ -35,7 +35,7 @@ export const t = {
   ask: "Ask visitors before their first message", asked: { name: "Name", email: "Email", phone: "Phone" }, asking: { "": "Don't ask", optional: "Ask, may stay empty", required: "Ask, required" },
 
   look: "Look and texts", colour: "Colour", colourHint: "Of the button and of customers' messages.", position: "Position of the button", positions: { right: "Right", left: "Left" },
-  textsTitle: "Texts", textsHint: "The chat follows the language of the page. Without a text of yours, it has its own.", language: "Language", addLanguage: "Add a language", languageCode: "Language code", languageCodeHint: "Such as en, de or pt-BR.",
+  textsTitle: "Texts", textsHint: "The chat takes the first language of the customer's browser in which you have texts. If you have none, it has its own.", language: "Language", addLanguage: "Add a language", languageCode: "Language code", languageCodeHint: "Such as en, de or pt-BR.",
   languageMissing: "Enter a language code.", languageTaken: "This language has texts already: edit those.", texts: { title: "Title", greeting: "Greeting", placeholder: "Hint in the empty message", offline: "Text while the service can't be reached" },
   greetingHint: "Above an empty conversation.", offlineHint: "Messages written then are kept in the customer's browser.",
   textsIn: (/** @type {string} */ language) => `Texts in ${language}`, removeLanguage: (/** @type {string} */ language) => `Remove ${language}`, textsLose: (/** @type {string} */ language) => `Your texts in ${language}`, textsStay: "The chat's own texts in this language",

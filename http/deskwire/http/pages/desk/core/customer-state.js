@@ -1,5 +1,5 @@
 // @ts-check
-/** What the desk shows of customers' browsers: sessions, presence, and how far messages came. Pure functions on immutable values. */
+/** The state of customers' browsers: their sessions, presence, and receipts of messages. Pure functions on immutable values. */
 /** @import { BrowserPage, ContactSession, Envelope, Row } from "./types.js" */
 
 /**

@@ -114,14 +114,6 @@ export function commandsFor(first, press, { field, singles, where }) {
   return { commands, pending: commands.length || !begins ? "" : press };
 }
 
-const NAMES = /** @type {Record<string, string>} */ ({ enter: "↵", arrowdown: "↓", arrowup: "↑", escape: "Esc", shift: "⇧", alt: MAC ? "⌥" : "Alt" });
-/** Return a command's key as this computer writes it, e.g. `⌘↵`; empty if it has none. @param {string} id @returns {string} */
-export function keyLabel(id) {
-  const keys = COMMANDS.find((each) => each.id === id)?.keys[0] ?? "";
-  const part = (/** @type {string} */ name) => NAMES[name] ?? (name === "mod" ? (MAC ? "⌘" : "Ctrl") : name.length === 1 && keys.includes("+") ? name.toUpperCase() : name);
-  return keys.split(" ").map((press) => press.split("+").map(part).join(MAC ? "" : " ")).join(" ");
-}
-
 // Handlers of commands.
 
 /** @typedef {Record<string, (event: KeyboardEvent|null) => void|boolean>} Handlers */

@@ -3,6 +3,7 @@
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
 import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Menu, Name, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
+import { isVisitor } from "../core/customer-state.js";
 import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
 import { go, may, open, page, people, user } from "../core/session.js";
 import { handle, runCommand, startTypeAhead } from "../core/keys.js";
@@ -281,7 +282,7 @@ export function ConversationRow({ id, index, total, isActive, isOpen, selected, 
     ${unread && html`<span class="dot unread"><span class="sr">${t.list.unreadRow}</span></span>`}
     <span class=${cx("box", selecting && "shown")} title=${t.list.selectRow}><${Icon} name="check" /></span>
     <${Avatar} name=${name} id=${one.contact.id} />
-    <div class="line"><${Name} class="who" name=${name} />${one.contact.userId.startsWith("visitor-") && html`<span class="chip">${t.list.visitor}</span>`}${seen.length > 0 && html`<${Viewers} of=${seen} id=${id} />`}${(one.lastMessageAt ?? one.createdAt) && html`<${Ago} class="when" at=${one.lastMessageAt ?? one.createdAt} />`}</div>
+    <div class="line"><${Name} class="who" name=${name} />${isVisitor(one.contact) && html`<span class="chip">${t.list.visitor}</span>`}${seen.length > 0 && html`<${Viewers} of=${seen} id=${id} />`}${(one.lastMessageAt ?? one.createdAt) && html`<${Ago} class="when" at=${one.lastMessageAt ?? one.createdAt} />`}</div>
     <div class="line">${one.lastMessage ? html`<${MessagePreview} last=${one.lastMessage} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</div>
     <div class="line">
       <span class="chips">

@@ -34,7 +34,7 @@ export function CustomerBadges({ contact, of }) {
 }
 
 /** A page's title and address as text; the address is a link if that is safe. @param {{page: BrowserPage|any}} props */
-export function PageLink({ page }) {
+function PageLink({ page }) {
   const href = safeAddress(page.url);
   return html`${page.title && html`<bdi>${page.title}</bdi><br />`}${page.url && (href ? html`<a href=${href} target="_blank" rel="noopener noreferrer nofollow" class="address"><bdi>${href}</bdi></a>` : html`<bdi class="address">${String(page.url)}</bdi>`)}`;
 }
@@ -42,7 +42,7 @@ export function PageLink({ page }) {
 /** @param {unknown} value */
 const plain = (value) => html`<bdi>${typeof value === "string" ? value : JSON.stringify(value)}</bdi>`;
 
-/** The current page, and what the newest session's browser has reported, marked as unverified. @param {{of: Customer}} props */
+/** The current page and the context that the newest session's browser has reported, marked as unverified. @param {{of: Customer}} props */
 export function BrowserContext({ of }) {
   const reported = of.sessions.find((each) => each.context)?.context ?? {};
   const page = of.page ?? (reported.url || reported.title ? reported : null);

@@ -36,7 +36,7 @@ export function createCustomer(options) {
   let session;
   /** @type {AbortController|null} Ends the connection; null while there is none. */
   let running = null;
-  /** @type {Set<string>} The messages written before this page knew whose session it is. */
+  /** @type {Set<string>} The messages written before this page knew the contact of its session. */
   const early = new Set();
   /** @type {string|null} */
   let cursor = null;
@@ -172,7 +172,7 @@ export function createCustomer(options) {
       reset();
     }
     if (step) {
-      if (step !== "upgrade" && session.stored()?.contact.userId !== state.me?.userId) reset();
+      meet(session.stored()?.contact);
       if (leading) hurry();
       if (running) void connect();
     }
@@ -206,12 +206,18 @@ export function createCustomer(options) {
     if (open && state.conversations.has(open)) set({ open }); // the next contact has written in it already
   }
 
+  /** Forget the shown data if it is another contact's; a visitor who signs in stays the same. @param {import("../customer.js").Contact} [contact]  of the stored session */
+  function meet(contact) {
+    if (state.me && state.me.userId !== contact?.userId && (state.me.verified || !contact?.verified)) reset();
+  }
+
   /** Return the session, and show its contact. Throws Problem or Offline. @param {boolean} [check]  compare the identity again */
   async function signIn(check) {
     try {
       const found = await session.current(check);
       if (early.size) await assign(found.contact.userId);
-      if (state.me?.userId !== found.contact.userId || state.me?.verified !== found.contact.verified) set({ me: { ...found.contact, ...(found.contact.id ? null : records.get("me")) } });
+      meet(found.contact);
+      if (state.me?.userId !== found.contact.userId) set({ me: { ...found.contact, ...(found.contact.id ? null : records.get("me")) } });
       if (state.problem && state.problem.code !== "messages_given_up") set({ problem: null });
       showOutbox();
       return found;

@@ -62,18 +62,20 @@ export function createSession({ records, channelId, call, identity, flush, leavi
   function current(check = !checked) {
     const known = stored();
     if (known && !check && known.token !== refused && !opening) return Promise.resolve(known);
-    opening ??= open().finally(() => (opening = null));
+    opening ??= open(check).finally(() => (opening = null));
     return opening;
   }
 
-  async function open() {
+  /** @param {boolean} check */
+  async function open(check) {
     for (let attempt = 0; ; attempt++) {
       const jwt = await identityOf(identity());
-      const step = decide(stored(), jwt, refused);
       const known = stored();
+      if (known && !check && known.token !== refused) return known; // another tab has stored it in the meantime, perhaps for the next contact
+      const step = decide(known, jwt, refused);
       if (step === "switch") leave(); // before the lock, which a message under way can hold
       try {
-        const found = step === "use" && known ? known : step === "open" ? await store(await ask(jwt), step) : await records.lock("send", () => replace(step, jwt));
+        const found = step === "use" ? /** @type {Session} */ (known) : step === "open" ? await store(await ask(jwt), step, known) : await records.lock("send", () => replace(jwt));
         checked = true;
         return found;
       } catch (error) {
@@ -89,16 +91,16 @@ export function createSession({ records, channelId, call, identity, flush, leavi
   }
 
   /** @param {string|null|undefined} jwt @param {string} [session] */
-  const ask = (jwt, session) => call("POST", "session", { body: { channelId, ...(jwt ? { identity: jwt } : {}), ...(session ? { session } : {}) } }, null);
+  const ask = (jwt, session) => call("POST", "session", { body: { channelId, identity: jwt || undefined, session } }, null);
 
-  /** Upgrade or end the stored session, while nothing is being sent. @param {"use"|"upgrade"|"switch"} step @param {string|null|undefined} jwt */
-  async function replace(step, jwt) {
+  /** Upgrade or end the stored session, while nothing is being sent. @param {string|null|undefined} jwt */
+  async function replace(jwt) {
     await records.refresh();
-    const known = stored();
+    const known = /** @type {Session} */ (stored());
     const again = decide(known, jwt, refused); // another tab may have done it
-    if (!known || again === "open") return store(await ask(jwt), again);
+    if (again === "open") return store(await ask(jwt), again, known);
     if (again === "use") return known;
-    if (again === "upgrade") return store(await ask(jwt, known.token), again);
+    if (again === "upgrade") return store(await ask(jwt, known.token), again, known);
     leave();
     if (known.token !== refused) {
       await flush(known.token);
@@ -106,7 +108,7 @@ export function createSession({ records, channelId, call, identity, flush, leavi
         if (error instanceof Offline) throw error; // then nothing could be sent either: it is done when the service answers
       });
     }
-    return store(await ask(jwt), again, await deleteAll(known.contact.userId));
+    return store(await ask(jwt), again, known, await deleteAll(known.contact.userId));
   }
 
   /** Delete everything stored, or everything but the messages of others than this contact; return the number of deleted messages. @param {string} [userId] */
@@ -114,7 +116,8 @@ export function createSession({ records, channelId, call, identity, flush, leavi
     let givenUp = 0;
     await records.change(() => {
       const others = records.list("message:").filter(({ owner }) => userId && owner !== userId);
-      const stays = new Set(others.flatMap(({ clientId, files }) => [`message:${clientId}`, ...files.map((/** @type {any} */ { key }) => `file:${key}`)]));
+      // At a change of contacts the session stays until the next one replaces it: with a new revision 1, another tab's write could pass.
+      const stays = new Set([userId && "session", ...others.flatMap(({ clientId, files }) => [`message:${clientId}`, ...files.map((/** @type {any} */ { key }) => `file:${key}`)])]);
       const goes = [...records.known.keys()].filter((key) => !stays.has(key));
       givenUp = goes.filter((key) => key.startsWith("message:")).length;
       return Object.fromEntries(goes.map((key) => [key, null]));
@@ -122,24 +125,19 @@ export function createSession({ records, channelId, call, identity, flush, leavi
     return givenUp;
   }
 
-  /** @param {any} answer @param {string} step @param {number} [givenUp] @returns {Promise<Session>} */
-  async function store({ token, contact, cursor }, step, givenUp = 0) {
-    const before = stored();
-    /** @type {Session} */
-    const session = { token, contact, cursor };
-    let mine = true;
+  /** @param {Session} session  the response @param {string} step @param {Session|null} before  the stored session at the decision @param {number} [givenUp] @returns {Promise<Session>} */
+  async function store(session, step, before, givenUp = 0) {
     await records.change(() => {
       const now = stored();
-      // Two tabs may open a visitor's session at once: the first one counts.
-      // But a page of the previous contact that opens a session in between does not count.
-      mine = step !== "open" || now?.token === before?.token || now?.token === refused;
+      // Two tabs may open a session at once: the first one counts. Or another tab has stored that of the next contact.
+      if (step === "open" && now?.token !== before?.token) return null;
       const moved = records.list("message:").filter(({ owner }) => step !== "switch" && owner === now?.contact.userId);
       // Another person may have entered the visitor's fields in this browser, so they are not the signed-in customer's.
       const entered = step === "upgrade" && records.get("me") ? { me: null } : {};
-      return mine ? { session, ...entered, ...Object.fromEntries(moved.map((each) => [`message:${each.clientId}`, { ...each, owner: contact.userId }])) } : null;
+      return { session, ...entered, ...Object.fromEntries(moved.map((each) => [`message:${each.clientId}`, { ...each, owner: session.contact.userId }])) };
     });
     refused = null;
-    const result = mine ? session : /** @type {Session} */ (stored());
+    const result = stored() ?? session;
     began(result, step, givenUp);
     return result;
   }
