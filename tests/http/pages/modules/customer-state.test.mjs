@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./browser.mjs";
 
-const { isVisitor, receiptOf, safeAddress, signedFields, standingOf, withCustomerEvent, withLoadedPresence, withSessions, withoutSession } = await import(new URL("core/customer-state.js", desk));
+const { isVisitor } = await import(new URL("core/state.js", desk));
+const { receiptOf, safeAddress, signedFields, standingOf, withCustomerEvent, withLoadedPresence, withSessions, withoutSession } = await import(new URL("core/customer-state.js", desk));
 
 const session = (n, more = {}) => ({ id: `cse_${n}`, channelId: "chn_1", verified: false, context: null, createdAt: `2026-11-28T10:00:0${n}.000Z`, ...more });
 const ids = (known) => known.get("con_1").sessions.map((each) => each.id);

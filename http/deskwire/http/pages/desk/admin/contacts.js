@@ -14,7 +14,7 @@ import { Field, Form } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { BrowserContext, CustomerBadges, useCustomer } from "../ui/customer.js";
 import { ContactSessions } from "../ui/contact-sessions.js";
-import { isVisitor } from "../core/customer-state.js";
+import { isVisitor } from "../core/state.js";
 import { splitWords } from "./names.js";
 /** @import { Values } from "../ui/form.js" */
 

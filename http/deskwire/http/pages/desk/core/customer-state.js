@@ -1,5 +1,6 @@
 // @ts-check
 /** The state of customers' browsers: their sessions, presence, and receipts of messages. Pure functions on immutable values. */
+import { isVisitor } from "./state.js";
 /** @import { BrowserPage, ContactSession, Envelope, Row } from "./types.js" */
 
 /**
@@ -50,11 +51,6 @@ function withStarted(of, session, at) {
   if (of.sessions.some((each) => each.id === session.id)) return of;
   return { ...of, sessions: [{ createdAt: at, lastUsedAt: at, ...session }, ...of.sessions] };
 }
-
-/** The reserved prefix of the external ids of visitors. */
-const VISITOR = "visitor-";
-/** Return whether a contact is a visitor whose identity was never signed. @param {{userId?: string}|null|undefined} contact */
-export const isVisitor = (contact) => Boolean(contact?.userId?.startsWith(VISITOR));
 
 /** Return how far a contact's identity can be trusted; null if no browser has reported it. @param {{userId?: string}|null|undefined} contact @param {readonly ContactSession[]} sessions @returns {"verified"|"visitor"|null} */
 export function standingOf(contact, sessions) {

@@ -361,3 +361,8 @@ export function applyPresence(known, agents) {
   }
   return next;
 }
+
+/** The reserved prefix of the external ids of visitors. */
+const VISITOR = "visitor-";
+/** Return whether a contact is a visitor whose identity was never signed. @param {{userId?: string}|null|undefined} contact */
+export const isVisitor = (contact) => Boolean(contact?.userId?.startsWith(VISITOR));

@@ -3,7 +3,7 @@
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
 import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Menu, Name, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
-import { isVisitor } from "../core/customer-state.js";
+import { isVisitor } from "../core/state.js";
 import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
 import { go, may, open, page, people, user } from "../core/session.js";
 import { handle, runCommand, startTypeAhead } from "../core/keys.js";
