@@ -7,8 +7,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -96,6 +96,23 @@ def apart(path: Path, *statements: str) -> None:
     subprocess.run([sys.executable, "-c", code, str(path), *statements], check=True)
 
 
+def header_of(path: Path) -> bytes:
+    """Return the header, read by another process because closing the file would release this one's locks on it."""
+    return subprocess.run(["head", "-c", "100", path], check=True, capture_output=True).stdout
+
+
+@contextmanager
+def snapshot(path: Path) -> Iterator[None]:
+    """Read in a transaction of another process until the end of the block."""
+    code = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN'); print(c.execute('SELECT count(*) FROM organisations').fetchone()); sys.stdout.flush(); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline()
+        yield
+
+
 def consistent_copy(path: Path, target: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("VACUUM INTO ?", (str(target),))
@@ -108,6 +125,35 @@ async def test_writes_go_on_over_checkpoints_of_this_and_other_processes(tmp_pat
             folded(here.path)
         assert here.store.identity.refusal is None
     assert stored(here.path) == here.acknowledged
+
+
+async def test_writes_go_on_after_a_checkpoint_that_a_reader_has_stopped(tmp_path: Path) -> None:
+    """Such a checkpoint writes the new number of pages, but not a last page that has changed after the reader's snapshot."""
+    async with opened(tmp_path) as here:
+        await here.store.write(lambda tx: tx.conn.execute("CREATE TABLE grown (x)"))  # type: ignore[attr-defined]
+        folded(here.path)
+        await here.store.write(_fill)
+        with snapshot(here.path):
+            await here.store.write(_change_last)
+            folded(here.path)
+            header = header_of(here.path)
+            size = int.from_bytes(header[28:32]) * int.from_bytes(header[16:18])
+            assert here.path.stat().st_size < size
+            await here.add(5)
+            assert here.store.identity.refusal is None
+        folded(here.path)
+        await here.add()
+        assert here.path.stat().st_size >= size
+    assert stored(here.path) == here.acknowledged
+
+
+def _fill(tx: Transaction) -> None:
+    for _ in range(50):
+        tx.conn.execute("INSERT INTO grown VALUES (zeroblob(1000))")  # type: ignore[attr-defined]
+
+
+def _change_last(tx: Transaction) -> None:
+    tx.conn.execute("UPDATE grown SET x = randomblob(1000) WHERE rowid = 50")  # type: ignore[attr-defined]
 
 
 async def test_deleted_database_refuses_writes_and_is_saved(tmp_path: Path) -> None:

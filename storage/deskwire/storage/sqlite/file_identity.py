@@ -64,6 +64,15 @@ class _WalIndex(NamedTuple):
         return self.folded == self.folding
 
     @property
+    def whole(self) -> bool:
+        """True if the database file has all pages that its header counts.
+
+        A checkpoint stops at the snapshot of the oldest reader. It has then written the number of pages, but left out those
+        with a newer frame in the WAL, which may be the last ones of the file.
+        """
+        return self.settled and self.folded in (0, self.frames)
+
+    @property
     def checkpoint(self) -> tuple[bytes, int, int]:
         """The fields that a checkpoint changes, before and after it writes to the database file."""
         return self.salts, self.folded, self.folding
@@ -310,7 +319,7 @@ class DatabaseFile(DatabaseIdentity):
             now.wal_index.settled and before == now.wal_index == self._wal_index()
         )  # no checkpoint of another process
         page_size, pages = _sizes(now.header)
-        if now.size < _HEADER or (settled and now.size < page_size * pages):
+        if now.size < _HEADER or (settled and now.wal_index.whole and now.size < page_size * pages):
             self._refuse_content(f"was cut to {now.size:,} bytes", "file_truncated")
         elif (difference := _foreign(self._content, now, settled=settled)) is not None:
             self._refuse_content(difference)
@@ -320,12 +329,12 @@ class DatabaseFile(DatabaseIdentity):
                 self._content = now
 
     def _cut_size(self) -> int | None:
-        """Return the size of the file if it is shorter than its header says; else, and during a checkpoint, None."""
+        """Return the size of the file if it is shorter than its header says; else, and if it may be so, None."""
         before, now = self._wal_index(), self._present()
         if now.size < _HEADER:
             return now.size
         page_size, pages = _sizes(now.header)
-        settled = now.wal_index.settled and before == now.wal_index == self._wal_index()
+        settled = now.wal_index.whole and before == now.wal_index == self._wal_index()
         known = now.header[:18] == self._content.header[:18]  # a foreign header has no number of pages
         return now.size if settled and known and now.size < page_size * pages else None
 
