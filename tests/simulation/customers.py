@@ -175,7 +175,8 @@ class CustomerJudge:
             )
         if gap or watch.asked is None:
             watch.cursor = hello["at"]
-            watch.last = self._positions.get(hello["at"])
+            # The log is empty once all events are pruned; none of them is owed.
+            watch.last = self._pruned() if watch.cursor == NO_EVENT_ID else self._positions.get(watch.cursor)
 
     def received(self, watch: Watch, event_id: str, shown: Mapping[str, Any] | None) -> None:
         """Judge an event on a stream or in a long poll."""
@@ -196,13 +197,18 @@ class CustomerJudge:
             self._check_shown(event_id, shown)
 
     def missing(self, watch: Watch) -> list[int]:
-        """Return the public events of a contact that its open stream has not shown."""
-        return [] if watch.last is None else [*self._after(watch)]
+        """Return the public events of a contact that its open stream has not shown; an ended session is owed none."""
+        return [] if watch.last is None or watch.session in self.ended else [*self._after(watch)]
 
     def _after(self, watch: Watch) -> Iterator[int]:
         assert watch.last is not None
         positions = self._of[watch.user_id]
         return (p for p in positions[bisect_right(positions, watch.last) :] if p not in self._erased)
+
+    def _pruned(self) -> int:
+        """Return the position of the newest event that retention may have pruned."""
+        before = trio.current_time() - self._window_s + _PRUNING_S
+        return max((position for position, at in self._made_at.items() if at < before), default=0)
 
     def _check_gap(self, watch: Watch) -> None:
         known = None if watch.asked is None else self._positions.get(watch.asked)

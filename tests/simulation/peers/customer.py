@@ -313,11 +313,14 @@ class Customer:
         tab = _Tab(self._judge, watch)
         path = f"/v3/customer/stream?after={watch.cursor}" if watch.cursor else "/v3/customer/stream"
         watch.asked = watch.cursor
+        token = self._token
         asked = server.ask("GET", path, self._headers(), b"", heard=tab.heard, address=self._address)
         lasts_s = self._dice.random() * _STREAM_S if self._world.flaky else _STREAM_S * 60
         try:
             with trio.move_on_after(lasts_s):
                 await asked.over.wait()
+                if asked.status == 401 and token == self._token:
+                    self._lose()
                 return
             tab.deaf = True  # the last events are lost with the connection
             await trio.sleep(self._dice.random() * _DEAF_S)  # virtual time: the mock clock jumps
