@@ -5,7 +5,7 @@ import { test } from "node:test";
 const widget = new URL("../../../../http/deskwire/http/pages/widget/", import.meta.url);
 const { Offline, Problem, retryDelay } = await import(new URL("core/api.js", widget));
 const { EMPTY, leavesGap, reduce, resolve } = await import(new URL("core/state.js", widget));
-const { afterFailure, heads, inOrder } = await import(new URL("core/outbox.js", widget));
+const { afterFailure, createOutbox, heads, inOrder } = await import(new URL("core/outbox.js", widget));
 const { createSession, decide, subjectOf } = await import(new URL("core/session.js", widget));
 const { parse, parsing } = await import(new URL("core/stream.js", widget));
 const { leadingZeros, solve } = await import(new URL("core/proof.js", widget));
@@ -61,6 +61,28 @@ test("a missing message is noticed and not bridged", () => {
 test("a page that does not touch the loaded messages replaces them", () => {
   const state = after({ type: "messages", id: "cnv_a", items: [message(0), message(1)] }, { type: "messages", id: "cnv_a", items: [message(8), message(9)] });
   assert.deepEqual(texts(state), ["Text 8", "Text 9"]);
+});
+
+test("the row of a sent message stays while the list is loading", () => {
+  const waiting = reduce(EMPTY, { type: "set", value: { entries: [entry("m7")] } });
+  assert.deepEqual([...waiting.conversations.keys()], ["client:x"]);
+  const sent = reduce(waiting, { type: "sent", clientId: "m7", message: message(7, { clientId: "m7" }), conversation: null });
+  assert.deepEqual([...sent.conversations.values()].map(({ id, clientId, lastMessage }) => [id, clientId, lastMessage?.index]), [["cnv_a", "x", 7]]);
+  assert.ok(!sent.listed);
+  const listed = reduce(sent, { type: "list", items: [conversation("cnv_a", { clientId: "x", title: "Of the list" })] });
+  assert.deepEqual([...listed.conversations.values()].map(({ title }) => title), ["Of the list"]);
+});
+
+test("other tabs learn of a stored message before its record is gone", async () => {
+  const posted = [];
+  const records = new Records({ ...memoryStorage(), post: (given) => posted.push(given) });
+  await records.change(() => ({ session: { token: "ct_1", contact: { userId: "ada" } } }));
+  const outbox = createOutbox({ records, call: async () => message(0), about: () => ({}), changed: (change) => posted.push(change), refresh: () => {}, signIn: async () => {} });
+  await outbox.add({ clientId: "m0", owner: "ada", conversation: "cnv_a", text: "Text 0", attachments: [] });
+  posted.length = 0;
+  await outbox.pump();
+  assert.deepEqual(posted.map(({ type, changed }) => type ?? (changed && "record")), ["sending", "sent", "record", "sending"]);
+  assert.deepEqual(outbox.all(), []);
 });
 
 test("a message that was sent over a gap hides nothing until the gap is filled", () => {

@@ -80,7 +80,7 @@ async function callOnce(url, method, token, { body, etag, timeoutMs = CALL_TIMEO
   abort?.addEventListener("abort", onAbort);
   const timer = setTimeout(onAbort, timeoutMs);
   try {
-    if (abort?.aborted) throw new Error("The call was ended."); // some runtimes lack throwIfAborted
+    if (abort?.aborted) onAbort();
     const content = form ? body : body === undefined ? undefined : JSON.stringify(body);
     const response = await fetch(url, { method, headers, body: content, signal: raw ? abort : stop.signal, credentials: "omit", cache: token ? "no-store" : "no-cache" });
     if (raw && response.ok) return response;

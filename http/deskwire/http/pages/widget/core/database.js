@@ -72,7 +72,7 @@ const run = (database, mode, work) =>
     /** @type {any} */
     let result;
     transaction.oncomplete = () => done(result);
-    transaction.onabort = () => (result === false ? done(result) : fail(transaction.error ?? new Error("This browser has no room left.")));
+    transaction.onabort = () => (result === false ? done(result) : fail(transaction.error ?? new Error("No room left.")));
     const set = (/** @type {T} */ value) => (result = value);
     work(transaction.objectStore("records"), set, () => result === false && transaction.abort());
   });

@@ -155,8 +155,9 @@ export function createOutbox({ records, call, about, changed, refresh, signIn })
     const message = { clientId: entry.clientId, text: entry.text, ...(attachments.length ? { attachments } : {}) };
     try {
       const stored = await post(entry, message, token);
-      if (stored) await edit(entry.clientId, gone);
+      // First the message, so that no tab shows neither it nor the record.
       if (stored) changed({ type: "sent", clientId: entry.clientId, ...stored });
+      if (stored) await edit(entry.clientId, gone);
       refresh();
     } catch (error) {
       if (error instanceof Problem && error.code === "idempotency_answer_erased") {
@@ -167,7 +168,7 @@ export function createOutbox({ records, call, about, changed, refresh, signIn })
       const lost = error instanceof Problem && error.errors.some(({ pointer }) => pointer.includes("/attachments"));
       if (!lost || !Object.keys(given.uploads).length) throw error;
       await edit(entry.clientId, (one) => kept({ ...one, uploads: {} })); // the service deletes uploads that no message names in time
-      throw new Offline("Files are uploaded again.", { cause: error });
+      throw new Offline("Upload again.", { cause: error });
     }
   }
 

@@ -71,9 +71,13 @@ function step(state, change) {
     case "event":
       return withEvent(state, change.event);
     case "sent": {
-      const at = change.conversation ? withConversation(state, change.conversation) : state;
-      const own = { ...at, entries: at.entries.filter(({ clientId }) => clientId !== change.clientId) };
-      return change.message ? withMessages(own, change.message.conversationId, [change.message], true) : own;
+      const { clientId, message } = change;
+      // Before the list is loaded, the row of a conversation comes from the outbox: without this copy it would disappear until then.
+      const local = state.conversations.get(state.entries.find((each) => each.clientId === clientId)?.conversation ?? "");
+      const given = change.conversation ?? (message && local?.sequence === 0 && { ...local, id: message.conversationId, lastMessage: message });
+      const at = given ? withConversation(state, given) : state;
+      const own = { ...at, entries: at.entries.filter((each) => each.clientId !== clientId) };
+      return message ? withMessages(own, message.conversationId, [message], true) : own;
     }
     case "sending": {
       const sending = without(state.sending, change.clientId);

@@ -98,8 +98,8 @@ async function stream(io, attempt, opened, silent) {
     /** @type {Response} */
     const response = await io.call(`stream${after ? `?after=${after}` : ""}`, { raw: true, abort: attempt.signal });
     if (!response.body) {
-      silent();
-      throw new Error("This fetch can't read a response in parts.");
+      silent(); // this fetch can't read a response in parts
+      return null;
     }
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
