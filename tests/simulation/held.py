@@ -78,10 +78,10 @@ class HeldMessages:
 
     # Responses to the agent
 
-    def held(self, message_id: str) -> None:
-        """Record that a message was acknowledged as held."""
+    def held(self, message_id: str, conversation: str) -> None:
+        """Record that a message was acknowledged as held; the commit that stored it can also have deleted its conversation."""
         self._acknowledged.add(message_id)
-        if message_id not in self._known:
+        if message_id not in self._known and conversation in self._stored.conversations:
             self._wrong(f"{message_id} was acknowledged as held, and is not stored")
 
     def hurried(self, message_id: str) -> None:

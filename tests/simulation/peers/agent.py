@@ -61,7 +61,7 @@ class Agent:
         asked = await self._call("POST", f"/conversations/{conversation}/messages", body)
         if (shown := _shown(asked)) is not None:
             self._held.append(shown["id"])
-            self._world.held.held(shown["id"])
+            self._world.held.held(shown["id"], conversation)
 
     async def _take_back(self, message_id: str) -> None:
         asked = await self._call("DELETE", f"/held-messages/{message_id}", {})

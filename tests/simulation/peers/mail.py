@@ -20,7 +20,6 @@ import trio
 
 from deskwire.engine.events.types import matches
 from deskwire.engine.ports import Commit
-from deskwire.engine.webhooks.retry.back_pressure import SUSPECT_REFUSALS
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
 from tests.simulation.ledger import Ledger, gone
 from tests.simulation.network import Link
@@ -119,8 +118,7 @@ class Mail:
         self._sent_on: dict[str, tuple[Link, bool]] = {}
         """The connection of each delivery's last post, and whether a request was posted on it before."""
         self._alone: dict[str, int] = {}
-        self._refusals = Counter[str]()
-        """Deliveries whose receiver asked for a pause of that event only, with the value of `_took` at that time."""
+        """Deliveries that a receiver asked to wait, with the value of `_took` at that time."""
         self._took: Counter[int] = Counter()
         """The number of deliveries that each endpoint has accepted."""
         self._newest: dict[tuple[int, int, bool], tuple[int, str]] = {}
@@ -274,12 +272,9 @@ class Mail:
         elif receiver.manner == "busy" or receiver.asks_to_wait(
             body
         ):  # it requests a pause, which uses up no attempt
-            delivery = headers["service-delivery-id"]
-            self._repeatable.add(delivery)
-            self._refusals[delivery] += 1
-            # A delivery that was refused repeatedly no longer blocks its conversation (ADR 10).
-            if receiver.manner != "busy" or self._refusals[delivery] >= SUSPECT_REFUSALS:
-                self._alone.setdefault(delivery, self._took[rowid])
+            # It is sent again after those that arrived in the meantime (guide of webhooks).
+            self._repeatable.add(headers["service-delivery-id"])
+            self._alone.setdefault(headers["service-delivery-id"], self._took[rowid])
         endpoint = self._to[headers["service-delivery-id"]].id
         secret, since = self.secrets.get(endpoint), self.rotated.get(endpoint, -inf)
         if trio.current_time() < since + HEARD_S:
