@@ -22,6 +22,7 @@ from deskwire.http.metrics.nodes import NODE_METRICS
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.api.conversations.test_typing import type_in
 from tests.api.events.test_channels_agree import Consumer, consuming, receiving, register
+from tests.support.api.customers import Browser, make_channel, signed
 from tests.support.api.service import Service, running
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.receivers import Request, answering
@@ -30,6 +31,7 @@ from tests.support.stores import chosen
 
 TOKEN = "a token of more than thirty-two characters"
 MESSAGES = "/v3/s2s/conversations/{conversationId}/messages"
+STARTED = ("signed", "visitor", "resumed")
 SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
 
 
@@ -95,6 +97,25 @@ async def test_every_metric_of_the_table_is_there_with_its_kind_and_labels(servi
             assert sample.name.removeprefix(family.name) in SUFFIXES[each.kind]
             assert sample.labels.keys() - {"le"} == set(each.labels)
     assert all(name.startswith(PREFIX) for name in figures.families)
+
+
+async def test_starts_of_customers_sessions_are_counted_without_ids(service: Service) -> None:
+    channel = await make_channel(service)
+    async with Browser(service, channel) as browser:
+        for identity in (None, None, signed(channel, "u1"), signed(channel, "u1"), signed(channel, "u2")):
+            assert (await browser.start(identity)).status_code == 200
+        assert (await browser.start(signed(channel, "u1", aud="chn_other"))).status_code == 401
+        assert (await browser.start(signed(channel, "visitor-01M3251Z44DD0F8CSH8T06RHSX"))).status_code == 422
+    figures = await scrape(service)
+    counted = {kind: figures("customer_sessions_started_total", kind=kind) for kind in STARTED}
+    assert counted == {"signed": 2, "visitor": 1, "resumed": 2}
+    refused = {
+        dict(labels)["reason"]: figures("customer_sessions_refused_total", **dict(labels))
+        for labels in figures.series("customer_sessions_refused_total")
+    }
+    assert refused.pop("identity_invalid") == refused.pop("reserved_user_id") == 1
+    assert set(refused.values()) == {0}
+    assert channel["id"] not in figures.text
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there may be no /proc: the process tells nothing then")

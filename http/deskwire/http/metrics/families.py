@@ -505,6 +505,21 @@ METRICS: Final = (
         "typing of agents",
         "panel",
     ),
+    Metric(
+        "customer_sessions_started_total",
+        "counter",
+        "Starts of customers' sessions: `signed` and `visitor` are new ones, `resumed` continues one. A visitor's is stored with the "
+        "first message only.",
+        _named(lambda s: s.customers.counters.started),
+        ("kind",),
+    ),
+    Metric(
+        "customer_sessions_refused_total",
+        "counter",
+        "Refused starts of customers' sessions, by the code of the error.",
+        _named(lambda s: s.customers.counters.refused),
+        ("reason",),
+    ),
     # Retention and the process
     Metric(
         "storage_scrub_pending",

@@ -7,7 +7,8 @@ message of another tab would have to invalidate the cache on all nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 import structlog
@@ -19,7 +20,7 @@ from deskwire.engine.accounts.sessions import SessionCommit
 from deskwire.engine.channels.channel import Channel
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.encryption import DecryptionFailed, Encryption
-from deskwire.engine.core.errors import Forbidden, NotFound, Unavailable
+from deskwire.engine.core.errors import DomainError, Forbidden, NotFound, Unavailable
 from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.customers.session import (
@@ -43,6 +44,20 @@ log: Final = structlog.get_logger(__name__)
 # The recorded time of a session's last use may be this old; it saves a write on every call.
 TOUCH_INTERVAL_MS: Final = 60_000
 
+# Codes of refused starts of sessions.
+START_REFUSALS: Final = (
+    "channel_disabled",
+    "channel_not_found",
+    "identity_expired",
+    "identity_invalid",
+    "identity_required",
+    "merge_under_way",
+    "origin_not_allowed",
+    "rate_limited",
+    "reserved_user_id",
+    "session_ended",
+)
+
 # Some 10 MB; if more sessions are in use, each is looked up now and then.
 _CACHE_SIZE_MAX: Final = 20_000
 
@@ -59,6 +74,29 @@ class PageRequest(Protocol):
         """True if the request came over TLS."""
 
 
+class SessionCounters(Struct):
+    """Counts of starts of sessions since the start of the process, for metrics.
+
+    Args:
+        started: by kind: `signed` and `visitor` for new sessions, `resumed` for known ones.
+        refused: by code; `other` for codes that are not in `START_REFUSALS`.
+    """
+
+    started: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("signed", "visitor", "resumed"), 0)
+    )
+    refused: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*START_REFUSALS, "other"), 0))
+
+    @contextmanager
+    def counting_refusals(self) -> Iterator[None]:
+        """Count a refusal that the context raises."""
+        try:
+            yield
+        except DomainError as refusal:
+            self.refused[refusal.reason if refusal.reason in self.refused else "other"] += 1
+            raise
+
+
 class CustomerSessions(Struct):
     """The sessions of customers by their tokens.
 
@@ -67,6 +105,7 @@ class CustomerSessions(Struct):
         tokens: issues and reads the tokens of visitors.
         sealing: encrypts the secrets of channels.
         pages: knows our own origins.
+        counters: of starts of sessions.
     """
 
     store: Store[CustomerSessionReader, CustomerSessionTransaction]
@@ -74,6 +113,7 @@ class CustomerSessions(Struct):
     tokens: VisitorTokens
     sealing: Encryption
     pages: Sessions
+    counters: SessionCounters = field(default_factory=SessionCounters)
     _known: dict[bytes, CustomerSession] = field(default_factory=dict)
     _hashes: dict[str, bytes] = field(default_factory=dict)  # by the session's id
     _shared: dict[int, tuple[Project, Channel]] = field(default_factory=dict)  # by channel, for its sessions

@@ -32,6 +32,7 @@ from deskwire.engine.customers.tokens import SESSION_PREFIX, hash_token, new_ses
 from deskwire.engine.events.log import NO_EVENT_ID
 from deskwire.engine.merging.merges import MergeRequest
 from deskwire.engine.ports import Reader, Transaction
+from deskwire.http.api.auth.customers import START_REFUSALS
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, parse_body
 from deskwire.http.api.routing import MEDIUM, OPEN, Routes, Tag, customer
@@ -78,18 +79,7 @@ class SignedProfile(PutContactIdentityRequest):
     body=StartCustomerSessionRequest,
     limit=MEDIUM,
     answer=shapes.StartedCustomerSession,
-    errors=(
-        "channel_disabled",
-        "channel_not_found",
-        "identity_expired",
-        "identity_invalid",
-        "identity_required",
-        "merge_under_way",
-        "origin_not_allowed",
-        "rate_limited",
-        "reserved_user_id",
-        "session_ended",
-    ),
+    errors=START_REFUSALS,
     unrecorded="The event `contact.session.started` shows it.",
 )
 async def start(call: Call[StartCustomerSessionRequest, Query]) -> Answer:
@@ -101,6 +91,12 @@ async def start(call: Call[StartCustomerSessionRequest, Query]) -> Answer:
     Without `identity`, the session in `session` continues, or a visitor's begins. Nothing is stored of a visitor before the first
     message.
     """
+    with call.services.customers.counters.counting_refusals():
+        return await _admitted(call)
+
+
+async def _admitted(call: Call[StartCustomerSessionRequest, Query]) -> Answer:
+    """Return the session that a call starts or continues. Raises all refusals of the call."""
     body, services = call.body, call.services
     project, channel = await services.channels.find(body.channel_id)
     verified = body.identity is not None or (body.session or "").startswith(SESSION_PREFIX)
@@ -173,8 +169,8 @@ async def _continued_or_visitor(
         session = await services.customers.authenticate(shown, now)
         if session.channel.rowid != channel.rowid:
             raise session_ended("The session belongs to another channel.")
-        return await _started(call, shown, session)
-    return await _started(call, *services.customers.new_visitor(project, channel, now))
+        return await _started(call, shown, session, "resumed")
+    return await _started(call, *services.customers.new_visitor(project, channel, now), "visitor")
 
 
 async def _signed_in(
@@ -195,7 +191,7 @@ async def _signed_in(
     if started.resumed and call.body.session is not None:
         services.customers.forget(started.session)
         token = call.body.session
-    return await _started(call, token, started.session)
+    return await _started(call, token, started.session, "resumed" if started.resumed else "signed")
 
 
 def _sign_in(
@@ -249,8 +245,8 @@ async def _merge(
         )
 
 
-async def _started(call: Call[Any, Any], token: str, session: CustomerSession) -> Answer:
-    """Return the response to the start of a session."""
+async def _started(call: Call[Any, Any], token: str, session: CustomerSession, kind: str) -> Answer:
+    """Return the response to the start of a session, and count it; `kind` is one of `SessionCounters.started`."""
     rowid, project = session.rowid, session.project.rowid
 
     def read(reader: Reader) -> tuple[Contact | None, str]:
@@ -258,6 +254,7 @@ async def _started(call: Call[Any, Any], token: str, session: CustomerSession) -
         return contact, reader.newest_event_id(project) or NO_EVENT_ID
 
     contact, cursor = await call.services.store.read(InlineQuery(read))
+    call.services.customers.counters.started[kind] += 1
     return {
         "token": token,
         "expiresAt": iso(session.expires_at),
