@@ -229,7 +229,9 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         customer_limits=wiring.customer_limits_of(config, secrets),
         actors=registry,
         erasures=Erasures(actors, store, wall_clock, registry, cluster),
-        merges=Merges(actors, store, wall_clock, registry, cluster),
+        merges=Merges(
+            actors, store, wall_clock, registry, cluster, wiring.merged_presence(parts.customer_streams)
+        ),
         log=parts.events,
         clock=wall_clock,
         tokens=parts.signing.tokens,

@@ -15,12 +15,14 @@ import trio
 from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.sessions import SessionLifetime
 from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.push import AuditPusher
 from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.cluster.cluster import Bus, Cluster
+from deskwire.engine.contacts.contact import MergedContact
 from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.typing import EphemeralPublisher
 from deskwire.engine.conversations.writing_events import WritingEvents
@@ -35,7 +37,7 @@ from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
 from deskwire.engine.customers.limits import CustomerLimits
 from deskwire.engine.customers.page_fetch import PageFetcher
-from deskwire.engine.customers.presence import ContactPresence
+from deskwire.engine.customers.presence import ContactKey, ContactPresence
 from deskwire.engine.customers.proof_of_work import PROOF_KEY, ProofsOfWork
 from deskwire.engine.customers.stream import rendered_event
 from deskwire.engine.customers.streams import CustomerStreams
@@ -307,6 +309,16 @@ def writing_events(
     made = WritingEvents(here.store, agents, links, wall_clock, bus)
     made.follow(commits)
     return made
+
+
+def merged_presence(streams: CustomerStreams) -> Callable[[Project, MergedContact], None]:
+    """Return the function by which agents' pages follow a merge of contacts."""
+
+    def follow(project: Project, merged: MergedContact) -> None:
+        source, target = (ContactKey(project.rowid, each.id) for each in (merged.source, merged.target))
+        streams.presence.merged(source, target)
+
+    return follow
 
 
 def webhook_policy(config: Config) -> AddressPolicy:

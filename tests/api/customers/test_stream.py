@@ -355,3 +355,16 @@ async def test_agent_sees_the_presence_of_the_viewed_contact(service: Service) -
         404,
         "contact_not_found",
     )
+
+
+async def test_agent_sees_the_presence_of_the_contact_after_a_merge(service: Service) -> None:
+    channel = await make_channel(service)
+    conversation = await service.create("visitor")
+    async with page(service.dashboard) as desk, customer(service, channel) as browser, tab(browser):
+        shown = {"conversationIds": [conversation["id"]], "composing": None}
+        await service.dashboard.put(f"/stream/{desk.hello['streamId']}/view", json=shown)
+        assert not (await desk.passing("contact.presence"))["online"]
+        merged = await service.http.post("/s2s/contacts/u1/merge", json={"from": "visitor"})
+        assert merged.status_code == 200, merged.text
+        presence = await desk.passing("contact.presence")
+        assert (presence["contactId"], presence["online"]) == (merged.json()["id"], True)

@@ -145,6 +145,37 @@ async def test_closed_view_gets_no_more_presence(
         assert node.presence._viewed == {}
 
 
+async def test_view_follows_the_merge_of_its_contact(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with nodes(inline_store, "a") as (node,):
+        looking, other = await node.open(), await node.open()
+        node.look(looking, ADA)
+        node.look(other, BOB, "cnv_2")
+        node.presence.opened(BOB, CART)
+        await heard(looking), await heard(other)
+        node.presence.merged(ADA, BOB)
+        assert await heard(looking) == [shown(BOB, online=True, page=CART)]
+        node.presence.opened(ADA, CART)
+        assert await heard(looking) == [], "the merged contact is shown nowhere"
+        node.presence.closed(BOB)
+        await trio.sleep(2 * OFFLINE_DELAY_S)  # virtual time: the mock clock jumps
+        for each in (looking, other):
+            assert (await heard(each))[-1] == shown(BOB, online=False)
+
+
+async def test_views_of_all_nodes_follow_a_merge(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with nodes(inline_store, "a", "b") as (here, there):
+        looking = await here.open()
+        here.look(looking, ADA)
+        there.presence.opened(BOB, CART)
+        await heard(looking)
+        there.presence.merged(ADA, BOB)
+        assert (await heard(looking))[-1] == shown(BOB, online=True, page=CART)
+
+
 async def test_agent_gets_presence_of_a_contact_on_another_node(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:

@@ -103,6 +103,11 @@ class ContactPresence:
         for contact in dict.fromkeys(views.values()):
             self._agents.offer_to(stream_id, self._event(contact))
 
+    def merged(self, source: ContactKey, target: ContactKey) -> None:
+        """Send the pages that show conversations of a merged contact the presence of the contact that has them now."""
+        self._follow_merge(source, target)
+        self._send("merged", [[*source, target.contact]])
+
     def view(self, contact: ContactKey) -> Mapping[str, Any]:
         """Return the presence of a contact as agents see it, as far as this node knows it."""
         here = contact in self._streams
@@ -164,6 +169,15 @@ class ContactPresence:
         self._changed.set()
         self._changed = trio.Event()
 
+    def _follow_merge(self, source: ContactKey, target: ContactKey) -> None:
+        conversations = self._viewed.pop(source, None)
+        if conversations is None:
+            return
+        if target not in self._viewed:
+            self._request([target])
+        self._viewed.setdefault(target, {}).update(conversations)
+        self._notify(target)
+
     def _event(self, contact: ContactKey) -> EncodedEphemeral:
         return ephemeral_event("contact.presence", self.view(contact))
 
@@ -214,6 +228,8 @@ class ContactPresence:
         until = trio.current_time() + _TTL_S
         self._requested.update(dict.fromkeys(wanted, until))
         self._announce(each for each in wanted if each in self._streams)
+        for project, source, target in message.get("merged", ()):
+            self._follow_merge(ContactKey(project, source), ContactKey(project, target))
         for project, contact, online, page in message.get("presence", ()):
             shown = None if page is None else Page(page[0], page[1] or None)
             self._note_elsewhere(message["from"], ContactKey(project, contact), shown, online=online)

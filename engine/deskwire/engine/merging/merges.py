@@ -9,7 +9,7 @@ a merge waits for it, on whichever node it runs. Erasing the target contact ends
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import Context
 from functools import partial
@@ -197,7 +197,11 @@ class _Merge(Struct, eq=False):
 
 
 class Merges:
-    """Runs merges in a nursery that outlives the requests."""
+    """Runs merges in a nursery that outlives the requests.
+
+    Args:
+        ended: called on this node with each merge that it has carried out.
+    """
 
     def __init__(
         self,
@@ -206,8 +210,10 @@ class Merges:
         clock: Clock,
         actors: ActorRegistry,
         cluster: Cluster | None = None,
+        ended: Callable[[Project, MergedContact], None] = lambda _project, _merged: None,
     ) -> None:
         self._cluster = cluster or SingleNode()
+        self._ended = ended
         self._nursery = nursery
         self._store = store
         self._clock = clock
@@ -296,6 +302,7 @@ class Merges:
         )
         del self._under_way[merge.merged.source.rowid]
         merge.done.set()
+        self._ended(project, merge.merged)
 
     async def _attempt(self, project: Project, merge: _Merge) -> bool:
         source, target = merge.merged.source.rowid, merge.merged.target.rowid
