@@ -64,10 +64,13 @@ export function start(widget) {
 
   /** Keep the number for the next page; null for a customer who is signed out. @param {number | null} count */
   function keepUnread(count) {
-    unread = count ?? 0;
+    showUnread(count ?? 0);
+    stored("localStorage", count === null ? null : String(count));
+  }
+  function showUnread(/** @type {number} */ count) {
+    unread = count;
     draw();
     notify("unread", unread);
-    stored("localStorage", count === null ? null : String(count));
   }
 
   /** @param {string} name @param {any} [value] */
@@ -144,6 +147,10 @@ export function start(widget) {
     leaving.splice(0).forEach((done) => done(data.left));
   }
 
+  addEventListener("storage", ({ key: changed, newValue, storageArea }) => {
+    // Another tab has read the messages, or its customer has signed out.
+    if (changed === key && storageArea === localStorage) showUnread(Number(newValue));
+  });
   addEventListener("message", ({ source, origin, data }) => {
     if (data !== "deskwire:hello" || origin !== panel.origin || !frame || source !== frame.contentWindow) return;
     const channel = new MessageChannel();
