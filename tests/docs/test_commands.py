@@ -50,6 +50,7 @@ NOT_RUN = {
     "docs/guide/retention.md": "starts another server, with settings to watch retention by",
     "docs/guide/sdk-python.md": "installs from a package index; the tests of the SDK run its examples",
     "docs/guide/uploads.md": "settings of the server, not a command",
+    "docs/guide/widget-channels.md": "asks for a website of one's own; the tests of the check have one",
 }
 """Pages whose commands are not run here, with the reason."""
 
