@@ -167,17 +167,17 @@ async def test_refusals_are_counted_by_their_status(service: Service) -> None:
 
 async def test_input_of_callers_adds_no_time_series(service: Service) -> None:
     for number in range(20):
-        conversation = await service.create(user=f"visitor{number}")
+        conversation = await service.create(user=f"wayfarer{number}")
         await service.http.request(f"WAT{number}", f"/wat/{number}")
         await service.http.request(f"WAT{number}", f"/s2s/conversations/{conversation['id']}")
-        await service.http.put(f"/s2s/nothing/visitor{number}")
+        await service.http.put(f"/s2s/nothing/wayfarer{number}")
         await service.http.get(f"/s2s/conversations/{conversation['id']}")
     figures = await scrape(service)
     labels = [dict(each) for each in figures.series("http_requests_total")]
     unrouted = {(each["method"], each["status"]) for each in labels if each["route"] == "none"}
     assert unrouted == {("other", "404"), ("other", "405"), ("PUT", "404")}
     assert len(labels) == 5
-    for planted in ("visitor", "WAT", "wat", conversation["id"], service.demo["projectId"], "127.0.0.1"):
+    for planted in ("wayfarer", "WAT", "wat", conversation["id"], service.demo["projectId"], "127.0.0.1"):
         assert planted not in figures.text
 
 
