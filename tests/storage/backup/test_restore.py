@@ -107,7 +107,9 @@ def test_sessions_of_browsers_end_as_some_may_have_ended_since(data: Path, tmp_p
         connection.execute(
             "INSERT INTO users (rowid, id, email, name, created_at) VALUES (9, 'usr_9', 'a@b.example', '', 0)"
         )
-        connection.execute("INSERT INTO sessions VALUES (1, 'ses_1', 9, x'00', '', 0, 0)")
+        connection.execute(
+            "INSERT INTO sessions (id, user, hash, client, created_at, last_seen_at) VALUES ('ses_1', 9, x'00', '', 0, 0)"
+        )
     restore(back_up(data, tmp_path / "b.tar").path, tmp_path / "new")
     assert query(data, "SELECT count(*) FROM sessions") == [(1,)]
     assert query(tmp_path / "new", "SELECT * FROM sessions") == []

@@ -13,7 +13,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
@@ -33,6 +33,10 @@ CLIENT_MAX: Final = 120
 """Maximum length of the stored `User-Agent`."""
 
 
+SignInMethod = Literal["password", "passkey", "oidc", "invitation"]
+"""A way to sign in with a browser. `invitation`: a one-time link, by which the user also chose a password."""
+
+
 class BrowserSession(Struct, frozen=True):
     """A browser session. Times are in milliseconds.
 
@@ -42,6 +46,10 @@ class BrowserSession(Struct, frozen=True):
         client: shortened `User-Agent` of the browser.
         last_seen_at: time of the last use, updated at intervals.
         rowid: storage key, 0 before it is stored.
+        method: the way in which the user signed in.
+        proved_at: time at which the user last proved who uses the session: at the sign-in, or by a step-up.
+        second_factor: whether the user proved a second factor, or an identity provider vouches for one.
+        provider: the identity provider that signed the user in, with its own id of the session (`sid`), if it gave one.
     """
 
     id: str
@@ -50,6 +58,11 @@ class BrowserSession(Struct, frozen=True):
     created_at: int
     last_seen_at: int
     rowid: int = 0
+    method: SignInMethod = "password"
+    proved_at: int = 0
+    second_factor: bool = False
+    provider: str | None = None
+    provider_sid: str | None = None
 
 
 class SessionLifetime(Struct, frozen=True):

@@ -12,6 +12,7 @@ from deskwire.engine.accounts.people import PERMISSIONS, User
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.sessions import (
     BrowserSession,
+    SignInMethod,
     begin_session,
     browser_keys,
     client_name,
@@ -62,8 +63,7 @@ async def start_session(call: Call[SignInRequest, Query]) -> Answer:
     if any(call.incoming.headers.get(name) is not None for name in ("sec-fetch-site", "origin")):
         sessions.require_own_page(call.incoming)
     user = await checked_user(call)
-    started = await begin(call, user, signed_in(user))
-    return with_cookie(call, await _view(call, user, started.session), started)
+    return await complete_sign_in(call, user, ProvedSignIn("password"), signed_in(user))
 
 
 @routes.add("GET", "/auth/methods", OPEN, operation_id="listSignInMethods", answer=shapes.SignInMethods)
@@ -94,6 +94,32 @@ async def end_session(call: Call[Body, Query]) -> Answer:
     return _answer({"ended": True}, call.services.sessions.no_cookie(call.incoming))
 
 
+class ProvedSignIn(Struct, frozen=True):
+    """A proved sign-in, before its session starts.
+
+    Args:
+        method: the way in which the user signed in.
+        second_factor: whether the way includes a second factor.
+        provider, provider_sid: see `BrowserSession`.
+    """
+
+    method: SignInMethod
+    second_factor: bool = False
+    provider: str | None = None
+    provider_sid: str | None = None
+
+
+async def complete_sign_in(
+    call: Call[Any, Any], user: User, sign_in: ProvedSignIn, *entries: AuditEntry
+) -> BytesAnswer:
+    """Start the session of a user who has just proved who signs in, and return its view with the cookie.
+
+    The audit records are stored with the session. Raises the errors of `begin`.
+    """
+    started = await begin(call, user, *entries, sign_in=sign_in)
+    return with_cookie(call, await _view(call, user, started.session), started)
+
+
 class Started(Struct, frozen=True):
     """A new session with the secret for its cookie."""
 
@@ -101,14 +127,30 @@ class Started(Struct, frozen=True):
     secret: str
 
 
-async def begin(call: Call[Any, Any], user: User, *entries: AuditEntry) -> Started:
+_BY_PASSWORD: Final = ProvedSignIn("password")
+
+
+async def begin(
+    call: Call[Any, Any], user: User, *entries: AuditEntry, sign_in: ProvedSignIn = _BY_PASSWORD
+) -> Started:
     """Start a session for a user whose password was just verified, and record the sign-in.
 
     Raises Conflict (`password_changed`), or Unavailable if the disk fails.
     """
     now, secret = call.services.clock(), new_session_secret()
     client = client_name(call.incoming.headers.get("user-agent"))
-    session = BrowserSession(new_id("ses", now), user.id, client, now, now)
+    session = BrowserSession(
+        new_id("ses", now),
+        user.id,
+        client,
+        now,
+        now,
+        method=sign_in.method,
+        proved_at=now,
+        second_factor=sign_in.second_factor,
+        provider=sign_in.provider,
+        provider_sid=sign_in.provider_sid,
+    )
     before = await _before(call, now)
 
     def job(tx: Transaction) -> None:

@@ -142,6 +142,7 @@ MIGRATIONS: Final = (
         "m0032_deliveries_by_day",
         indexes=additions.UPLOADS_OF_CUSTOMERS_INDEXES,
     ),
+    Migration("m0036_sign_in_of_sessions", "m0032_deliveries_by_day", additions.SIGN_IN_OF_SESSIONS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

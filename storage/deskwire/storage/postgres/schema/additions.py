@@ -288,3 +288,10 @@ UPLOADS_OF_CUSTOMERS_INDEXES: Final = (
     "CREATE INDEX CONCURRENTLY IF NOT EXISTS uploads_by_contact ON uploads (contact) WHERE contact IS NOT NULL",
     "CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS survey_responses_by_client_key ON survey_responses (survey, client_key) WHERE client_key IS NOT NULL",
 )
+
+# How the users of sessions signed in; see the migration of SQLite.
+SIGN_IN_OF_SESSIONS: Final = typed("""
+ALTER TABLE sessions ADD COLUMN method TEXT NOT NULL DEFAULT 'password', ADD COLUMN proved_at bigint NOT NULL DEFAULT 0,
+    ADD COLUMN second_factor bigint NOT NULL DEFAULT 0, ADD COLUMN provider TEXT, ADD COLUMN provider_sid TEXT;
+UPDATE sessions SET proved_at = created_at;
+""")

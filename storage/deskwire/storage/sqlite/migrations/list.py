@@ -70,6 +70,7 @@ from deskwire.storage.sqlite.migrations import (
     m0060_versions_of_events,
     m0061_customers,
     m0062_uploads_of_customers,
+    m0063_sign_in_of_sessions,
 )
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ SCRIPTS: Final = {
         m0060_versions_of_events,
         m0061_customers,
         m0062_uploads_of_customers,
+        m0063_sign_in_of_sessions,
     )
 }
 """The SQL of each migration by name, in the order of application."""

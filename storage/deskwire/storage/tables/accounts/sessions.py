@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Any, Final
 
 from deskwire.engine.accounts.access_tokens import ID_PREFIX, AccessToken
 from deskwire.engine.accounts.sessions import BrowserSession, SessionCutoffs
 from deskwire.engine.audit.trail import AuditEntry
+from deskwire.engine.core.values import replace
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 
-_SESSION: Final = "SELECT s.id, u.id, s.client, s.created_at, s.last_seen_at, s.rowid FROM sessions s JOIN users u ON u.rowid = s.user"
+_SESSION: Final = (
+    "SELECT s.id, u.id, s.client, s.created_at, s.last_seen_at, s.rowid, s.method, s.proved_at, s.second_factor, s.provider, "
+    's.provider_sid FROM sessions s JOIN users u ON u.rowid = s."user"'
+)
+
+
+def _as_session(row: Sequence[Any]) -> BrowserSession:
+    session = BrowserSession(*row)
+    return replace(session, second_factor=bool(session.second_factor))
 
 
 class SessionReads(Queries):
@@ -19,7 +28,7 @@ class SessionReads(Queries):
 
     def session(self, hashed: bytes) -> BrowserSession | None:
         row = self.conn.execute(f"{_SESSION} WHERE s.hash = ?", (hashed,)).fetchone()
-        return None if row is None else BrowserSession(*row)
+        return None if row is None else _as_session(row)
 
     def lasts(self, session_id: str) -> bool:
         if session_id.startswith(f"{ID_PREFIX}_"):
@@ -35,7 +44,7 @@ class SessionReads(Queries):
             "ORDER BY s.rowid DESC LIMIT ?",
             (user, over.used, over.made, before, limit),
         )
-        return [BrowserSession(*row) for row in rows]
+        return [_as_session(row) for row in rows]
 
 
 class SessionWrites(AuditWrites):
@@ -43,8 +52,21 @@ class SessionWrites(AuditWrites):
 
     def insert_session(self, session: BrowserSession, user: int, hashed: bytes) -> None:
         self.conn.execute(
-            'INSERT INTO sessions (id, "user", hash, client, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?, ?)',
-            (session.id, user, hashed, session.client, session.created_at, session.last_seen_at),
+            'INSERT INTO sessions (id, "user", hash, client, created_at, last_seen_at, method, proved_at, second_factor, '
+            "provider, provider_sid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                session.id,
+                user,
+                hashed,
+                session.client,
+                session.created_at,
+                session.last_seen_at,
+                session.method,
+                session.proved_at,
+                int(session.second_factor),
+                session.provider,
+                session.provider_sid,
+            ),
         )
 
     def touch_session(self, session_id: str, at: int) -> None:
