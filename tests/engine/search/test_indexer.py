@@ -62,6 +62,7 @@ class FakeIndex:
     complete: bool = False
     scrub_due: bool = False
     settled: int = 0
+    refreshed: int = 0
     words: dict[int, set[str]] = field(default_factory=dict)
 
     async def bound(self) -> IndexPosition:
@@ -76,6 +77,11 @@ class FakeIndex:
             raise failure
         tx: Any = Transaction(self)
         return job(tx)
+
+    async def refresh_statistics(self) -> None:
+        """Count the calls."""
+        await trio.lowlevel.checkpoint()
+        self.refreshed += 1
 
     async def settle(self) -> float | None:
         """Overwrite in two parts."""
@@ -146,6 +152,15 @@ async def test_committed_words_are_indexed_soon_and_the_delay_is_measured(
     await trio.sleep(0.1)
     assert kept.index.words == {1: {"first", "words"}}
     assert (kept.indexer.progress.delay_s, kept.indexer.progress.messages) == (0, 1)
+
+
+async def test_statistics_are_refreshed_once_all_rows_are_indexed(
+    kept: Kept, autojump_clock: MockClock
+) -> None:
+    before = kept.index.refreshed
+    await kept.say("where is my parcel")
+    await trio.sleep(1)
+    assert kept.index.refreshed == before + 1
 
 
 async def test_a_disk_that_refuses_is_tried_again(kept: Kept, autojump_clock: MockClock) -> None:

@@ -100,6 +100,31 @@ async def test_a_transaction_that_ends_soon_is_waited_for(
     assert await found(kept, "tardy")
 
 
+async def test_growth_of_the_index_refreshes_the_statistics(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANALYZED_MESSAGES_MIN", 3)
+
+    def analyzed_rows() -> float:
+        with psycopg.connect(kept.store.database.url) as connection:
+            row = connection.execute("SELECT reltuples FROM pg_class WHERE relname = 'messages'").fetchone()
+        assert row is not None
+        return float(row[0])
+
+    await kept.take_in()
+    await kept.index.refresh_statistics()
+    assert analyzed_rows() == -1  # PostgreSQL's mark of a table that was never analyzed
+    insert(kept, "second")
+    insert(kept, "third")
+    await kept.take_in()
+    await kept.index.refresh_statistics()
+    assert analyzed_rows() == 3
+    insert(kept, "fourth")
+    await kept.take_in()
+    await kept.index.refresh_statistics()
+    assert analyzed_rows() == 3
+
+
 async def test_node_with_a_stale_index_position_writes_nothing(kept: Kept) -> None:
     other = PostgresIndex(kept.store.database)
     bound = await other.bound()

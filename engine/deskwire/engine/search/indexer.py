@@ -140,6 +140,7 @@ class Indexer:
             erasures = self._erasures
             try:
                 await self._ingest_all()
+                await self._index.refresh_statistics()
                 pause_s = await self._settle(erasures)
             except Unavailable as error:
                 log.warning("search.delayed", reason=error.reason)

@@ -181,3 +181,9 @@ class SearchIndex(Protocol):
 
         Return the seconds to wait before the next step; None when everything is done.
         """
+
+    async def refresh_statistics(self) -> None:
+        """Let the database plan searches for the present size, after much was indexed. Raises Unavailable.
+
+        The indexer calls it whenever it has indexed all rows.
+        """

@@ -51,6 +51,12 @@ _RESET_INDEX: Final = (
 )
 _START: Final = IndexPosition(0, None, 0, 0)
 
+# Statistics are collected when the index is complete and has grown by this number of messages and this share since
+# the last time. Autovacuum does it as well, but minutes after an import, and until then plans assume the old sizes.
+ANALYZED_MESSAGES_MIN: Final = 10_000
+_ANALYZED_SHARE: Final = 0.1
+_ANALYZE: Final = "ANALYZE search_postings, search_words, messages, conversations, contacts"
+
 
 class PostgresIndex:
     """Implements `engine.search.ports.SearchIndex` in the database, on a connection of its own."""
@@ -62,6 +68,7 @@ class PostgresIndex:
         self._bound = _START
         self.position = _START
         self.complete = False
+        self._analyzed = 0  # the newest message at the last collection of statistics by this node
 
     @property
     def scrub_due(self) -> bool:
@@ -88,6 +95,13 @@ class PostgresIndex:
         """See `SearchIndex.settle`. Each commit is durable."""
         await trio.lowlevel.checkpoint()
         return None
+
+    async def refresh_statistics(self) -> None:
+        """See `SearchIndex.refresh_statistics`."""
+        newest = self.position.message
+        if newest - self._analyzed >= max(ANALYZED_MESSAGES_MIN, _ANALYZED_SHARE * newest):
+            await self._in_thread(partial(self._connection.command, _ANALYZE))
+            self._analyzed = newest
 
     def close(self) -> None:
         """Close the connection."""

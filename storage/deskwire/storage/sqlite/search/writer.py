@@ -63,6 +63,10 @@ class SqliteSearchIndex:
         """See `SqliteSearchIndex.settle`."""
         return await trio.to_thread.run_sync(self._settle, limiter=self._thread)
 
+    async def refresh_statistics(self) -> None:
+        """See `SearchIndex.refresh_statistics`. Nothing: the statements name their indexes, and SQLite keeps no statistics."""
+        await trio.lowlevel.checkpoint()
+
     def close(self) -> None:
         """Close the index. All readers that have attached it must be closed before: see `Scrubber`."""
         self._connection.close()
