@@ -1,4 +1,4 @@
-"""Typing through the wire: from an agent's call to stream and webhook, and nowhere else (decisions 4; ADR 9)."""
+"""Typing through the wire: from an agent's call to stream and webhook, and nowhere else (decisions 4; ADR 5)."""
 
 from __future__ import annotations
 

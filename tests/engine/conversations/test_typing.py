@@ -1,4 +1,4 @@
-"""Typing, from the agent's command to the events, on a mock clock (decisions 4; ADR 9)."""
+"""Typing, from the agent's command to the events, on a mock clock (decisions 4; ADR 5)."""
 
 from __future__ import annotations
 

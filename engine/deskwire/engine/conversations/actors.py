@@ -437,7 +437,7 @@ class ActorRegistry:
         if len(self._actors) < self._live:
             return
         oldest = list(islice(self._actors.items(), _EVICTION_CANDIDATES_MAX))
-        for typing in (False, True):  # a command is worth more than a typing indicator (ADR 9)
+        for typing in (False, True):  # a command is worth more than a typing indicator (ADR 5)
             if any(self._evict(key, actor, typing=typing) for key, actor in oldest):
                 return
         self.commands.too_many_actors += 1

@@ -1,4 +1,4 @@
-"""Typing indicators (ADR 9): the typists of a conversation as a state, their events, and typists on other nodes.
+"""Typing indicators (ADR 5): the typists of a conversation as a state, their events, and typists on other nodes.
 
 - An agent who begins to type is `started`; while the agent goes on, `started` is repeated at most every 3 s.
 - `stopped` comes once: when the agent says so, posts a message or a note, when the conversation is closed or deleted, or
@@ -56,7 +56,7 @@ log: Final = structlog.get_logger(__name__)
 STOPS_AFTER_S: Final = 6.0  # decisions 4
 """Seconds after an agent's last sign of typing at which `stopped` comes."""
 
-RENEWAL_S: Final = 3.0  # Ours: ADR 9
+RENEWAL_S: Final = 3.0  # Ours: ADR 5
 """Minimum seconds between two `started` of one agent."""
 
 TYPING_TIMEOUT_S: Final = STOPS_AFTER_S + RENEWAL_S

@@ -2,7 +2,7 @@
 
 Each node announces the projects in which it has listeners, periodically and as soon as a project is added. Nothing is relayed
 for other projects. An announcement is a bitmap, so its size does not depend on the number of projects. Two projects with the
-same bit cost an unneeded message. Any message may be lost, because typing events may be lost (ADR 9).
+same bit cost an unneeded message. Any message may be lost, because typing events may be lost (ADR 5).
 """
 
 from __future__ import annotations

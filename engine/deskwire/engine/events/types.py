@@ -438,7 +438,7 @@ class StoredEvent(Struct, frozen=True, eq=False):
 
 
 class EphemeralEvent(Struct, frozen=True):
-    """An event that is never stored and reaches only current listeners (decisions 4; ADR 9).
+    """An event that is never stored and reaches only current listeners (decisions 4; ADR 5).
 
     Args:
         project, conversation: storage keys, by which listeners are found.

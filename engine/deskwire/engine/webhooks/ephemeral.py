@@ -1,4 +1,4 @@
-"""Delivery of typing events, from memory only (decisions 4; ADR 9).
+"""Delivery of typing events, from memory only (decisions 4; ADR 5).
 
 Typing events follow the rules of stored deliveries: signature, headers, ids, retries, order of first attempts
 within a conversation. They use their own requests and connections, so that they cannot delay or lose a stored
@@ -22,10 +22,10 @@ from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
 from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Retry
 
-# Concurrent requests to one endpoint, in addition to those for stored deliveries. Our choice: ADR 9.
+# Concurrent requests to one endpoint, in addition to those for stored deliveries. Our choice: ADR 5.
 SLOTS_MAX: Final = 4
 
-# Deliveries that wait for one endpoint, including those between two attempts. Our choice: ADR 9.
+# Deliveries that wait for one endpoint, including those between two attempts. Our choice: ADR 5.
 QUEUE_MAX: Final = 256
 
 
