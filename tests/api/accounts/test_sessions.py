@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deskwire.engine.accounts.people import PERMISSIONS, Role
+from deskwire.engine.accounts.people import PERMISSIONS, BuiltInRole
 from tests.support.api.audit_trail import trail
 from tests.support.api.browsers import NAME, browser, enter, staff
 from tests.support.api.service import Service, running
@@ -30,12 +30,12 @@ async def beneath(directory: Path, public_url: str) -> AsyncIterator[Service]:
         yield replace(service, url=f"http://127.0.0.1:{port}")
 
 
-ROLES: tuple[Role, ...] = ("viewer", "agent", "admin", "owner")
+ROLES: tuple[BuiltInRole, ...] = ("viewer", "agent", "admin", "owner")
 
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_cookie_has_the_users_projects_and_the_permissions_of_the_role(
-    service: Service, role: Role
+    service: Service, role: BuiltInRole
 ) -> None:
     hired = await staff(service, role)
     async with browser(service) as page:

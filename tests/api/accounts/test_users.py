@@ -9,7 +9,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.engine.accounts.people import PERMISSIONS, Role
+from deskwire.engine.accounts.people import PERMISSIONS, BuiltInRole
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, client, code, hire, person, sign_in
 from tests.support.sockets.admin_socket import operate
@@ -25,7 +25,7 @@ async def permissions(
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin"])
-async def test_permissions_are_those_of_the_role_sorted(service: Service, role: Role) -> None:
+async def test_permissions_are_those_of_the_role_sorted(service: Service, role: BuiltInRole) -> None:
     async with person(service, role) as someone:
         answer = await permissions(someone.http)
     assert answer.json() == {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}

@@ -85,8 +85,7 @@ async def test_parts_that_a_role_may_not_read_are_null(
     service: Service, monkeypatch: pytest.MonkeyPatch, permission: str, part: str
 ) -> None:
     made = await service.create()
-    less = {**PERMISSIONS, "owner": PERMISSIONS["owner"] - {permission}}
-    monkeypatch.setattr("deskwire.http.api.calls.PERMISSIONS", less)
+    monkeypatch.setitem(PERMISSIONS, "owner", PERMISSIONS["owner"] - {permission})
     found = await context(service, made)
     parts = {"contact", "tickets", "memory"}
     assert {name for name in parts if found[name] is None} == {part}

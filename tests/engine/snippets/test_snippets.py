@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskwire.engine.accounts.people import Role
+from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.accounts.teams import Team, TeamMember
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.snippets.snippet import (
@@ -47,7 +47,7 @@ def test_other_braces_are_text(text: str) -> None:
 
 
 def test_agent_changes_its_own_snippets_and_those_of_its_teams() -> None:
-    agent = Editor(7, "agent")
+    agent = Editor(7, PERMISSIONS["agent"])
     assert may(agent, 7, None)
     assert may(agent, 7, OTHERS)
     assert may(agent, 8, MINE)
@@ -56,13 +56,13 @@ def test_agent_changes_its_own_snippets_and_those_of_its_teams() -> None:
 
 
 @pytest.mark.parametrize("role", ["admin", "owner"])
-def test_an_admin_changes_all(role: Role) -> None:
-    assert may(Editor(9, role), 8, OTHERS)
-    Editor(9, role).check_team(OTHERS)
+def test_an_admin_changes_all(role: str) -> None:
+    assert may(Editor(9, PERMISSIONS[role]), 8, OTHERS)
+    Editor(9, PERMISSIONS[role]).check_team(OTHERS)
 
 
 def test_a_teams_snippets_are_made_by_its_members() -> None:
-    Editor(7, "agent").check_team(MINE)
-    Editor(7, "agent").check_team(None)
+    Editor(7, PERMISSIONS["agent"]).check_team(MINE)
+    Editor(7, PERMISSIONS["agent"]).check_team(None)
     with pytest.raises(Forbidden, match="made by its members"):
-        Editor(7, "agent").check_team(OTHERS)
+        Editor(7, PERMISSIONS["agent"]).check_team(OTHERS)

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.engine.accounts.members import PasswordHandover
-from deskwire.engine.accounts.people import Role
+from deskwire.engine.accounts.people import BuiltInRole
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.accounts.credentials import CreateCredentialRequest, RotateCredentialRequest
 from deskwire.http.resources.accounts.projects import ChangeProjectRequest, CreateProjectRequest
@@ -53,7 +53,7 @@ class NewUser(Body):
     name: Name | None = None
     password: NewPassword | None = None
     organisation: Handle | None = None
-    role: Role | None = None
+    role: BuiltInRole | None = None
 
 
 class NewPasswordFor(Body):
@@ -68,7 +68,7 @@ class MemberRole(Body):
 
     user: Handle
     organisation: Handle | None = None
-    role: Role
+    role: BuiltInRole
 
 
 class NewMember(MemberRole):

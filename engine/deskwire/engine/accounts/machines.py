@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import PERMISSIONS, Project, Role
+from deskwire.engine.accounts.people import PERMISSIONS, GrantedRole, Project
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.server_keys import key_in_force, random_base62
 from deskwire.engine.core.clock import iso, iso_or_none
@@ -512,14 +512,14 @@ def maker_state(reader: CredentialReader, machine: Machine, now: int) -> MakerSt
     return state_of_user(machine.permissions, role)
 
 
-def state_of_user(permissions: Iterable[str], role: Role | None) -> MakerState:
+def state_of_user(permissions: Iterable[str], role: GrantedRole | None) -> MakerState:
     """Return the state of a user as maker of a credential with these permissions.
 
     A role of None means `left`.
     """
     if role is None:
         return "left"
-    return "active" if PERMISSIONS[role].issuperset(permissions) else "demoted"
+    return "active" if role.permissions.issuperset(permissions) else "demoted"
 
 
 def machine_view(

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
-from deskwire.engine.accounts.roles import ActingMember, check_change, check_grant
+from deskwire.engine.accounts.roles import ActingMember, check_change, check_grant, check_reach, role_named
 from deskwire.engine.accounts.sessions import SessionTransaction
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
@@ -100,7 +100,7 @@ def add_new_member(
         Forbidden: the actor may not grant the role.
         Conflict: the account is a member already (`already_member`), or of another organisation (`email_in_use`).
     """
-    check_grant(actor, role)
+    check_grant(actor, role_named(tx, organisation, role))
     user = tx.user_by_email(newcomer.email)
     if user is None:
         return join(tx, organisation, make_user(tx, newcomer, at), role, at)
@@ -156,25 +156,26 @@ def add_existing_user(
 def join(tx: OrganisationTransaction, organisation: int, user: User, role: Role, at: int) -> Member:
     """Add a user as a member.
 
-    A user without a home gets this one. Raises Conflict (`already_member`).
+    A user without a home gets this one. Raises Conflict (`already_member`), and Invalid for an unknown role.
     """
+    granted = role_named(tx, organisation, role)
     if tx.role(organisation, user.rowid) is not None:
         raise Conflict("This user is a member already.", code="already_member")
     if user.home is None:
         user = replace(user, home=organisation)
         tx.save_user(user)
     tx.insert_membership(organisation, user.rowid, role, at)
-    return Member(user, role, at)
+    return Member(user, role, at, granted.permissions)
 
 
 def change_role(
     tx: OrganisationTransaction, actor: ActingMember | None, organisation: int, user_id: str, role: Role
 ) -> Member:
-    """Change the role of a member. Raises NotFound, and the errors of `check_change`."""
-    target = member_of(tx, organisation, user_id)
-    check_change(actor, target, role, tx.owners(organisation))
+    """Change the role of a member. Raises NotFound, Invalid for an unknown role, and the errors of `check_change`."""
+    target, granted = member_of(tx, organisation, user_id), role_named(tx, organisation, role)
+    check_change(actor, target, granted, tx.owners(organisation))
     tx.set_role(organisation, target.user.rowid, role)
-    return replace(target, role=role)
+    return replace(target, role=role, permissions=granted.permissions)
 
 
 def remove_member(
@@ -193,7 +194,7 @@ def remove_member(
 def end_sessions(tx: SessionsTransaction, actor: ActingMember, organisation: int, user_id: str) -> int:
     """End all sessions of a member. Return the number of ended sessions.
 
-    Raises NotFound, and Forbidden (`owner_protected`) if the member is an owner and the actor is not.
+    Raises NotFound, and the errors of `check_reach`.
     """
     return tx.end_sessions(reachable_member(tx, actor, organisation, user_id).user.rowid, None)
 
@@ -203,13 +204,10 @@ def reachable_member(
 ) -> Member:
     """Return a member whose sessions and access tokens the actor may end.
 
-    Raises NotFound, and Forbidden (`owner_protected`) if the member is an owner and the actor is not.
+    Raises NotFound, and the errors of `check_reach`.
     """
     target = member_of(reader, organisation, user_id)
-    if target.role == "owner" and actor.role != "owner":
-        raise Forbidden(
-            "Only an owner can end an owner's sessions and access tokens.", code="owner_protected"
-        )
+    check_reach(actor, target, "end an owner's sessions and access tokens")
     return target
 
 
@@ -229,12 +227,12 @@ def renew_password(
 
     Raises:
         NotFound: there is no such member.
-        Forbidden: the member is an owner and the actor is not (`owner_protected`), or they are the same (`own_password`).
+        Forbidden: the member is the actor (`own_password`), an owner (`owner_protected`), or has permissions that the
+            actor lacks (`permission_not_held`).
         Conflict: the account has another home or is a member of another organisation, too (`member_elsewhere`).
     """
     target = member_of(tx, organisation, user_id)
-    if target.role == "owner" and actor.role != "owner":
-        raise Forbidden("Only an owner can give an owner a new password.", code="owner_protected")
+    check_reach(actor, target, "give an owner a new password")
     if target.user.rowid == actor.user:
         raise Forbidden("Change your own password by the present one.", code="own_password")
     if (
@@ -259,7 +257,7 @@ def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
     """
     memberships = tx.memberships(user.rowid, (-1, -1), _ALL)
     for membership in memberships:
-        member = Member(user, membership.role, membership.joined_at)
+        member = Member(user, membership.role, membership.joined_at, membership.permissions)
         check_change(None, member, None, tx.owners(membership.organisation.rowid))
     for membership in memberships:
         tx.delete_membership(membership.organisation.rowid, user.rowid)

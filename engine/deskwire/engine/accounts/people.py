@@ -7,8 +7,12 @@ from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
-Role = Literal["owner", "admin", "agent", "viewer"]
-ROLES: Final[tuple[Role, ...]] = get_args(Role)
+BuiltInRole = Literal["owner", "admin", "agent", "viewer"]
+ROLES: Final[tuple[BuiltInRole, ...]] = get_args(BuiltInRole)
+"""The roles that every organisation has."""
+
+Role = str
+"""The id of a role: the name of a built-in one, or `rol_…` for one of the organisation's own."""
 
 _READ: Final = frozenset(
     f"{area}.read" for area in ("conversations", "tickets", "surveys", "translations", "contacts", "memory")
@@ -29,12 +33,25 @@ _ADMIN: Final = _AGENT | {
     "projects.manage",
     "members.manage",
 }
-PERMISSIONS: Final[Mapping[Role, frozenset[str]]] = {
+PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
     "viewer": _READ,
     "agent": _AGENT,
     "admin": _ADMIN,
     "owner": _ADMIN,
 }
+"""The permissions of the built-in roles. Those of a member come with the membership."""
+
+
+class GrantedRole(Struct, frozen=True):
+    """The role that a member has, with its permissions at the moment."""
+
+    id: Role
+    permissions: frozenset[str]
+
+
+def built_in_role(role: BuiltInRole) -> GrantedRole:
+    """Return a built-in role with its permissions."""
+    return GrantedRole(role, PERMISSIONS[role])
 
 
 class ProjectSettings(Struct, frozen=True):
@@ -108,6 +125,7 @@ class Membership(Struct, frozen=True):
     organisation: Organisation
     role: Role
     joined_at: int
+    permissions: frozenset[str]
 
 
 class Member(Struct, frozen=True):
@@ -116,6 +134,7 @@ class Member(Struct, frozen=True):
     user: User
     role: Role
     joined_at: int
+    permissions: frozenset[str]
 
 
 class ServerKey(Struct, frozen=True):

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from deskwire.engine.accounts.people import Member, Membership, Organisation, Project, Role, ServerKey, User
+from deskwire.engine.accounts.people import (
+    GrantedRole,
+    Member,
+    Membership,
+    Organisation,
+    Project,
+    Role,
+    ServerKey,
+    User,
+)
 
 
 class AccountReader(Protocol):
@@ -39,8 +48,11 @@ class AccountReader(Protocol):
     def similar_account_exists(self, email: str) -> bool:
         """Return whether a user has an e-mail address with the same folded form."""
 
-    def role(self, organisation: int, user: int) -> Role | None:
+    def role(self, organisation: int, user: int) -> GrantedRole | None:
         """Return the user's role in the organisation, None if the user is not a member."""
+
+    def granted_role(self, organisation: int, role: Role) -> GrantedRole | None:
+        """Return the organisation's role with this id, None if it has none."""
 
     def member_name(self, organisation: int, user_id: str) -> str | None:
         """Return the name of a user of the organisation."""

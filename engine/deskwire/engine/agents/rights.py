@@ -9,7 +9,7 @@ from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import PERMISSIONS, Project
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader, OrganisationReader
 from deskwire.engine.accounts.roles import project_of
 from deskwire.engine.core.errors import NotFound
@@ -53,4 +53,4 @@ def find_lost_right(reader: RightsReader, viewer: Viewer) -> LostRight | None:
         _, role = project_of(reader, user, viewer.project.id)
     except NotFound:
         return "permission_lost"
-    return None if PERMISSION in PERMISSIONS[role] else "permission_lost"
+    return None if PERMISSION in role.permissions else "permission_lost"

@@ -13,7 +13,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import PERMISSIONS, Assignee, Project
+from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Assign, Close, Patch, PostMessage, Reply
 from deskwire.engine.conversations.commit_plan import Receipt
@@ -167,7 +167,7 @@ def _check_right(tx: HoldingTransaction, project: Project, held: HeldMessage) ->
     if role is None:
         raise Forbidden("You are not a member of this organisation.")
     for permission in (REPLY, MANAGE) if held.then else (REPLY,):
-        if permission not in PERMISSIONS[role]:
+        if permission not in role.permissions:
             raise Forbidden(f"You have lost the permission {permission}.")
 
 

@@ -8,7 +8,6 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import PERMISSIONS, Role
 from deskwire.engine.accounts.teams import Team, TeamReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden
@@ -63,7 +62,7 @@ class Editor(Struct, frozen=True):
     """A member of the project who changes snippets; `user` is the storage key."""
 
     user: int
-    role: Role
+    permissions: frozenset[str]
 
     def check_team(self, team: Team | None) -> None:
         """Raise Forbidden if this one may not make snippets of that team."""
@@ -82,7 +81,7 @@ class Editor(Struct, frozen=True):
 
     @property
     def _everything(self) -> bool:
-        return ALL in PERMISSIONS[self.role]
+        return ALL in self.permissions
 
 
 class SnippetReader(TeamReader, Protocol):

@@ -10,7 +10,7 @@ from werkzeug.http import parse_etags
 
 from deskwire.engine.accounts.credentials import TokenIdentity
 from deskwire.engine.accounts.machines import EVERY_PERMISSION, Machine
-from deskwire.engine.accounts.people import PERMISSIONS, Organisation, Project, Role, ServerKey, User
+from deskwire.engine.accounts.people import Organisation, Project, Role, ServerKey, User
 from deskwire.engine.accounts.sessions import BrowserSession
 from deskwire.engine.audit.trail import ChangeOrigin
 from deskwire.engine.core.actor import ANONYMOUS, Actor
@@ -221,6 +221,7 @@ class Caller(Struct, frozen=True):
             compare its id with `SessionCommit` to notice its end.
         token: the access token that identifies the user, if any; long-lived calls compare its id likewise.
         customer: the session of a customer, who has no other credential.
+        granted: the permissions of the user's role.
     """
 
     project: Project | None = None
@@ -235,6 +236,7 @@ class Caller(Struct, frozen=True):
     authorizes_as: str = ""
     token: TokenIdentity | None = None
     customer: CustomerSession | None = None
+    granted: frozenset[str] = frozenset()
 
     @property
     def actor(self) -> Actor:
@@ -270,7 +272,7 @@ class Caller(Struct, frozen=True):
             return frozenset()
         if self.machine is not None:
             return self.machine.permissions
-        return EVERY_PERMISSION if self.user is None else PERMISSIONS[self.role or "viewer"]
+        return EVERY_PERMISSION if self.user is None else self.granted
 
     def require(self, *permissions: str) -> None:
         """Raise Forbidden naming each of these permissions that the caller lacks."""

@@ -150,6 +150,11 @@ CODES: Final = (
         "permission_denied",
         "The role of the user, or the machine credential, lacks the permission that `detail` names.",
     ),
+    Code(
+        403,
+        "permission_not_held",
+        "The user lacks permissions that it wants to give, or that the member or role has on which it wants to act; `detail` names them.",
+    ),
     Code(403, "person_required", "Only people may make this call, but it had a machine credential."),
     Code(
         403,

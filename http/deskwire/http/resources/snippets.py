@@ -203,7 +203,7 @@ def _tell(tx: Transaction, call: Call[Any, Any], snippet: Snippet) -> None:
 
 
 def _editor(call: Call[Any, Any]) -> Editor:
-    return Editor(call.user.rowid, call.role)
+    return Editor(call.user.rowid, call.access.permissions)
 
 
 def _find(reader: SnippetReader, call: Call[Any, Any]) -> Snippet:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from deskwire.engine.accounts.machines import Maker, MakerState
-from deskwire.engine.accounts.people import Role
+from deskwire.engine.accounts.people import BuiltInRole
 from deskwire.engine.webhooks.endpoint import HealthCode
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitStatus
 from deskwire.http.schemas.base import (
@@ -54,7 +54,7 @@ class SessionProject(Shape):
     name: Annotated[str, Field(examples=["Shop"])]
     organisation_id: OrganisationId
     organisation_name: Annotated[str, Field(examples=["Example Ltd"])]
-    role: Role
+    role: BuiltInRole
     permissions: list[Annotated[str, Field(examples=["conversations.read"])]]
 
 
@@ -156,7 +156,7 @@ class UserPermissions(Shape):
     """The permissions and roles of a user in an organisation (contract 2.7)."""
 
     permissions: list[Annotated[str, Field(examples=["conversations.read"])]]
-    roles: list[Role]
+    roles: list[BuiltInRole]
 
 
 class Organisation(Shape):
@@ -164,7 +164,7 @@ class Organisation(Shape):
 
     id: OrganisationId
     name: Annotated[str, Field(examples=["Example Ltd"])]
-    role: Role
+    role: BuiltInRole
     created_at: Moment
 
 
@@ -174,7 +174,7 @@ class Member(Shape):
     id: UserId
     email: Email
     name: PersonName
-    role: Role
+    role: BuiltInRole
     joined_at: Moment
 
 

@@ -9,6 +9,7 @@ from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.rules import CheckProblem
 from deskwire.storage.connection import Connection
+from deskwire.storage.tables.accounts.people import granted
 
 
 def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[CheckProblem]:
@@ -46,7 +47,7 @@ def stray_credentials(connection: Connection, now: int) -> Iterator[str]:
     for credential, name, permissions, maker, ends_at, role in rows.fetchall():
         if ends_at is not None and ends_at <= now:
             continue
-        match state_of_user(filter(None, permissions.split(",")), role):
+        match state_of_user(filter(None, permissions.split(",")), None if role is None else granted(role)):
             case "left":
                 yield f"The machine credential {name!r} ({credential}) was created by {maker}, who has left the organisation."
             case "demoted":

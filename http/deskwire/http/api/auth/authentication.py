@@ -213,14 +213,20 @@ def _caller(
     match access.kind:
         case "organisation":
             organisation, role = membership_of(reader, user, path["organisation_id"])
-            return Caller(None, user, organisation, role, credential=known_by)
+            return Caller(None, user, organisation, role.id, credential=known_by, granted=role.permissions)
         case "project":
             project, role = project_of(reader, user, path["project_id"])
             owner = reader.organisation_of(project.organisation)
-            return Caller(project, user, owner, role, credential=known_by)
+            return Caller(project, user, owner, role.id, credential=known_by, granted=role.permissions)
         case "dashboard" | "either":
             project, role = project_of(reader, user, named or "")
-            return Caller(project, user, role=role, credential=f"{known_by} in {project.rowid}")
+            return Caller(
+                project,
+                user,
+                role=role.id,
+                credential=f"{known_by} in {project.rowid}",
+                granted=role.permissions,
+            )
         case "user" | "visitor":
             return Caller(user=user, named_project=named, credential=known_by)
         case "none" | "metrics" | "server_key" | "customer":

@@ -105,7 +105,7 @@ async def list_member_tokens(call: Call[Body, AccountList]) -> Answer:
     _MANAGERS,
     operation_id="endMemberToken",
     answer=Deleted,
-    errors=("owner_protected", _TOO_MANY),
+    errors=("owner_protected", "permission_not_held", _TOO_MANY),
     records=_RECORDED,
 )
 async def end_member_token(call: Call[Body, Query]) -> Answer:

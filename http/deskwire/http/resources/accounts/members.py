@@ -64,7 +64,14 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     tells="members",
     body=AddMemberRequest,
     answer=shapes.AddedMember,
-    errors=("already_member", "email_in_use", "owner_protected", "sign_in_busy", "too_many_members"),
+    errors=(
+        "already_member",
+        "email_in_use",
+        "owner_protected",
+        "permission_not_held",
+        "sign_in_busy",
+        "too_many_members",
+    ),
     idempotent=True,
     records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
@@ -100,7 +107,7 @@ async def _add(call: Call[AddMemberRequest, Query]) -> Answer:
     tells="members",
     body=ChangeMemberRequest,
     answer=shapes.Member,
-    errors=("last_owner", "owner_protected"),
+    errors=("last_owner", "owner_protected", "permission_not_held"),
     records=("member.role_changed",),
 )
 async def change_member(call: Call[ChangeMemberRequest, Query]) -> Answer:
@@ -124,7 +131,7 @@ async def change_member(call: Call[ChangeMemberRequest, Query]) -> Answer:
     operation_id="removeMember",
     tells="members",
     answer=Deleted,
-    errors=("last_owner", "owner_protected", "permission_denied"),
+    errors=("last_owner", "owner_protected", "permission_denied", "permission_not_held"),
     records=("member.removed",),
 )
 async def remove_member(call: Call[Body, Query]) -> Answer:
@@ -144,7 +151,7 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/sessions",
     operation_id="endMemberSessions",
     answer=shapes.SessionsEnded,
-    errors=("owner_protected",),
+    errors=("owner_protected", "permission_not_held"),
     records=("account.sessions_ended",),
 )
 async def end_sessions(call: Call[Body, Query]) -> Answer:
@@ -164,7 +171,14 @@ async def end_sessions(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/password",
     operation_id="renewMemberPassword",
     answer=shapes.AddedMember,
-    errors=("member_elsewhere", "own_password", "owner_protected", "sign_in_busy", "sign_in_disabled"),
+    errors=(
+        "member_elsewhere",
+        "own_password",
+        "owner_protected",
+        "permission_not_held",
+        "sign_in_busy",
+        "sign_in_disabled",
+    ),
     records=("account.password_changed",),
 )
 async def renew_password(call: Call[Body, Query]) -> Answer:
@@ -204,6 +218,6 @@ def acting_member(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], A
         role = tx.role(call.organisation.rowid, call.user.rowid)
         if role is None:
             raise NotFound("There is no such organisation.", code="organisation_not_found")
-        return ActingMember(call.user.rowid, role)
+        return ActingMember(call.user.rowid, role.id, role.permissions)
 
     return find

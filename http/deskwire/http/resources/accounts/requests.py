@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.accounts.people import Role
+from deskwire.engine.accounts.people import BuiltInRole
 from deskwire.http.api.input.validation import Body
 from deskwire.http.api.pagination import Paged
 
@@ -49,13 +49,13 @@ class AddMemberRequest(Body):
 
     email: Email
     name: Name | None = None
-    role: Role
+    role: BuiltInRole
 
 
 class ChangeMemberRequest(Body):
     """The new role of a member."""
 
-    role: Role
+    role: BuiltInRole
 
 
 class CreateKeyRequest(Body):

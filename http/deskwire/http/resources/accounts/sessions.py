@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from deskwire.engine.accounts.members import user_view
-from deskwire.engine.accounts.people import PERMISSIONS, User
+from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.sessions import (
     BrowserSession,
@@ -198,7 +198,7 @@ def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:
             "organisationId": joined[project.organisation].organisation.id,
             "organisationName": joined[project.organisation].organisation.name,
             "role": joined[project.organisation].role,
-            "permissions": sorted(PERMISSIONS[joined[project.organisation].role]),
+            "permissions": sorted(joined[project.organisation].permissions),
         }
         for project in reader.projects(None, user.rowid, _NEWEST, PROJECTS_MAX)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deskwire.engine.accounts.members import delete_user, user_view
-from deskwire.engine.accounts.people import PERMISSIONS, User
+from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.roles import RoleScope, role_at
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
@@ -122,7 +122,7 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
         return {"permissions": sorted(call.access.permissions), "roles": []}
     scope = RoleScope(call.query.organisation_id, call.access.named_project)
     role = await call.services.store.read(InlineQuery(lambda reader: role_at(reader, call.user, scope)))
-    return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
+    return {"permissions": sorted(role.permissions), "roles": [role.id]}
 
 
 def _me(tx: OrganisationTransaction, user_id: str) -> User:

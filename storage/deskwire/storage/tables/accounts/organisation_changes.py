@@ -71,15 +71,21 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
         self.record(AuditEntry("project.deleted", project_id, project=project))
 
     def set_role(self, organisation: int, user: int, role: Role) -> None:
-        before = self.role(organisation, user)
+        before = self._role_id(organisation, user)
         sql = "UPDATE memberships SET role = ? WHERE organisation = ? AND memberships.user = ?"
         self.conn.execute(sql, (role, organisation, user))
         if before != role:
             self.record_member("member.role_changed", organisation, user, before, role)
 
+    def _role_id(self, organisation: int, user: int) -> Role | None:
+        role = self.role(organisation, user)
+        return None if role is None else role.id
+
     def delete_membership(self, organisation: int, user: int) -> None:
         gone = self.forget_writing(user, organisation)
-        self.record_member("member.removed", organisation, user, self.role(organisation, user), None, gone)
+        self.record_member(
+            "member.removed", organisation, user, self._role_id(organisation, user), None, gone
+        )
         self.conn.execute(
             "DELETE FROM team_members WHERE team_members.user = ? AND team IN "
             "(SELECT t.rowid FROM teams t JOIN projects p ON p.rowid = t.project WHERE p.organisation = ?)",

@@ -15,6 +15,7 @@ from deskwire.storage.tables.accounts.people import (
     as_key,
     as_project,
     as_user,
+    granted,
 )
 from deskwire.storage.tables.base import Queries
 
@@ -75,7 +76,9 @@ class OrganisationReads(Queries):
             "ORDER BY m.created_at, m.organisation LIMIT ?",
             (user, *after, limit),
         )
-        return [Membership(Organisation(*row[:4]), *row[4:]) for row in rows]
+        return [
+            Membership(Organisation(*row[:4]), row[4], row[5], granted(row[4]).permissions) for row in rows
+        ]
 
     def members(self, organisation: int, after: int, limit: int) -> Sequence[Member]:
         sql = f"{_MEMBER} WHERE m.organisation = ? AND m.user > ? ORDER BY m.user LIMIT ?"
@@ -135,4 +138,5 @@ class OrganisationReads(Queries):
 
 
 def _member(row: Sequence[Any]) -> Member:
-    return Member(as_user(row[:USER_WIDTH]), *row[USER_WIDTH:])
+    role, joined_at = row[USER_WIDTH:]
+    return Member(as_user(row[:USER_WIDTH]), role, joined_at, granted(role).permissions)

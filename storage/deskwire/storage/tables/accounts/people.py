@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from deskwire.engine.accounts.people import Project, ProjectSettings, Role, ServerKey, User
+from deskwire.engine.accounts.people import (
+    PERMISSIONS,
+    GrantedRole,
+    Project,
+    ProjectSettings,
+    Role,
+    ServerKey,
+    User,
+)
 from deskwire.engine.audit.audited_changes import made
 from deskwire.engine.audit.trail import AuditEntry
 from deskwire.engine.core.folding import address_key, duplicate_range, fold_name
@@ -49,6 +57,11 @@ def as_key(row: Sequence[Any]) -> ServerKey:
     return ServerKey(rowid, key_id, as_project(row[:PROJECT_WIDTH]), *rest)
 
 
+def granted(role: Role) -> GrantedRole:
+    """Return a stored role with its permissions."""
+    return GrantedRole(role, PERMISSIONS[role])
+
+
 class PeopleReads(Queries):
     """Queries on people and their projects. Implements `AccountReader`."""
 
@@ -83,11 +96,14 @@ class PeopleReads(Queries):
         sql = f"SELECT {USER} FROM users u WHERE {_LIKE_THIS} AND u.deleted_at IS NULL ORDER BY u.rowid"
         return [as_user(row) for row in self.conn.execute(sql, duplicate_range(fold_name(email)))]
 
-    def role(self, organisation: int, user: int) -> Role | None:
+    def role(self, organisation: int, user: int) -> GrantedRole | None:
         row = self.conn.execute(
             "SELECT m.role FROM memberships m WHERE m.organisation = ? AND m.user = ?", (organisation, user)
         ).fetchone()
-        return None if row is None else row[0]
+        return None if row is None else granted(row[0])
+
+    def granted_role(self, organisation: int, role: Role) -> GrantedRole | None:
+        return granted(role) if role in PERMISSIONS else None
 
     def member_name(self, organisation: int, user_id: str) -> str | None:
         row = self.conn.execute(
