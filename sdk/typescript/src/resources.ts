@@ -128,6 +128,7 @@ import type {
   Project,
   ProjectHealth,
   ProjectPage,
+  ProofRequest,
   PublicChannel,
   PublishSurveyVersionRequest,
   PutAllSeenRequest,
@@ -883,7 +884,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -891,7 +892,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -3891,6 +3892,17 @@ export class AuthResource {
    */
   endSession(options?: RequestOptions): Promise<SessionEnded> {
     return this.#transport.json({ name: "auth.endSession", method: "DELETE", path: "/v3/auth/session" }, options);
+  }
+
+  /**
+   * Prove who uses this browser's session, so that sensitive calls are accepted for the next 15 minutes.
+   *
+   * Sensitive calls create and end credentials, change members and settings of the organisation, and export or erase data. Without a recent proof, they answer 403 `fresh_proof_required`.
+   *
+   * `POST /v3/auth/session/proof`
+   */
+  proveSession(params: ProofRequest, options?: RequestOptions): Promise<BrowserSession> {
+    return this.#transport.json({ name: "auth.proveSession", method: "POST", path: "/v3/auth/session/proof", credential: true, body: params }, options);
   }
 
   /**

@@ -353,7 +353,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -444,7 +444,11 @@ export interface BranchActionInput {
   default: string;
 }
 
-/** A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user. */
+/**
+ * A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user.
+ *
+ * `provedAt` is the time of the last proof of who uses it, `signedInBy` the way in which the user signed in.
+ */
 export interface BrowserSession {
   user: User;
   /** A time in ISO 8601, UTC, with milliseconds. */
@@ -454,6 +458,11 @@ export interface BrowserSession {
   storageKeys: string[];
   /** Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing. */
   typingSeconds: number;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  provedAt: string;
+  signedInBy: "password" | "passkey" | "oidc" | "invitation" | (string & {});
+  /** Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider. */
+  proofMethods: string[];
 }
 
 /** A session of a user: its start, its last use to the minute, and the browser by its own name. */
@@ -2807,6 +2816,11 @@ export interface ProofInput {
   nonce: string;
 }
 
+/** The proof of who uses the session: the user's password. */
+export interface ProofRequest {
+  password: string;
+}
+
 /** The settings of a channel that every visitor may see. */
 export interface PublicChannel {
   id: string;
@@ -4129,6 +4143,10 @@ export interface VisitorSession {
   storageKeys: string[];
   /** Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing. */
   typingSeconds: number;
+  provedAt: string | null;
+  signedInBy: "password" | "passkey" | "oidc" | "invitation" | (string & {}) | null;
+  /** Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider. */
+  proofMethods: string[];
 }
 
 /** Customers who are not signed in. */

@@ -66,6 +66,9 @@ async def test_request_without_a_cookie_gets_200_and_no_user(
         "projects": [],
         "storageKeys": [],
         "typingSeconds": 9.0,
+        "provedAt": None,
+        "signedInBy": None,
+        "proofMethods": [],
     }
     async with browser(service) as page:
         for cookie in ("", "deskwire=", f"deskwire={'x' * 43}", "deskwire=é", "other=1; deskwire"):

@@ -146,6 +146,17 @@ async def start_session(stage: Stage) -> Any:
     return done(start, "user")
 
 
+async def prove_session(stage: Stage) -> Any:
+    cookies = await owners_session(stage)
+    password = stage.service.demo["user"]["password"]
+
+    async def prove() -> httpx.Response:
+        async with page_of(stage, cookies) as page:
+            return await page.post("/auth/session/proof", json={"password": password})
+
+    return done(prove, "user", details={"method": "password"})
+
+
 async def end_session(stage: Stage) -> Any:
     cookies = await owners_session(stage)
 

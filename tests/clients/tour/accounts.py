@@ -22,6 +22,7 @@ async def signing_in(call: Recorder) -> None:
         issued = await call("issueToken", client=page, body=credentials)
         await call("startSession", client=page, body={**credentials, "newPassword": None})
         await call("getSession", client=page)
+        await call("proveSession", client=page, body={"password": PASSWORD})
         await call("endSession", client=page)
         agent = await stack.enter_async_context(client(call.service, issued["token"]))
         await own_account(call, agent, page, hired["email"])

@@ -35,6 +35,7 @@ POST /v3/users/me/password
 GET /v3/users/me/sessions
 DELETE /v3/users/me/sessions
 DELETE /v3/users/me/sessions/{browserSessionId}
+POST /v3/auth/session/proof
 POST /v3/auth/token/revoke
 GET /v3/users/me/tokens
 DELETE /v3/users/me/tokens/{tokenId}
@@ -118,6 +119,8 @@ READS_USER: Final = frozenset(
         "accounts/own_sessions.end_all",
         "accounts/own_sessions.end_one",
         "accounts/projects.list_projects",
+        "accounts/proofs.prove",
+        "accounts/proofs._prove",
         "accounts/sessions.end_session",
         "accounts/users.get_me",
         "accounts/users.change_me",

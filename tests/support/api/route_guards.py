@@ -35,6 +35,7 @@ DELETE /v3/auth/session                                         | visitor      |
 GET /v3/auth/session                                            | visitor      | -                    | -
 POST /v3/auth/session                                           | none         | -                    | 8 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
+POST /v3/auth/session/proof                                     | user         | -                    | 8 KiB
 POST /v3/auth/token/revoke                                      | user         | -                    | 8 KiB
 GET /v3/users/me/tokens                                         | user         | -                    | -
 DELETE /v3/users/me/tokens/{tokenId}                            | user         | -                    | 8 KiB

@@ -96,6 +96,12 @@ class SessionReader(Protocol):
     def session(self, hashed: bytes) -> BrowserSession | None:
         """Return the session with this SHA-256 of its secret."""
 
+    def proved_at(self, session_id: str) -> int | None:
+        """Return the time (ms) of the last proof in the session with this id.
+
+        A cached session may have an older time.
+        """
+
     def lasts(self, session_id: str) -> bool:
         """Return whether a session with this id exists.
 
@@ -119,6 +125,12 @@ class SessionTransaction(SessionReader, Protocol):
 
     def touch_session(self, session_id: str, at: int) -> None:
         """Store the time (ms) at which a session was last used."""
+
+    def prove_session(self, session_id: str, at: int) -> bool:
+        """Store the time (ms) at which the user proved who uses the session.
+
+        Return whether the session exists.
+        """
 
     def end_session(self, user: int, session_id: str) -> bool:
         """Delete and record a session of a user (storage key). Return whether it existed."""

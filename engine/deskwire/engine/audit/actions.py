@@ -83,6 +83,13 @@ _ALL: Final = (
     Action("token.ended", "account", "An access token of a user was revoked before it expired.", ("token",)),
     Action("sign_in.succeeded", "account", "A user signed in with a password.", counted=True),
     Action(
+        "sign_in.proved",
+        "account",
+        "A user proved again who uses a browser session, by `method`.",
+        ("method",),
+        counted=True,
+    ),
+    Action(
         "sign_in.failed",
         "account",
         "A sign-in failed; `reason` is the error code. The object has no `id` if the account does not exist.",

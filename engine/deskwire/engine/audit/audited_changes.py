@@ -137,6 +137,11 @@ def signed_in(user: User) -> AuditEntry:
     return _account("sign_in.succeeded", user, {})
 
 
+def proved(user: User, method: str) -> AuditEntry:
+    """Return the entry for a proof of who uses a session, by this method."""
+    return AuditEntry("sign_in.proved", user.id, account=user.rowid, details={"method": method})
+
+
 def sign_in_failed(user: User | None, reason: str) -> AuditEntry:
     """Return the entry for a refused sign-in.
 

@@ -87,9 +87,23 @@ class Unauthenticated(DomainError):
 
 
 class Forbidden(DomainError):
-    """The credential is valid but lacks a permission."""
+    """The credential is valid but lacks a permission.
+
+    `shown` holds further fields of the problem document.
+    """
 
     code = "permission_denied"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        retry_after_s: int | None = None,
+        shown: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail, code=code, retry_after_s=retry_after_s)
+        self.shown = shown or {}
 
 
 class PersonRequired(Forbidden):

@@ -40,7 +40,7 @@ from deskwire.engine.core.text import NUL
 from deskwire.engine.core.values import replace
 from deskwire.http.api.admission import CROWDED, HOLD_TIMEOUT_S, LARGE_BODY_BYTES
 from deskwire.http.api.audit_records import note_refused
-from deskwire.http.api.auth.authentication import admit, require_permission
+from deskwire.http.api.auth.authentication import admit, require_fresh_proof, require_permission
 from deskwire.http.api.calls import (
     NO_CONTENT,
     Answer,
@@ -88,9 +88,15 @@ _NOT_COUNTED: Final = (
     "identity_expired",
 )
 
-# Refusals that the audit trail leaves out: calls without a credential, and credentials that were valid
-# until a moment ago.
-_NOT_RECORDED: Final = (*_NOT_COUNTED, "bad_credential", "token_expired", "link_expired")
+# Refusals that the audit trail leaves out: calls without a credential, credentials that were valid until a
+# moment ago, and sessions that need a proof first.
+_NOT_RECORDED: Final = (
+    *_NOT_COUNTED,
+    "bad_credential",
+    "token_expired",
+    "link_expired",
+    "fresh_proof_required",
+)
 
 # Delay of the refusal of an anonymous caller's body, and of a caller above its share. It slows down callers
 # that repeat such requests in a loop.
@@ -492,6 +498,7 @@ class _Exchange:
         if self.quota is not None and self.quota.retry_after_s:
             raise refusal_of(self.quota, caller.user, counted)
         require_permission(access, caller)
+        await require_fresh_proof(self._services, access, caller, request.at)
         return caller
 
     async def _read(self) -> bytes:

@@ -60,7 +60,7 @@ def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[s
     if isinstance(error, errors.BadRequest | errors.Invalid) and error.problems:
         document["errors"] = named(error.problems)
         document["errorsTotal"] = len(error.problems) + error.unnamed
-    if isinstance(error, errors.Conflict | errors.NotFound | errors.TooManyRequests):
+    if isinstance(error, errors.Conflict | errors.Forbidden | errors.NotFound | errors.TooManyRequests):
         document |= error.shown
     return document, headers
 

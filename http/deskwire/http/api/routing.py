@@ -102,6 +102,7 @@ class RouteAccess(Struct, frozen=True):
             key needs none.
         also: permissions required in addition to `permission`, because a call reaches their objects (ADR
             70).
+        fresh: a session also needs a proof of who uses it that is at most 15 minutes old (`proofs`).
     """
 
     kind: AccessKind
@@ -109,6 +110,7 @@ class RouteAccess(Struct, frozen=True):
     by_parameter: bool = False
     machines: bool = False
     also: tuple[str, ...] = ()
+    fresh: bool = False
 
     @property
     def permissions(self) -> tuple[str, ...]:
@@ -160,6 +162,15 @@ def personal(access: RouteAccess) -> RouteAccess:
     It serves personal data, and routes by which a machine could gain rights.
     """
     return replace(access, machines=False)
+
+
+def fresh(access: RouteAccess) -> RouteAccess:
+    """Return the same access for sessions with a recent proof of who uses them.
+
+    It serves calls by which the thief of a cookie could gain lasting access or take data along. Access tokens and
+    machine credentials have the access as before: a token lives for an hour at most.
+    """
+    return replace(access, fresh=True)
 
 
 def customer() -> RouteAccess:

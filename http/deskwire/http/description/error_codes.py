@@ -121,6 +121,11 @@ CODES: Final = (
     ),
     Code(
         403,
+        "fresh_proof_required",
+        "The session's last proof of who uses it is older than 15 minutes; prove it by one of `methods` (`POST /v3/auth/session/proof`), and repeat the call.",
+    ),
+    Code(
+        403,
         "metrics_local_only",
         "Without `DESKWIRE_METRICS_TOKEN`, the metrics can be read only from the machine of the service.",
     ),
@@ -253,6 +258,7 @@ CODES: Final = (
     Code(
         409, "no_access_token", "The call was made with a browser session, which has no access token to end."
     ),
+    Code(409, "no_session", "The call was made with an access token; only a browser session is proved."),
     Code(409, "channel_disabled", "The channel is disabled; customers can use it again once it is enabled."),
     Code(
         409,

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.accounts.machines import Maker, MakerState
 from deskwire.engine.accounts.people import BuiltInRole
+from deskwire.engine.accounts.sessions import SignInMethod
 from deskwire.engine.webhooks.endpoint import HealthCode
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitStatus
 from deskwire.http.schemas.base import (
@@ -26,6 +27,7 @@ from deskwire.http.schemas.base import (
     TokenId,
     UserId,
 )
+from deskwire.http.schemas.service import ProblemDocument
 from deskwire.http.schemas.webhooks import EndpointStatus
 
 
@@ -80,14 +82,34 @@ TypingSeconds = Annotated[
 ]
 
 
+ProofMethods = Annotated[
+    list[Annotated[str, Field(examples=["password"])]],
+    Field(
+        description="Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider."
+    ),
+]
+
+
+class FreshProofProblem(ProblemDocument):
+    """An error. For `fresh_proof_required`, it has the methods by which the user can prove who uses the session."""
+
+    methods: ProofMethods | None = None
+
+
 class BrowserSession(Shape):
-    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user."""
+    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user.
+
+    `provedAt` is the time of the last proof of who uses it, `signedInBy` the way in which the user signed in.
+    """
 
     user: User
     expires_at: Moment
     projects: list[SessionProject]
     storage_keys: StorageKeys
     typing_seconds: TypingSeconds
+    proved_at: Moment
+    signed_in_by: SignInMethod
+    proof_methods: ProofMethods
 
 
 class VisitorSession(Shape):
@@ -98,6 +120,9 @@ class VisitorSession(Shape):
     projects: list[SessionProject]
     storage_keys: StorageKeys
     typing_seconds: TypingSeconds
+    proved_at: Moment | None
+    signed_in_by: SignInMethod | None
+    proof_methods: ProofMethods
 
 
 class BrowserSessionSummary(Shape):

@@ -402,7 +402,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -495,7 +495,9 @@ class BranchActionInput(TypedDict):
 
 
 class BrowserSession(TypedDict):
-    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user."""
+    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user.
+
+    `provedAt` is the time of the last proof of who uses it, `signedInBy` the way in which the user signed in."""
 
     user: User
     expiresAt: str
@@ -505,6 +507,12 @@ class BrowserSession(TypedDict):
     """Keys of 32 bytes (base64url) with which a page may encrypt this user's data in the browser: the first one encrypts, each one decrypts. They belong to the user, and change only with the installation's secret."""
     typingSeconds: float
     """Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing."""
+    provedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    signedInBy: str
+    """Known values: `password`, `passkey`, `oidc`, `invitation`; a later release may add others."""
+    proofMethods: list[str]
+    """Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider."""
 
 
 class BrowserSessionSummary(TypedDict):
@@ -3181,6 +3189,12 @@ class ProofInput(TypedDict):
     nonce: str
 
 
+class ProofRequest(TypedDict):
+    """The proof of who uses the session: the user's password."""
+
+    password: str
+
+
 class PublicChannel(TypedDict):
     """The settings of a channel that every visitor may see."""
 
@@ -4690,6 +4704,12 @@ class VisitorSession(TypedDict):
     """Keys of 32 bytes (base64url) with which a page may encrypt this user's data in the browser: the first one encrypts, each one decrypts. They belong to the user, and change only with the installation's secret."""
     typingSeconds: float
     """Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing."""
+    provedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    signedInBy: str | None
+    """Known values: `password`, `passkey`, `oidc`, `invitation`; a later release may add others."""
+    proofMethods: list[str]
+    """Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider."""
 
 
 class VisitorsBody(TypedDict):

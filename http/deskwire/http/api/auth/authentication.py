@@ -16,6 +16,7 @@ from deskwire.engine.accounts.credentials import TokenIdentity
 from deskwire.engine.accounts.identity.verifier import user_of
 from deskwire.engine.accounts.machines import SECRET_PREFIX, Machine
 from deskwire.engine.accounts.people import ServerKey, User
+from deskwire.engine.accounts.proofs import FreshProofRequired, is_fresh, proof_methods
 from deskwire.engine.accounts.roles import membership_of, project_of
 from deskwire.engine.accounts.server_keys import KEY_PREFIX
 from deskwire.engine.accounts.sessions import BrowserSession
@@ -122,6 +123,24 @@ def require_permission(access: RouteAccess, caller: Caller) -> None:
         raise server_key_required() if access.kind == "server_key" else PersonRequired
     if access.permission is not None:
         caller.require(*access.permissions)
+
+
+async def require_fresh_proof(services: Services, access: RouteAccess, caller: Caller, at: int) -> None:
+    """Raise FreshProofRequired if the route needs a recent proof of who uses the caller's session.
+
+    The cached session may be older than a proof on another node, so the time is read from the store.
+
+    Args:
+        at: when the request came, in milliseconds.
+    """
+    session, user = caller.session, caller.user
+    if not access.fresh or session is None or user is None or is_fresh(session.proved_at, at):
+        return
+    proved_at = await services.store.read(InlineQuery(lambda reader: reader.proved_at(session.id)))
+    if proved_at is None:
+        raise Unauthenticated("The session has ended; sign in again.", code="session_ended")
+    if not is_fresh(proved_at, at):
+        raise FreshProofRequired(proof_methods(user, session, passwords=services.sign_in))
 
 
 async def _machine(

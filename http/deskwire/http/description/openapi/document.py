@@ -27,6 +27,7 @@ from deskwire.http.schemas.conversations import ContactMergedProblem, Conversati
 from deskwire.http.schemas.customers import VisitorLimitProblem
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
+from deskwire.http.schemas.people import FreshProofProblem
 from deskwire.http.schemas.service import ProblemDocument
 from deskwire.http.schemas.surveys import SurveyDefinition
 from deskwire.http.schemas.workflows import WorkflowFlow, WorkflowTrigger
@@ -121,6 +122,7 @@ def closed_document() -> dict[str, Any]:
     without_refused(schemas.components, ROUTES)
     special = {
         "conversation_moved_on": schemas.of(ConversationMovedOnProblem),
+        "fresh_proof_required": schemas.of(FreshProofProblem),
         "contact_merged": schemas.of(ContactMergedProblem),
         "visitor_limit": schemas.of(VisitorLimitProblem),
     }
@@ -155,6 +157,7 @@ def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
     """Yield every type with a schema. Raises LookupError with advice for a route without a response model."""
     yield ProblemDocument
     yield ConversationMovedOnProblem
+    yield FreshProofProblem
     yield ContactMergedProblem
     yield VisitorLimitProblem
     yield SurveyDefinition

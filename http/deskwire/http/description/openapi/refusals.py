@@ -100,6 +100,7 @@ RULES: Final = (
         lambda route: route.idempotent,
     ),
     RefusalRule(("permission_denied",), lambda route: route.access.permission is not None),
+    RefusalRule(("fresh_proof_required",), lambda route: route.access.fresh),
     RefusalRule(_MACHINE, lambda route: route.access.kind in _CALLERS),
     RefusalRule(
         ("person_required",), lambda route: route.access.kind in _CALLERS and not route.access.machines
@@ -159,6 +160,7 @@ _FURTHER: Final[Mapping[str, Any]] = {
             "expiresAt": "2026-11-01T12:00:00.000Z",
         }
     },
+    "fresh_proof_required": {"methods": ["password"]},
     "contact_merged": {"mergedInto": {"id": "con_01KZ0000000000000000C0NTCT", "userId": "u1"}},
 }
 """Additional fields in examples."""

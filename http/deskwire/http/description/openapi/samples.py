@@ -119,6 +119,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "RotateCredentialRequest": {"overlapSeconds": 3600},
     "CreateKeyRequest": {"label": "CRM"},
     "SignInRequest": {"email": "grace@example.org", "password": "a long enough password"},
+    "ProofRequest": {"password": "a long enough password"},
     "MergeContactRequest": {"from": "visitor-7"},
     "AddMemberRequest": {"email": "grace@example.org", "name": "Grace Hopper", "role": "agent"},
     "PutMemoryRequest": {"name": "shoe size", "content": "43"},

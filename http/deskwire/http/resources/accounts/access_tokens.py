@@ -17,7 +17,7 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import SIGNED_IN, Routes, in_organisation
+from deskwire.http.api.routing import SIGNED_IN, Routes, fresh, in_organisation
 from deskwire.http.resources.accounts import members as member_routes
 from deskwire.http.resources.accounts import users
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
@@ -102,7 +102,7 @@ async def list_member_tokens(call: Call[Body, AccountList]) -> Answer:
 @routes.add(
     "DELETE",
     f"{_OF_MEMBER}/<token_id>",
-    _MANAGERS,
+    fresh(_MANAGERS),
     operation_id="endMemberToken",
     answer=Deleted,
     errors=("owner_protected", "permission_not_held", _TOO_MANY),

@@ -21,15 +21,14 @@ from deskwire.engine.core.store import InlineJob, Store
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import Media, Routes, Tag, in_organisation
+from deskwire.http.api.routing import Media, Routes, Tag, fresh, in_organisation
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.schemas import audit as shapes
 from deskwire.http.schemas.base import page_of
 
-routes = Routes(
-    Tag("Audit trail", "Read and export the audit trail of an organisation."),
-    in_organisation("members.manage"),
-)
+_READ: Final = in_organisation("members.manage")
+CHANGE: Final = fresh(_READ)
+routes = Routes(Tag("Audit trail", "Read and export the audit trail of an organisation."), _READ)
 NDJSON: Final = "application/x-ndjson"
 PAGE_SIZE: Final = 500
 """Records that an export reads at once."""
@@ -80,6 +79,7 @@ async def list_audit_records(call: Call[Body, AuditList]) -> Answer:
 @routes.add(
     "GET",
     f"{ORGANISATION}/audit.ndjson",
+    CHANGE,
     operation_id="exportAuditRecords",
     query=AuditExport,
     answer=Media(NDJSON),

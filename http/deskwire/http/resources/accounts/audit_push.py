@@ -55,6 +55,7 @@ async def get_push(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "PUT",
     _ONE,
+    audit.CHANGE,
     operation_id="putAuditPush",
     body=PutAuditPushRequest,
     limit=MEDIUM,
@@ -95,6 +96,7 @@ async def put_push(call: Call[PutAuditPushRequest, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/rotate-secret",
+    audit.CHANGE,
     operation_id="rotateAuditPushSecret",
     answer=shapes.AuditPush,
     errors=("push_not_found",),
@@ -121,6 +123,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "DELETE",
     _ONE,
+    audit.CHANGE,
     operation_id="deleteAuditPush",
     answer=Deleted,
     errors=("push_not_found",),

@@ -33,7 +33,7 @@ from deskwire.engine.webhooks.ownership import disable_lapsed
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls, unique
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import MEDIUM, Routes, Tag, in_project
+from deskwire.http.api.routing import MEDIUM, Routes, Tag, fresh, in_project
 from deskwire.http.resources.accounts.projects import ONE as PROJECT
 from deskwire.http.resources.accounts.projects import found, rows_before
 from deskwire.http.resources.accounts.requests import AccountList, Name
@@ -41,12 +41,14 @@ from deskwire.http.resources.fields import Time
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
 
+_READ: Final = in_project("projects.manage")
+_CHANGE: Final = fresh(_READ)
 routes = Routes(
     Tag(
         "Machine credentials",
         "Give backends their own credential for the whole API: named, with permissions, rotated, and revoked at once.",
     ),
-    in_project("projects.manage"),
+    _READ,
 )
 _ALL: Final = f"{PROJECT}/credentials"
 _ONE: Final = f"{_ALL}/<credential_id>"
@@ -121,6 +123,7 @@ async def list_credentials(call: Call[Body, AccountList]) -> Answer:
 @routes.add(
     "POST",
     _ALL,
+    _CHANGE,
     operation_id="createCredential",
     body=CreateCredentialRequest,
     limit=MEDIUM,
@@ -163,6 +166,7 @@ async def get_credential(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "PATCH",
     _ONE,
+    _CHANGE,
     operation_id="changeCredential",
     body=ChangeCredentialRequest,
     limit=MEDIUM,
@@ -197,6 +201,7 @@ async def change_credential(call: Call[ChangeCredentialRequest, Query]) -> Answe
 @routes.add(
     "POST",
     f"{_ONE}/rotate",
+    _CHANGE,
     operation_id="rotateCredential",
     body=RotateCredentialRequest,
     answer=shapes.MachineCredential,
@@ -227,6 +232,7 @@ async def rotate_credential(call: Call[RotateCredentialRequest, Query]) -> Answe
 @routes.add(
     "DELETE",
     _ONE,
+    _CHANGE,
     operation_id="revokeCredential",
     answer=shapes.MachineCredential,
     records=("credential.revoked", "webhook.disabled"),

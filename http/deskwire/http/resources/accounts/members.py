@@ -18,7 +18,7 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import Routes, Tag, in_organisation
+from deskwire.http.api.routing import Routes, Tag, fresh, in_organisation
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.resources.accounts.requests import AccountList, AddMemberRequest, ChangeMemberRequest
 from deskwire.http.resources.accounts.tokens import hash_password
@@ -29,6 +29,7 @@ routes = Routes(
     Tag("Members", "Manage the members of an organisation and their roles."), in_organisation(MANAGE)
 )
 _ANY = in_organisation()
+_CHANGE = fresh(in_organisation(MANAGE))
 _ALL = f"{ORGANISATION}/members"
 _ONE = f"{_ALL}/<user_id>"
 ONE_TIME_BYTES = 16
@@ -60,6 +61,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     _ALL,
+    _CHANGE,
     operation_id="addMember",
     tells="members",
     body=AddMemberRequest,
@@ -103,6 +105,7 @@ async def _add(call: Call[AddMemberRequest, Query]) -> Answer:
 @routes.add(
     "PATCH",
     _ONE,
+    _CHANGE,
     operation_id="changeMember",
     tells="members",
     body=ChangeMemberRequest,
@@ -127,7 +130,7 @@ async def change_member(call: Call[ChangeMemberRequest, Query]) -> Answer:
 @routes.add(
     "DELETE",
     _ONE,
-    _ANY,
+    fresh(_ANY),
     operation_id="removeMember",
     tells="members",
     answer=Deleted,
@@ -149,6 +152,7 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "DELETE",
     f"{_ONE}/sessions",
+    _CHANGE,
     operation_id="endMemberSessions",
     answer=shapes.SessionsEnded,
     errors=("owner_protected", "permission_not_held"),
@@ -169,6 +173,7 @@ async def end_sessions(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/password",
+    _CHANGE,
     operation_id="renewMemberPassword",
     answer=shapes.AddedMember,
     errors=(

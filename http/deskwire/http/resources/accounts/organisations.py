@@ -8,7 +8,7 @@ from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, in_organisation
+from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, fresh, in_organisation
 from deskwire.http.resources.accounts.requests import AccountList, RenameRequest
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
@@ -52,7 +52,7 @@ async def get_organisation(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "PATCH",
     ONE,
-    in_organisation("members.manage"),
+    fresh(in_organisation("members.manage")),
     operation_id="changeOrganisation",
     body=RenameRequest,
     answer=shapes.Organisation,

@@ -26,7 +26,16 @@ from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, Tag, in_organisation, in_project, personal
+from deskwire.http.api.routing import (
+    MEDIUM,
+    SIGNED_IN,
+    Routes,
+    Tag,
+    fresh,
+    in_organisation,
+    in_project,
+    personal,
+)
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
 from deskwire.http.resources.accounts.requests import AccountList, CreateKeyRequest, Name
 from deskwire.http.schemas import people as shapes
@@ -163,7 +172,7 @@ async def change_project(call: Call[ChangeProjectRequest, Query]) -> Answer:
 @routes.add(
     "DELETE",
     ONE,
-    personal(_MANAGE),
+    fresh(personal(_MANAGE)),
     operation_id="deleteProject",
     answer=Deleted,
     errors=("project_not_empty",),
@@ -187,7 +196,7 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
 @routes.add(
     "POST",
     _KEYS,
-    personal(_MANAGE),
+    fresh(personal(_MANAGE)),
     operation_id="createKey",
     body=CreateKeyRequest,
     answer=shapes.ServerKey,
@@ -210,6 +219,7 @@ async def create_key(call: Call[CreateKeyRequest, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_KEYS}/<key_id>/revoke",
+    fresh(_MANAGE),
     operation_id="revokeKey",
     answer=shapes.ServerKey,
     records=("key.revoked",),

@@ -10,6 +10,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.members import user_view
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import OrganisationReader
+from deskwire.engine.accounts.proofs import proof_methods
 from deskwire.engine.accounts.sessions import (
     BrowserSession,
     SignInMethod,
@@ -25,7 +26,7 @@ from deskwire.engine.conversations.typing import TYPING_TIMEOUT_S
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.output.responses import json_line
@@ -75,7 +76,7 @@ async def list_methods(call: Call[Body, Query]) -> Answer:
 @routes.add("GET", "/auth/session", operation_id="getSession", answer=shapes.VisitorSession)
 async def get_session(call: Call[Body, Query]) -> Answer:
     """Fetch the session of this browser's cookie; all fields are null without one. The status is 200 in both cases."""
-    return await _view(call, call.access.user, call.access.session)
+    return await browser_view(call, call.access.user, call.access.session)
 
 
 @routes.add(
@@ -117,7 +118,7 @@ async def complete_sign_in(
     The audit records are stored with the session. Raises the errors of `begin`.
     """
     started = await begin(call, user, *entries, sign_in=sign_in)
-    return with_cookie(call, await _view(call, user, started.session), started)
+    return with_cookie(call, await browser_view(call, user, started.session), started)
 
 
 class Started(Struct, frozen=True):
@@ -177,14 +178,29 @@ def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Start
     return _answer(content, call.services.sessions.cookie(call.incoming, started.secret))
 
 
-async def _view(call: Call[Any, Any], user: User | None, session: BrowserSession | None) -> dict[str, Any]:
+async def browser_view(
+    call: Call[Any, Any], user: User | None, session: BrowserSession | None
+) -> dict[str, Any]:
+    """Return the view of a browser's session, with null and empty fields without one."""
+    services = call.services
     if user is None or session is None:
-        return {"user": None, "expiresAt": None, "projects": [], "storageKeys": [], **_TIMES}
-    projects = await call.services.store.read(lambda reader: _projects(reader, user))
-    ends_at = call.services.sessions.life.ends_at(session)
-    keys = browser_keys(call.services.secrets, user.id)
-    view = {"user": user_view(user), "expiresAt": iso(ends_at), "projects": projects, "storageKeys": keys}
-    return {**view, **_TIMES}
+        view: dict[str, Any] = {"user": None, "expiresAt": None, "projects": [], "storageKeys": []}
+        return {**view, **_TIMES, "provedAt": None, "signedInBy": None, "proofMethods": []}
+
+    def read(reader: Reader) -> tuple[list[dict[str, Any]], int]:
+        return _projects(reader, user), reader.proved_at(session.id) or session.proved_at
+
+    projects, proved_at = await services.store.read(read)
+    return {
+        "user": user_view(user),
+        "expiresAt": iso(services.sessions.life.ends_at(session)),
+        "projects": projects,
+        "storageKeys": browser_keys(services.secrets, user.id),
+        **_TIMES,
+        "provedAt": iso(proved_at),
+        "signedInBy": session.method,
+        "proofMethods": proof_methods(user, session, passwords=services.sign_in),
+    }
 
 
 def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:

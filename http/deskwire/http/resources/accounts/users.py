@@ -11,7 +11,7 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import SIGNED_IN, Routes, Tag
+from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, fresh
 from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword, RenameRequest
 from deskwire.http.resources.accounts.sessions import begin, with_cookie
 from deskwire.http.resources.accounts.tokens import change_password, check_password, token_for
@@ -62,6 +62,7 @@ async def change_me(call: Call[RenameRequest, Query]) -> Answer:
 @routes.add(
     "DELETE",
     "/users/me",
+    fresh(SIGNED_IN),
     operation_id="deleteMe",
     answer=Deleted,
     errors=("last_owner",),
@@ -81,6 +82,7 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "POST",
     "/users/me/password",
+    fresh(SIGNED_IN),
     operation_id="setPassword",
     body=SetPasswordRequest,
     answer=shapes.AccessToken,

@@ -26,7 +26,7 @@ from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.channel_cache import no_such_channel
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import MEDIUM, WHOLE, Routes, Tag, either
+from deskwire.http.api.routing import MEDIUM, WHOLE, Routes, Tag, either, fresh
 from deskwire.http.resources.channels.requests import (
     NESTED,
     NULLABLE,
@@ -66,7 +66,7 @@ async def _precheck_change(call: Call[ChangeChannelRequest, Query]) -> None:
 @routes.add(
     "POST",
     _ALL,
-    _MANAGE,
+    fresh(_MANAGE),
     operation_id="createChannel",
     tells="channels",
     body=CreateChannelRequest,
@@ -156,7 +156,7 @@ async def change_channel(call: Call[ChangeChannelRequest, Query]) -> Answer:
 @routes.add(
     "POST",
     f"{_ONE}/rotate-secret",
-    _MANAGE,
+    fresh(_MANAGE),
     operation_id="rotateChannelSecret",
     tells="channels",
     answer=shapes.Channel,

@@ -20,7 +20,7 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.customers.presence import ContactKey
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
-from deskwire.http.api.routing import LARGE, MEDIUM, Routes, dashboard
+from deskwire.http.api.routing import LARGE, MEDIUM, Routes, dashboard, fresh
 from deskwire.http.resources.contacts.contacts import CONTACTS, ChangeContactRequest, change, merge, profiled
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted
@@ -108,7 +108,7 @@ async def merge_contact(call: Call[DashboardMergeContactRequest, Query]) -> Answ
 @routes.add(
     "DELETE",
     _ONE,
-    dashboard("conversations.delete"),
+    fresh(dashboard("conversations.delete")),
     operation_id="dashboardDeleteContact",
     answer=Deleted,
     errors=("erasure_under_way",),

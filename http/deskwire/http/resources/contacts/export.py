@@ -14,7 +14,7 @@ from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.privacy.contact_export import ContactExporter, ExportSubject
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import Routes, dashboard, s2s
+from deskwire.http.api.routing import Routes, dashboard, fresh, s2s
 from deskwire.http.resources.contacts.contacts import CONTACTS
 from deskwire.http.schemas.exports import ContactExport
 
@@ -53,7 +53,7 @@ async def export_contact(call: Call[Body, Query]) -> Answer:
 @routes.add(
     "GET",
     "/contacts/<contact_id>/export",
-    dashboard(*_NEEDED),
+    fresh(dashboard(*_NEEDED)),
     operation_id="exportContactWithNotes",
     answer=ContactExport,
     whole=False,

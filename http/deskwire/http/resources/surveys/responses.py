@@ -36,7 +36,7 @@ from deskwire.http.api.audit_records import recorded_export
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
-from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s
+from deskwire.http.api.routing import LARGE, Media, Routes, Tag, fresh, s2s
 from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations.s2s import ContactInput
 from deskwire.http.resources.member_filters import contact_named
@@ -138,7 +138,7 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
 @routes.add(
     "GET",
     f"{ONE}/responses.csv",
-    READ,
+    fresh(READ),
     operation_id="exportResponses",
     query=ResponseExport,
     answer=Media("text/csv"),

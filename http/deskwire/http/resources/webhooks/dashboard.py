@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from deskwire.engine.core.values import replace
-from deskwire.http.api.routing import Route, Routes, Tag, dashboard
+from deskwire.http.api.routing import Route, Routes, Tag, dashboard, fresh
 from deskwire.http.resources.stream import consumers
 from deskwire.http.resources.webhooks import deliveries, endpoints
 
@@ -33,6 +33,8 @@ _NAMES: Final[Mapping[str, str]] = {
     "listConsumers": "listStreamConsumers",
     "endConsumer": "endStreamConsumer",
 }
+# They show a secret, or decide where events are sent.
+_FRESH: Final = frozenset({"createWebhook", "changeWebhook", "rotateWebhookSecret"})
 
 
 def _for_users(table: Iterable[Route]) -> Iterable[Route]:
@@ -41,7 +43,8 @@ def _for_users(table: Iterable[Route]) -> Iterable[Route]:
     for route in table:
         if name := _NAMES.get(route.operation_id):
             path = route.path.replace(_S2S, "/", 1)
-            yield replace(route, path=path, operation_id=name, tag=routes.tag, access=routes.access)
+            access = fresh(routes.access) if name in _FRESH else routes.access
+            yield replace(route, path=path, operation_id=name, tag=routes.tag, access=access)
 
 
 for _module in (endpoints, deliveries, consumers):

@@ -1876,6 +1876,7 @@ class AsyncAudit:
             "token.issued",
             "token.ended",
             "sign_in.succeeded",
+            "sign_in.proved",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -1979,6 +1980,7 @@ class AsyncAudit:
             "token.issued",
             "token.ended",
             "sign_in.succeeded",
+            "sign_in.proved",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -2167,6 +2169,16 @@ class AsyncAuth:
         """Sign out: end the session of this browser's cookie, if any, and remove the cookie."""
         found: types.SessionEnded = await self._transport.json(
             Request("DELETE", "/v3/auth/session", credential=False)
+        )
+        return found
+
+    async def prove_session(self, *, password: str) -> types.BrowserSession:
+        """Prove who uses this browser's session, so that sensitive calls are accepted for the next 15 minutes.
+
+        Sensitive calls create and end credentials, change members and settings of the organisation, and export or erase data. Without a recent proof, they answer 403 `fresh_proof_required`.
+        """
+        found: types.BrowserSession = await self._transport.json(
+            Request("POST", "/v3/auth/session/proof", body={"password": password})
         )
         return found
 

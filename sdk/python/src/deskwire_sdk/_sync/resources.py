@@ -1862,6 +1862,7 @@ class Audit:
             "token.issued",
             "token.ended",
             "sign_in.succeeded",
+            "sign_in.proved",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -1965,6 +1966,7 @@ class Audit:
             "token.issued",
             "token.ended",
             "sign_in.succeeded",
+            "sign_in.proved",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -2153,6 +2155,16 @@ class Auth:
         """Sign out: end the session of this browser's cookie, if any, and remove the cookie."""
         found: types.SessionEnded = self._transport.json(
             Request("DELETE", "/v3/auth/session", credential=False)
+        )
+        return found
+
+    def prove_session(self, *, password: str) -> types.BrowserSession:
+        """Prove who uses this browser's session, so that sensitive calls are accepted for the next 15 minutes.
+
+        Sensitive calls create and end credentials, change members and settings of the organisation, and export or erase data. Without a recent proof, they answer 403 `fresh_proof_required`.
+        """
+        found: types.BrowserSession = self._transport.json(
+            Request("POST", "/v3/auth/session/proof", body={"password": password})
         )
         return found
 

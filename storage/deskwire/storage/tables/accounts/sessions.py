@@ -30,6 +30,10 @@ class SessionReads(Queries):
         row = self.conn.execute(f"{_SESSION} WHERE s.hash = ?", (hashed,)).fetchone()
         return None if row is None else _as_session(row)
 
+    def proved_at(self, session_id: str) -> int | None:
+        row = self.conn.execute("SELECT proved_at FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        return None if row is None else int(row[0])
+
     def lasts(self, session_id: str) -> bool:
         if session_id.startswith(f"{ID_PREFIX}_"):
             sql = "SELECT 1 FROM access_tokens WHERE id = ? AND ended_at IS NOT NULL"
@@ -71,6 +75,10 @@ class SessionWrites(AuditWrites):
 
     def touch_session(self, session_id: str, at: int) -> None:
         self.conn.execute("UPDATE sessions SET last_seen_at = ? WHERE id = ?", (at, session_id))
+
+    def prove_session(self, session_id: str, at: int) -> bool:
+        sql = "UPDATE sessions SET proved_at = ? WHERE id = ?"
+        return self.conn.execute(sql, (at, session_id)).rowcount == 1
 
     def end_session(self, user: int, session_id: str) -> bool:
         return bool(self._end(user, "id = ?", session_id))

@@ -1,0 +1,45 @@
+"""Step-up: sensitive calls of a session need a recent proof of who uses the session.
+
+A stolen cookie alone cannot create a server key or add a member: the thief lacks the password or the second factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from deskwire.engine.accounts.people import User
+from deskwire.engine.accounts.sessions import BrowserSession
+from deskwire.engine.core.errors import Forbidden
+
+PROOF_MAX_AGE_MS: Final = 15 * 60_000
+"""Maximum age of the proof for a sensitive call. NIST SP 800-63B calls it reauthentication."""
+
+
+class FreshProofRequired(Forbidden):
+    """The call needs a recent proof of who uses the session, by one of `methods`."""
+
+    code: ClassVar[str] = "fresh_proof_required"
+
+    def __init__(self, methods: Sequence[str]) -> None:
+        shown: Mapping[str, Any] = {"methods": list(methods)}
+        super().__init__(
+            "This call needs a proof of who uses the session that is at most 15 minutes old: POST /v3/auth/session/proof.",
+            shown=shown,
+        )
+
+
+def is_fresh(proved_at: int, now: int) -> bool:
+    """Return whether a proof at `proved_at` is recent enough for a sensitive call. Both are in milliseconds."""
+    return now - proved_at < PROOF_MAX_AGE_MS
+
+
+def proof_methods(user: User, session: BrowserSession, *, passwords: bool) -> Sequence[str]:
+    """Return the methods by which the user of a session can prove who uses it.
+
+    Args:
+        passwords: whether users may sign in here with a password.
+    """
+    by_password = passwords and user.password_hash is not None
+    by_provider = () if session.provider is None else (f"oidc:{session.provider}",)
+    return (*(("password",) if by_password else ()), *by_provider)
