@@ -44,7 +44,7 @@ _OWED: Final = (
 """Missed deliveries to endpoints that have answered with success a minute later."""
 
 _MISSED: Final = (
-    "SELECT d.id FROM deliveries d JOIN endpoints e ON e.rowid = d.endpoint "
+    "SELECT d.id, d.endpoint FROM deliveries d JOIN endpoints e ON e.rowid = d.endpoint "
     "WHERE d.missed = 1 AND e.status = 'enabled' AND e.catch_up = 'automatic' AND d.ended_at > ?"
 )
 """Missed deliveries that ended after a time, to endpoints that catch up automatically."""
@@ -304,7 +304,9 @@ class Mail:
             for (delivery,) in connection.execute(_OWED):
                 self._wrong(f"{delivery} was dropped in an outage, and not sent once more after it")
             since = (trio.current_time() - _CAUGHT_UP_S) * 1000
-            for (delivery,) in connection.execute(_MISSED, (since,)):
+            for delivery, rowid in connection.execute(_MISSED, (since,)):
+                if self._has_to_wait(delivery, rowid):
+                    continue  # the probe itself: the receiver asks for a pause at each attempt of this event
                 self._wrong(f"{delivery} was missed, and its quiet endpoint was not probed with it")
 
     def _audit_pending(self, connection: sqlite3.Connection) -> None:
