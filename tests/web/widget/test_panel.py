@@ -364,6 +364,15 @@ def test_sign_out_forgets_everything_and_says_how_much_was_given_up(window: Host
     expect(window.panel.get_by_text("A secret")).to_have_count(0)
 
 
+def test_sign_out_succeeds_on_a_page_that_has_not_opened_the_panel(window: HostWindow) -> None:
+    started(window, "A secret")
+    window.page.goto(f"{window.site.url}/next")
+    assert window.calls("Deskwire.signOut()") == {"givenUp": 0}
+    window.button.click()
+    expect(window.panel.get_by_text("Hello! See")).to_be_visible()
+    expect(window.panel.get_by_text("A secret")).to_have_count(0)
+
+
 _SMALL: Final = """() => [...document.querySelectorAll("button, input, textarea, label.pick, label.star, a.file")]
   .filter(each => each.checkVisibility() && !each.closest(".hidden") && !each.matches("label input"))
   .map(each => [each.outerHTML.slice(0, 80), each.getBoundingClientRect()])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.web.harness.host_site import HostSite
 from tests.web.harness.panel_tab import Computer, PanelTab, computer
@@ -70,6 +70,7 @@ def reply_unread(one: Computer, tab: PanelTab) -> None:
     expect(tab.page.locator("deskwire-widget button")).to_have_accessible_name("Shop support (1)")
 
 
+LIST = re.compile(r"/v3/customer/conversations\?")
 SECRETS = ("Secret of Ada", "Waiting of Ada", "Draft of Ada", "Reply to Ada", "ct_")
 
 
@@ -147,6 +148,54 @@ def test_unread_number_of_a_customer_who_signs_out_leaves_the_buttons_of_all_tab
     expect(number).to_have_text("1")
     assert one.page.evaluate("Deskwire.signOut()") == {"givenUp": 0}
     expect(number).to_have_text("")
+
+
+def test_sign_out_while_a_hidden_panel_loads_leaves_no_number(shared: Computer) -> None:
+    sign_in_at_load(shared, "ada")
+    one = shared.tab()
+    one.say("Secret of Ada")
+    expect(one.log.get_by_text("Delivered")).to_be_visible()
+    reply_unread(shared, one)
+    two = shared.context.new_page()
+    held: list[Route] = []
+    two.route(LIST, lambda route: held.append(route))
+    two.goto(one.page.url)
+    while not held:
+        two.wait_for_timeout(20)
+
+    def end_session(route: Route) -> None:
+        """Let the other tab have its list just before the session ends."""
+        with two.expect_response(LIST):
+            held.pop().continue_()
+        route.continue_()
+
+    one.page.route(re.compile("/v3/customer/me$"), end_session)
+    assert one.page.evaluate("Deskwire.signOut()") == {"givenUp": 0}
+    two.wait_for_timeout(500)
+    expect(two.locator("deskwire-widget button b")).to_have_text("")
+    assert two.evaluate("Object.values(localStorage)") == []
+
+
+def test_tab_that_is_signing_in_at_a_sign_out_stays_signed_out(shared: Computer) -> None:
+    sign_in_at_load(shared, "ada")
+    shared.site.first = shared.site.first.replace(
+        "async () =>",
+        "async () => location.pathname === '/slow' && (await new Promise(done => (window.release = done))) ||",
+    )
+    one = shared.tab()
+    one.say("Secret of Ada")
+    expect(one.log.get_by_text("Delivered")).to_be_visible()
+    two = shared.context.new_page()
+    two.goto(f"{one.page.url}slow")
+    two.wait_for_function("() => Boolean(window.release)")
+    assert one.page.evaluate("Deskwire.signOut()") == {"givenUp": 0}
+    two.evaluate("release()")
+    two.wait_for_timeout(1_000)
+    assert traces(one, *SECRETS) == []
+    two.locator("deskwire-widget button").click()
+    tab = PanelTab(shared, two)
+    expect(tab.box).to_be_visible()
+    assert traces(tab, *SECRETS) == []
 
 
 def test_visitor_who_signs_in_keeps_thread_and_draft_in_both_tabs(shared: Computer) -> None:

@@ -179,6 +179,7 @@ export function start(widget) {
       new Promise((done) => {
         identity = null;
         identities = 0;
+        keepUnread(null);
         leaving.push(done);
         load();
         send({});

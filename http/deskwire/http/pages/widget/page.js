@@ -6,7 +6,7 @@
 
 const PAGE_TIMEOUT_MS = 3_000;
 
-/** Connect to the page that shows the panel; null if there is none, or one without the loader. @param {(state: PageState) => void} changed @returns {Promise<Page | null>} */
+/** Connect to the page that shows the panel; null if there is none, or one without the loader. @param {(before: PageState) => void} changed  called after each change of the state @returns {Promise<Page | null>} */
 export function connectPage(changed) {
   if (parent === window) return Promise.resolve(null);
   /** @type {Map<number, (answer: any) => void>} */
@@ -17,11 +17,13 @@ export function connectPage(changed) {
     addEventListener("message", ({ source, data, ports: [port] }) => {
       if (source !== parent || !data?.deskwire || !port) return;
       port.onmessage = ({ data, ports }) => {
-        if (!data.answer) return changed(data);
+        const { state } = page;
+        if (!data.answer) return (page.state = data), changed(state);
         asked.get(data.answer)?.({ ...data, value: ports[0] ?? data.value });
         asked.delete(data.answer);
       };
-      connected({
+      /** @type {Page} */
+      const page = {
         state: data.deskwire,
         send: (message) => port.postMessage(message),
         ask: (name) =>
@@ -29,7 +31,8 @@ export function connectPage(changed) {
             asked.set(++last, ({ value, problem }) => (problem ? fail(new Error(problem)) : done(value)));
             port.postMessage({ ask: last, name });
           }),
-      });
+      };
+      connected(page);
     });
     parent.postMessage("deskwire:hello", "*"); // says nothing but that the panel is there; its policy has admitted the page
   });

@@ -16,6 +16,8 @@ const BLOCKING = new Set(["identity_required", "origin_not_allowed", "channel_di
 
 /** True while the panel is visible. */
 let shown = true;
+/** True if the page has got a number of unread conversations. */
+let counted = false;
 /** Show the panel again: the conversation of this id, if there is one, once `ready` has loaded the list. @type {(conversation: string | null | undefined, ready?: Promise<void>) => void} */
 let showPanel = () => {};
 
@@ -26,7 +28,8 @@ function Panel({ customer, page, ready }) {
   const [view, setView] = useState(/** @type {"list" | "thread"} */ ("list"));
   const title = useRef(/** @type {any} */ (null));
   const { open, conversations, unread, listed } = state;
-  const fresh = known && !conversations.size;
+  // Without the list, only a visitor without a session is known to have no conversation: a signed-in customer may have written on another device.
+  const fresh = !conversations.size && (listed || (known && !state.me && !page?.state.identities));
   const thread = view === "thread" || fresh;
 
   const go = (/** @type {string | null} */ id) => {
@@ -53,7 +56,9 @@ function Panel({ customer, page, ready }) {
   }, []);
   useEffect(() => {
     // Null for a customer without conversations, perhaps the next one: then other pages load no panel for a number.
-    if (listed) page?.send({ unread: unread || (conversations.size ? 0 : null) });
+    // Also at a sign-out in another tab, whose page may have removed the number before this one stored it.
+    if (listed || counted) page?.send({ unread: unread || (conversations.size ? 0 : null) });
+    counted = listed;
   }, [unread, conversations.size > 0, listed]);
   // A conversation that has begun here has no thread before the service has stored it.
   useEffect(() => void (open?.startsWith("cnv_") && !state.loaded.has(open) && customer.open(open).catch(() => {})), [open]);
@@ -88,8 +93,9 @@ const isWaiting = ({ state }) => state.outbox.length > 0 || [...state.conversati
 /** The conversation that was open when the panel was hidden. @type {string | null} */
 let left = null;
 
-/** Apply a new state of the host's page: show or hide the panel, sign in, or sign out. @param {Customer} customer @param {Page} page @param {PageState} before @param {PageState} now */
-async function follow(customer, page, before, now) {
+/** Apply the new state of the host's page: show or hide the panel, sign in, or sign out. @param {Customer} customer @param {Page} page @param {PageState} before */
+async function follow(customer, page, before) {
+  const now = page.state;
   customer.context({ ...now.page, custom: now.custom });
   shown = now.shown;
   if (now.leave && !before.leave) {
@@ -106,33 +112,30 @@ async function follow(customer, page, before, now) {
 }
 
 async function begin() {
-  /** @type {Customer} */
+  /** @type {Customer | undefined} */
   let customer;
   /** @type {Page | null} */
   let page = null;
-  /** @type {PageState} */
-  let last;
-  const connected = connectPage((now) => {
-    const before = last;
-    last = now;
-    if (page) void follow(customer, page, before, now);
-  });
+  // The state can also change before there is a customer, while the texts are loaded.
+  const connected = connectPage((before) => customer && void follow(customer, /** @type {Page} */ (page), before));
   for (const [name, value] of Object.entries(settings.colours)) document.documentElement.style.setProperty(`--${name}`, value);
-  [page] = await Promise.all([connected, loadTexts()]);
-  const host = page;
+  const texts = loadTexts();
+  const host = (page = await connected);
   loadDrafts(host);
-  if (host) last = host.state;
-  shown = host?.state.shown ?? true;
+  await texts;
+  const state = host?.state;
+  shown = state?.shown ?? true;
   customer = createCustomer({
     baseUrl: ROOT.href,
     channelId: settings.channel,
-    identity: host?.state.identities ? () => host.ask("identity") : null,
+    identity: host && state?.identities ? () => host.ask("identity") : null,
     hostPort: host ? () => host.ask("storage") : null,
   });
   customer.subscribe(({ me }) => claimDrafts(me?.userId)); // before the views show one
-  if (host) customer.context({ ...host.state.page, custom: host.state.custom });
+  if (state) customer.context({ ...state.page, custom: state.custom });
   const ready = customer.start({ passive: !shown });
   render(html`<${Panel} customer=${customer} page=${host} ready=${ready} />`, /** @type {HTMLElement} */ (document.getElementById("panel")));
+  if (host && state?.leave) void follow(customer, host, /** @type {any} */ ({})); // the page has loaded the panel to sign out
 }
 
 void begin();

@@ -5,10 +5,10 @@ import { sizeText, t } from "./texts.js";
 /** @import { Attachment } from "./customer.js" */
 
 const ICONS = {
-  back: "M10 3.500 5.500 8l4.500 4.500",
+  back: "M10 3.5 5.5 8l4.5 4.5",
   close: "m4 4 8 8m0-8-8 8",
-  clip: "m12.800 7.600-5 5a3 3 0 0 1-4.300-4.200l5.300-5.300a2 2 0 0 1 2.900 2.800l-5.200 5.200a1 1 0 0 1-1.500-1.400l4.700-4.700",
-  send: "M8 13V3.500M4 7.500l4-4 4 4",
+  clip: "m12.8 7.6-5 5a3 3 0 0 1-4.3-4.2l5.3-5.3a2 2 0 0 1 2.9 2.8l-5.2 5.2a1 1 0 0 1-1.5-1.4l4.7-4.7",
+  send: "M8 13V3.5M4 7.5l4-4 4 4",
 };
 const LINK = /https?:\/\/[^\s<>"]*[^\s<>"'.,:;!?)\]}]/g;
 const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/;

@@ -45,7 +45,7 @@ function problemOf(response, text) {
  * @property {string|null} [etag]  for `If-None-Match`; a 304 returns null
  * @property {number} [timeoutMs]
  * @property {AbortSignal} [abort]
- * @property {(response: Response) => void} [answered]
+ * @property {(response: Response) => unknown} [answered]
  * @property {boolean} [raw]  return the response itself, unread
  */
 
@@ -90,7 +90,7 @@ async function callOnce(url, method, token, { body, etag, timeoutMs = CALL_TIMEO
     return text ? JSON.parse(text) : null;
   } catch (error) {
     if (error instanceof Problem) throw error;
-    throw new Offline("The service does not answer.", { cause: error });
+    throw new Offline("No response.", { cause: error });
   } finally {
     clearTimeout(timer);
     abort?.removeEventListener("abort", onAbort);

@@ -100,7 +100,7 @@ export function createCustomer(options) {
         if (attempt || !(error instanceof Problem) || error.status !== 401) throw error;
         continue;
       }
-      throw new Offline("The response is for another contact.");
+      throw new Offline(); // the response is for another contact
     }
   }
   const get = (/** @type {string} */ path) => request("GET", path);
@@ -120,7 +120,7 @@ export function createCustomer(options) {
         if (step === "switch" || (step !== "upgrade" && state.me && state.me.userId !== contact.userId)) reset();
         cursor = at ?? null;
         if (leading) hurry();
-        if (givenUp) set({ problem: { code: "messages_given_up", detail: `Messages of the previous customer that could not be sent: ${givenUp}.` } });
+        if (givenUp) set({ problem: { code: "messages_given_up", detail: `Unsent messages of the previous customer: ${givenUp}.` } });
       },
     });
     outbox = createOutbox({
@@ -325,7 +325,7 @@ export function createCustomer(options) {
   /** Load the list, unless it is unchanged. @param {string|null} known */
   async function loadList(known) {
     const before = [...state.conversations.keys()];
-    const page = await request("GET", `conversations?limit=${PAGE_SIZE}`, { etag: known, answered: (response) => (etag = response.headers.get("etag")) });
+    const page = await request("GET", `conversations?limit=${PAGE_SIZE}`, { etag: known, answered: (response) => response.ok && (etag = response.headers.get("etag")) }); // not of a 304 to `badge`, after which there is no list yet
     if (!page) return false;
     if (!older.has("")) older.set("", page.nextCursor);
     dispatch({ type: "list", items: page.items, instead: page.nextCursor ? [] : before });

@@ -7,7 +7,7 @@ const OPEN_TIMEOUT_MS = 5_000; // some browsers never answer in a frame without 
 /** @param {string} name @returns {Promise<IDBDatabase>} */
 const connect = (name) =>
   new Promise((done, fail) => {
-    setTimeout(fail, OPEN_TIMEOUT_MS, new Error("IndexedDB does not answer."));
+    setTimeout(fail, OPEN_TIMEOUT_MS);
     const request = indexedDB.open(name, 1); // throws SecurityError, or fails with UnknownError, where a frame has no storage
     request.onupgradeneeded = () => request.result.createObjectStore("records", { keyPath: "key" });
     request.onsuccess = () => done(request.result);

@@ -168,7 +168,7 @@ export function createOutbox({ records, call, about, changed, refresh, signIn })
       const lost = error instanceof Problem && error.errors.some(({ pointer }) => pointer.includes("/attachments"));
       if (!lost || !Object.keys(given.uploads).length) throw error;
       await edit(entry.clientId, (one) => kept({ ...one, uploads: {} })); // the service deletes uploads that no message names in time
-      throw new Offline("Upload again.", { cause: error });
+      throw new Offline(); // upload again
     }
   }
 

@@ -66,16 +66,23 @@ export function createSession({ records, channelId, call, identity, flush, leavi
     return opening;
   }
 
+  /** Counts the sign-outs: an identity from before one must not open a session after it. */
+  let signOuts = 0;
+
   /** @param {boolean} check */
   async function open(check) {
     for (let attempt = 0; ; attempt++) {
+      const since = signOuts;
       const jwt = await identityOf(identity());
+      if (since !== signOuts) continue;
       const known = stored();
       if (known && !check && known.token !== refused) return known; // another tab has stored it in the meantime, perhaps for the next contact
       const step = decide(known, jwt, refused);
       if (step === "switch") leave(); // before the lock, which a message under way can hold
       try {
-        const found = step === "use" ? /** @type {Session} */ (known) : step === "open" ? await store(await ask(jwt), step, known) : await records.lock("send", () => replace(jwt));
+        // An ended session under the lock, too: another tab may be signing in, which ends the visitor's before the next one is stored.
+        const found = step === "use" ? known : !known ? await store(await ask(jwt), step, known, 0, since) : await records.lock("send", async () => (since === signOuts ? replace(jwt) : null));
+        if (!found) continue;
         checked = true;
         return found;
       } catch (error) {
@@ -125,9 +132,10 @@ export function createSession({ records, channelId, call, identity, flush, leavi
     return givenUp;
   }
 
-  /** @param {Session} session  the response @param {string} step @param {Session|null} before  the stored session at the decision @param {number} [givenUp] @returns {Promise<Session>} */
-  async function store(session, step, before, givenUp = 0) {
+  /** @param {Session} session  the response @param {string} step @param {Session|null} before  the stored session at the decision @param {number} [givenUp] @param {number} [since]  the sign-outs at that time @returns {Promise<Session|null>} null if the customer has signed out since then */
+  async function store(session, step, before, givenUp = 0, since = signOuts) {
     await records.change(() => {
+      if (since !== signOuts) return null;
       const now = stored();
       // Two tabs may open a session at once: the first one counts. Or another tab has stored that of the next contact.
       if (step === "open" && now?.token !== before?.token) return null;
@@ -136,6 +144,7 @@ export function createSession({ records, channelId, call, identity, flush, leavi
       const entered = step === "upgrade" && records.get("me") ? { me: null } : {};
       return { session, ...entered, ...Object.fromEntries(moved.map((each) => [`message:${each.clientId}`, { ...each, owner: session.contact.userId }])) };
     });
+    if (since !== signOuts) return null;
     refused = null;
     const result = stored() ?? session;
     began(result, step, givenUp);
@@ -147,8 +156,11 @@ export function createSession({ records, channelId, call, identity, flush, leavi
     deleteAll,
     stored,
     known: () => checked,
-    /** Compare the identity again before the next call. */
-    forget: () => void (checked = false),
+    /** Note that the customer signs out: the identity is compared again before the next call. */
+    forget: () => {
+      checked = false;
+      signOuts++;
+    },
     /** Note that the service refused a token. @param {string} token */
     ended(token) {
       if (stored()?.token === token) refused = token;
