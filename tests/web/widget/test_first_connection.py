@@ -44,7 +44,7 @@ def unreachable(one: Computer) -> Page:
 
 
 def check_no_text_field(tab: PanelTab) -> None:
-    """Check that the panel without a connection starts no conversation by itself."""
+    """Check that the panel without a connection shows no text field."""
     expect(tab.view.get_by_text(OFFLINE)).to_be_visible()
     tab.page.wait_for_timeout(300)
     assert not tab.box.is_visible()
