@@ -251,7 +251,7 @@ export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === f
 export function matches(row, filter, me) {
   const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort } = filter;
   const of = row.assignee;
-  if (row.archived || (status && !status.includes(row.status))) return false;
+  if (row.archived !== (filter.archived ?? false) || (status && !status.includes(row.status))) return false;
   if (assignee === "none" && of) return false;
   if (assignee === "me" && of?.id !== me) return false;
   if (assignee && assignee !== "none" && assignee !== "me" && of?.id !== assignee) return false;
@@ -350,6 +350,8 @@ export const matchesGuard = (now, left) =>
   (left.status === undefined || now.status === left.status) &&
   (!left.closedAt || !now.closedAt || time(now.closedAt) === time(left.closedAt)) &&
   (left.assignee === undefined || now.assignee?.id === left.assignee?.id) &&
+  (left.title === undefined || now.title === left.title) &&
+  (left.archived === undefined || now.archived === left.archived) &&
   (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil));
 
 /** Return the online agents after a presence event. @param {ReadonlyMap<string, Presence>} known @param {Presence[]} agents @returns {ReadonlyMap<string, Presence>} */

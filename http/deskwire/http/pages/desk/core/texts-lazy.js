@@ -178,20 +178,23 @@ export const t = {
       /** @param {string} who */ wake: (who) => `Unsnooze ${who}`,
       /** @param {string} who */ tags: (who) => `Change the tags of ${who}`,
       /** @param {string} who */ unread: (who) => `Mark ${who} unread`,
+      /** @param {string} who */ rename: (who) => `Change the subject of ${who}`,
+      /** @param {string} who */ archive: (who) => `Archive ${who}`,
+      /** @param {string} who */ unarchive: (who) => `Unarchive ${who}`,
     },
     /** The action after it was done; follows a name or a number. */
     done: {
       /** @param {string} to */ assign: (to) => `assigned to ${to}`,
       unassign: "unassigned", close: "closed", reopen: "reopened", pending: "set to pending",
       /** @param {string} until */ snooze: (until) => `snoozed until ${until}`,
-      wake: "no longer snoozed", tags: "tags changed", unread: "marked unread",
+      wake: "no longer snoozed", tags: "tags changed", unread: "marked unread", rename: "subject changed", archive: "archived", unarchive: "no longer archived",
     },
     /** @param {string} who @param {string} done @param {number} n */ did: (who, done, n) => (n > 1 ? `${who} ${done}` : `${who}: ${done}`),
     /** Actions of the outbox. @type {Record<string, (who: string) => string>} */
     names: {
       assign: (who) => `Assign ${who}`, close: (who) => `Close ${who}`, reopen: (who) => `Reopen ${who}`, open: (who) => `Reopen ${who}`,
       pending: (who) => `Set ${who} to pending`, tags: (who) => `Change the tags of ${who}`, snooze: (who) => `Snooze ${who}`,
-      title: (who) => `Rename ${who}`, archive: (who) => `Archive ${who}`, unread: (who) => `Mark ${who} unread`,
+      title: (who) => `Change the subject of ${who}`, archive: (who) => `Change the archiving of ${who}`, unread: (who) => `Mark ${who} unread`,
     },
     /** @param {string} what */ kept: (what) => `${what}: waiting until you're back online`,
     /** @param {string} what */ busy: (what) => `${what}…`,
@@ -212,6 +215,14 @@ export const t = {
     title: "Undecryptable texts", show: "Show", open: "Open the conversation", remove: "Remove", removeAll: "Remove all",
     why: "These texts are encrypted with a key that the service no longer has, because its secret was replaced. They were not sent. If the operator restores the old secret, they can be opened again.",
     reply: "Draft of a reply", note: "Draft of a note", message: "Unsent message or change", none: "No undecryptable texts.",
+  },
+
+  conversation: {
+    rename: "Change the subject", subject: "Subject", subjectHint: "Leave it empty for no subject.",
+    delete: "Delete the conversation", deleted: "Conversation deleted.", askFor: "delete",
+    /** @param {number} n */ losesMessages: (n) => (n === 1 ? "its message, with files" : `its ${n.toLocaleString()} messages, with files`),
+    losesNotes: "notes, drafts, and replies that are scheduled", losesEvents: "its events, so that backends no longer find it in the feed",
+    stays: ["the contact, and the contact's other conversations", "deliveries to webhooks that were already made"],
   },
 
   dialogs: {
@@ -279,7 +290,7 @@ export const t = {
     previousConversation: "Previous conversation", select: "Select", extendDown: "Extend the selection down",
     extendUp: "Extend the selection up", selectAll: "Select all loaded", reply: "Reply", note: "Write a note", send: "Send",
     useAsReply: "Use the note as a reply", useAsNote: "Use the reply as a note", sendClose: "Send and close", snippets: "Insert a snippet (/ too, at the start of a word)", undo: "Undo",
- reopen: "Reopen", unread: "Mark unread", readAll: "Mark all as read",
+ reopen: "Reopen", unread: "Mark unread", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", remove: "Delete…", readAll: "Mark all as read",
     context: "Show or hide the contact", timeline: "Timeline", back: "Back",
   },
   commandGroups: { list: "List", go: "Go to", conversation: "Conversation", composer: "Writing", anywhere: "Everywhere" },

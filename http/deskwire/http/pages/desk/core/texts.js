@@ -33,7 +33,7 @@ export const t = {
   list: {
     label: "Conversations", views: "Select a view", search: "Search", searchPlaceholder: "Search conversations, contacts, tickets",
     clear: "Clear search", start: "New conversation", status: "Status",
-    statuses: { all: "Any status", active: "Open and pending", OPEN: "Open", PENDING: "Pending", CLOSED: "Closed" },
+    statuses: { all: "Any status", active: "Open and pending", OPEN: "Open", PENDING: "Pending", CLOSED: "Closed", archived: "Archived" },
     sorts: { activity: "Newest activity", waiting: "Longest waiting", created: "Newest first" },
     sort: "Order", unread: "Unread only", readAll: "Mark all as read",
     /** @param {string} how */ waits: (how) => (how === "now" ? "waiting" : `waiting ${how}`),

@@ -27,6 +27,7 @@
  * @property {boolean} [unread]
  * @property {string} [tag]
  * @property {boolean} [snoozed]
+ * @property {boolean} [archived]  default: false
  * @property {boolean} [visible]
  * @property {boolean} [waiting]
  * @property {"activity"|"waiting"|"created"} [sort]  default: activity
@@ -193,7 +194,7 @@
  * @property {Guard|null} [guard]  the fields the conversation must have when the action is sent
  *
  * The fields of a conversation that an undo reverts. It is refused if someone else has changed them.
- * @typedef {Partial<Pick<Row, "status"|"closedAt"|"assignee"|"snoozedUntil">>} Guard
+ * @typedef {Partial<Pick<Row, "status"|"closedAt"|"assignee"|"snoozedUntil"|"title"|"archived">>} Guard
  *
  * One of the two drafts of a conversation.
  * @typedef {"reply"|"note"} Mode

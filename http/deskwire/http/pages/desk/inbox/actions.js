@@ -5,7 +5,7 @@ import { t } from "../core/texts-lazy.js";
 import { contextShown, dialog, notify, setting } from "../ui/parts.js";
 import { row, applyOrder } from "../core/store.js";
 import { thread } from "./conversation.js";
-import { go, may, open, user } from "../core/session.js";
+import { go, hrefOf, may, open, user } from "../core/session.js";
 import { unopenable } from "../core/seal.js";
 import { CHANGED, act, entries, withdraw } from "../core/outbox.js";
 import { EDITOR, handle, runCommand } from "../core/keys.js";
@@ -78,6 +78,17 @@ export const tag = (ids, tags) =>
     };
   });
 
+/** Change the subject of a conversation. @param {string} id @param {string | null} title */
+export const rename = (id, title) =>
+  perform([id], (one) => (one.title === title ? null : { do: "title", title }), { what: t.actions.what.rename, done: t.actions.done.rename }, (one) => () => [{ do: "title", title: one.title }]);
+
+/** @param {string[]} ids @param {boolean} archived */
+const archive = (ids, archived) =>
+  perform(ids, (one) => (one.archived === archived ? null : { do: "archive", archived }), archived ? { what: t.actions.what.archive, done: t.actions.done.archive } : { what: t.actions.what.unarchive, done: t.actions.done.unarchive }, (one) => () => [{ do: "archive", archived: one.archived }]);
+
+/** Copy the address of a conversation's page. @param {string} id */
+const copyLink = (id) => navigator.clipboard?.writeText(location.origin + hrefOf(`c/${id}`)).then(() => notify(t.copied));
+
 /** Close conversations, and open the next one if the setting says so. @param {string[]} ids */
 async function close(ids) {
   const next = nextConversation(ids);
@@ -114,6 +125,11 @@ const HANDLERS = {
   reopen: withTargets((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, restoreStatus)),
   pending: withTargets((ids) => perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, restoreStatus)),
   unread: withTargets(unread),
+  rename: withTargets(([id]) => void (mayAct() ? (dialog.value = { name: "rename", id }) : notify(t.actions.notAllowed, { bad: true }))),
+  archive: withTargets((ids) => void archive(ids, true)),
+  unarchive: withTargets((ids) => void archive(ids, false)),
+  copyLink: withTargets(([id]) => void (id && copyLink(id))),
+  remove: withTargets(([id]) => void (may("conversations.delete") ? (dialog.value = { name: "remove", id }) : notify(t.actions.notAllowed, { bad: true }))),
   readAll: () => void readAll(),
   context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
   timeline: () => {
@@ -134,9 +150,10 @@ const HANDLERS = {
 export function menuEntries(id) {
   const one = row(id);
   const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void runCommand(what) });
-  const copy = { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) };
-  if (!mayAct() || !one) return [copy];
-  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", copy];
+  const copy = [item("copyLink", "copy", ""), { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) }];
+  const remove = may("conversations.delete") ? [/** @type {"line"} */ ("line"), item("remove", "close", "")] : [];
+  if (!mayAct() || !one) return [...copy, ...remove];
+  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", item("rename", "pencil", ""), item(one.archived ? "unarchive" : "archive", "inbox", ""), ...copy, ...remove];
 }
 
 /** Show a notice for each refused action, and drop it. */

@@ -45,7 +45,8 @@ export const filter = computed(() => {
   const { status, sort, unread } = options.value;
   /** @type {any} */
   const found = { sort, order: "desc" };
-  if (status !== "all") found.status = status === "active" ? ACTIVE : [status];
+  if (status === "archived") found.archived = true;
+  else if (status !== "all") found.status = status === "active" ? ACTIVE : [status];
   if (key === "mine") found.assignee = "me";
   if (key === "unassigned") found.assignee = "none";
   if (key === "team" && team) found.team = team;
@@ -243,7 +244,7 @@ function FilterBar() {
   const states = /** @type {Record<string, string>} */ (t.list.statuses);
   const sorts = /** @type {Record<string, string>} */ (t.list.sorts);
   const statuses = () => [
-    ...["active", "OPEN", "PENDING", "CLOSED", "all"].map((each) => ({ label: states[each] ?? "", checked: status === each, pick: set({ status: each }) })),
+    ...["active", "OPEN", "PENDING", "CLOSED", "all", "archived"].map((each) => ({ label: states[each] ?? "", checked: status === each, pick: set({ status: each }) })),
     /** @type {"line"} */ ("line"),
     { label: t.list.unread, checked: unread, pick: set({ unread: !unread }) },
     "line",
@@ -283,7 +284,7 @@ export function ConversationRow({ id, index, total, isActive, isOpen, selected, 
     <span class=${cx("box", selecting && "shown")} title=${t.list.selectRow}><${Icon} name="check" /></span>
     <${Avatar} name=${name} id=${one.contact.id} />
     <div class="line"><${Name} class="who" name=${name} />${isVisitor(one.contact) && html`<span class="chip">${t.list.visitor}</span>`}${seen.length > 0 && html`<${Viewers} of=${seen} id=${id} />`}${(one.lastMessageAt ?? one.createdAt) && html`<${Ago} class="when" at=${one.lastMessageAt ?? one.createdAt} />`}</div>
-    <div class="line">${one.lastMessage ? html`<${MessagePreview} last=${one.lastMessage} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</div>
+    <div class="line">${(one.title ?? !one.lastMessage) && html`<bdi class="subject ellipsis">${one.title ?? t.noTitle}</bdi>`}${one.lastMessage && html`<${MessagePreview} last=${one.lastMessage} />`}</div>
     <div class="line">
       <span class="chips">
         ${one.snoozedUntil ? html`<span class="chip"><${Icon} name="moon" />${t.list.snoozed(futureTime(one.snoozedUntil))}</span>` : one.waitingSince && html`<${WaitingChip} since=${one.waitingSince} />`}

@@ -56,6 +56,10 @@ export function guardAfter(action) {
       return { status: "PENDING" };
     case "snooze":
       return { snoozedUntil: action.until };
+    case "title":
+      return { title: action.title };
+    case "archive":
+      return { archived: action.archived };
     default:
       return {};
   }
