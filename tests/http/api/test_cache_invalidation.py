@@ -47,6 +47,7 @@ REMEMBERED_BY_NOBODY = {
     "organisation.created": "nothing is known of it yet",
     "organisation.deleted": "its members and projects have records of their own",
     "project.created": "nothing is known of it yet",
+    "role.created": "nothing is known of it yet",
     "secret.rotated": "nodes are started with their secret",
     "sign_in.failed": "it changes nothing",
     "sign_in.succeeded": "a new session is known to nobody",
