@@ -50,6 +50,7 @@ REMEMBERED_BY_NOBODY = {
     "role.created": "nothing is known of it yet",
     "secret.rotated": "nodes are started with their secret",
     "sign_in.failed": "it changes nothing",
+    "sign_in.proved": "the session is read for each call",
     "sign_in.succeeded": "a new session is known to nobody",
     "token.issued": "a token is good by its signature",
     "webhook.created": "it is taken up when it is seen",
