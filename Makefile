@@ -152,7 +152,7 @@ format: $(DEV_STAMP)
 # the Helm chart; tests fail when they are out of date. The pages of all calls and of all commands are rendered by `make site`.
 docs: $(DEV_STAMP)
 	$(BIN)/deskwire config --markdown > docs/reference/settings.md
-	for page in events errors metrics surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
+	for page in events errors metrics permissions surveys; do $(BIN)/deskwire reference $$page > docs/reference/$$page.md || exit 1; done
 	$(BIN)/python -m tests.api.description.outline
 	$(BIN)/python -m tests.commands.reference.outline
 	$(BIN)/python -m tests.deploy.chart

@@ -85,6 +85,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
         "reference/api": (),  # and a page for each resource
         "reference/events": (),
         "reference/errors": (),
+        "reference/permissions": (),
         "reference/settings": (),
         "reference/cli": (),
         "reference/metrics": (),

@@ -65,7 +65,7 @@ from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
 from deskwire.http.api.services import Services, Surveys, Webhooks
 from deskwire.http.app import ROUTES
-from deskwire.http.description import errors_page
+from deskwire.http.description import errors_page, permissions
 from deskwire.http.description.asyncapi import document as asyncapi
 from deskwire.http.description.openapi.document import description
 from deskwire.http.server.adapters.quart_app import make_app
@@ -483,6 +483,7 @@ class Server:
             description=Lazy(description),
             event_description=Lazy(asyncapi.description),
             error_page=Lazy(errors_page.page),
+            permission_table=Lazy(permissions.served),
             log_request=lambda *_: None,
             readiness=ReadinessProbe(self.disk, self.disk.commits),
         )

@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
+from deskwire.engine.accounts.custom_roles import RoleReader, RoleTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -76,6 +77,7 @@ class Reader(
     AuditReader,
     PushReader,
     TeamReader,
+    RoleReader,
     SessionReader,
     AccessTokenReader,
     MachineReader,
@@ -115,6 +117,7 @@ class Transaction(
     AuditTransaction,
     PushTransaction,
     TeamTransaction,
+    RoleTransaction,
     SessionTransaction,
     AccessTokenTransaction,
     MachineTransaction,

@@ -267,6 +267,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         description=Lazy(reference.openapi),
         event_description=Lazy(reference.asyncapi),
         error_page=Lazy(reference.errors),
+        permission_table=Lazy(reference.permissions),
         desk=DeskFiles(config.web_dir, shown=config.ui),
         log_request=log_request,
         readiness=ReadinessProbe(

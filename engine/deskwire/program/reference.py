@@ -24,3 +24,10 @@ def errors() -> Static:
     from deskwire.http.description.errors_page import page
 
     return page()
+
+
+def permissions() -> bytes:
+    """Return the table of permissions, as JSON."""
+    from deskwire.http.description.permissions import served
+
+    return served()

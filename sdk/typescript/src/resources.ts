@@ -30,6 +30,7 @@ import type {
   ChangeMemberRequest,
   ChangeMemoryRequest,
   ChangeProjectRequest,
+  ChangeRoleRequest,
   ChangeSnippetRequest,
   ChangeSurveyRequest,
   ChangeTeamRequest,
@@ -63,6 +64,7 @@ import type {
   CreateKeyRequest,
   CreateMyResponseRequest,
   CreateProjectRequest,
+  CreateRoleRequest,
   CreateSnippetRequest,
   CreateSurveyRequest,
   CreateSurveyResponseRequest,
@@ -123,6 +125,7 @@ import type {
   Organisation,
   OrganisationPage,
   PendingStep,
+  PermissionTable,
   PostCustomerMessageRequest,
   PostMessageRequest,
   Project,
@@ -150,6 +153,8 @@ import type {
   ReplayConversationRequest,
   ReplayResult,
   ReplyToStepRequest,
+  Role,
+  RolePage,
   RotateCredentialRequest,
   SavedDraft,
   SearchResult,
@@ -855,6 +860,12 @@ export interface MembersListTokensParams {
   cursor?: string | undefined;
 }
 
+export interface RolesListParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface ProjectsListParams {
   /** Default: `50`. */
   limit?: number | undefined;
@@ -884,7 +895,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -892,7 +903,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -4108,6 +4119,8 @@ export class MembersResource {
   /**
    * Change the role of a member. Only an owner can grant or withdraw the role of owner.
    *
+   * You can only give a role whose permissions you have, to a member whose permissions you have.
+   *
    * Permission: `members.manage`.
    *
    * `PATCH /v3/organisations/{organisationId}/members/{userId}`
@@ -4173,6 +4186,76 @@ export class MembersResource {
    */
   endToken(organisationId: string, userId: string, tokenId: string, options?: RequestOptions): Promise<Deleted> {
     return this.#transport.json({ name: "members.endToken", method: "DELETE", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}/tokens/${segment("tokenId", tokenId)}`, credential: true }, options);
+  }
+}
+
+export class RolesResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the permissions that roles and machine credentials can have, with the calls that each opens.
+   *
+   * `GET /v3/permissions`
+   */
+  listPermissions(options?: RequestOptions): Promise<PermissionTable> {
+    return this.#transport.json({ name: "roles.listPermissions", method: "GET", path: "/v3/permissions", credential: true }, options);
+  }
+
+  /**
+   * List the roles of an organisation: the built-in ones, then its own, oldest first.
+   *
+   * `GET /v3/organisations/{organisationId}/roles`
+   */
+  list(organisationId: string, params?: RolesListParams, options?: RequestOptions): PagePromise<RolePage> {
+    return this.#transport.pages({ name: "roles.list", method: "GET", path: `/v3/organisations/${segment("organisationId", organisationId)}/roles`, credential: true, query: params }, options);
+  }
+
+  /**
+   * Create a role. You can only give permissions that you have.
+   *
+   * Permission: `members.manage`.
+   *
+   * `POST /v3/organisations/{organisationId}/roles`
+   */
+  create(organisationId: string, params: CreateRoleRequest, options?: RequestOptions): Promise<Role> {
+    return this.#transport.json({ name: "roles.create", method: "POST", path: `/v3/organisations/${segment("organisationId", organisationId)}/roles`, idempotent: true, credential: true, body: params }, options);
+  }
+
+  /**
+   * Fetch a role. The ids of the built-in roles are `owner`, `admin`, `agent` and `viewer`.
+   *
+   * `GET /v3/organisations/{organisationId}/roles/{roleId}`
+   */
+  get(organisationId: string, roleId: string, options?: RequestOptions): Promise<Role> {
+    return this.#transport.json({ name: "roles.get", method: "GET", path: `/v3/organisations/${segment("organisationId", organisationId)}/roles/${segment("roleId", roleId)}`, credential: true }, options);
+  }
+
+  /**
+   * Change a role. Its members have the new permissions from their next call, and streams without the right to them end.
+   *
+   * You can only change a role whose permissions you have, before and after the change. The built-in roles can't be changed.
+   *
+   * Permission: `members.manage`.
+   *
+   * `PATCH /v3/organisations/{organisationId}/roles/{roleId}`
+   */
+  update(organisationId: string, roleId: string, params?: ChangeRoleRequest, options?: RequestOptions): Promise<Role> {
+    return this.#transport.json({ name: "roles.update", method: "PATCH", path: `/v3/organisations/${segment("organisationId", organisationId)}/roles/${segment("roleId", roleId)}`, credential: true, body: params }, options);
+  }
+
+  /**
+   * Delete a role that no member has. You can only delete a role whose permissions you have.
+   *
+   * Permission: `members.manage`.
+   *
+   * `DELETE /v3/organisations/{organisationId}/roles/{roleId}`
+   */
+  delete(organisationId: string, roleId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "roles.delete", method: "DELETE", path: `/v3/organisations/${segment("organisationId", organisationId)}/roles/${segment("roleId", roleId)}`, credential: true }, options);
   }
 }
 
@@ -4279,6 +4362,8 @@ export class KeysResource {
 
   /**
    * Create a server key. The response shows the key once; a repeated request masks it.
+   *
+   * A server key can make all S2S calls, so a user needs every permission to create one.
    *
    * Permission: `projects.manage`.
    *
@@ -4524,6 +4609,7 @@ export class Resources {
   readonly project: ProjectResource;
   readonly projects: ProjectsResource;
   readonly reports: ReportsResource;
+  readonly roles: RolesResource;
   readonly search: SearchResource;
   readonly service: ServiceResource;
   readonly snippets: SnippetsResource;
@@ -4559,6 +4645,7 @@ export class Resources {
     this.project = new ProjectResource(transport);
     this.projects = new ProjectsResource(transport);
     this.reports = new ReportsResource(transport);
+    this.roles = new RolesResource(transport);
     this.search = new SearchResource(transport);
     this.service = new ServiceResource(transport);
     this.snippets = new SnippetsResource(transport);

@@ -13,7 +13,8 @@ export interface AccessToken {
 export interface AddMemberRequest {
   email: string;
   name?: string | null | undefined;
-  role: "owner" | "admin" | "agent" | "viewer" | (string & {});
+  /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
+  role: string;
 }
 
 /** A member with a new one-time password, which is shown once, and is `…` in a repeated response. It is null if users sign in elsewhere. */
@@ -21,7 +22,10 @@ export interface AddedMember {
   id: string;
   email: string;
   name: string;
-  role: "owner" | "admin" | "agent" | "viewer" | (string & {});
+  /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
+  role: string;
+  /** True if conversations and tickets can be assigned to the member: the role has `conversations.reply`. */
+  assignable: boolean;
   /** A time in ISO 8601, UTC, with milliseconds. */
   joinedAt: string;
   password: string | null;
@@ -318,7 +322,7 @@ export interface AuditChange {
 
 /** The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact. */
 export interface AuditObject {
-  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "translation" | "team" | "stream_consumer" | "audit_push" | "service" | (string & {});
+  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "translation" | "team" | "stream_consumer" | "audit_push" | "role" | "service" | (string & {});
   id: string | null;
   name: string | null;
 }
@@ -353,7 +357,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -573,7 +577,8 @@ export interface ChangeCustomerRequest {
 
 /** The new role of a member. */
 export interface ChangeMemberRequest {
-  role: "owner" | "admin" | "agent" | "viewer" | (string & {});
+  /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
+  role: string;
 }
 
 /** The fields to change. `description` can be set to null. */
@@ -586,6 +591,13 @@ export interface ChangeMemoryRequest {
 export interface ChangeProjectRequest {
   name?: string | undefined;
   settings?: ProjectSettingsInput | undefined;
+}
+
+/** The fields to change. `permissions` replaces all permissions. */
+export interface ChangeRoleRequest {
+  name?: string | undefined;
+  description?: string | undefined;
+  permissions?: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage" | (string & {}))[] | undefined;
 }
 
 /** The fields to change. Null clears `language` and `teamId`. */
@@ -1302,6 +1314,13 @@ export interface CreateMyResponseRequest {
 export interface CreateProjectRequest {
   name: string;
   settings?: ProjectSettingsInput | undefined;
+}
+
+/** The new role. Its `permissions` must be permissions that you have. */
+export interface CreateRoleRequest {
+  name: string;
+  description?: string | undefined;
+  permissions: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage" | (string & {}))[];
 }
 
 /** The new snippet. `text` may have the placeholders {contact.name} and {agent.name}. `teamId` is its team, if any. */
@@ -2427,7 +2446,10 @@ export interface Member {
   id: string;
   email: string;
   name: string;
-  role: "owner" | "admin" | "agent" | "viewer" | (string & {});
+  /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
+  role: string;
+  /** True if conversations and tickets can be assigned to the member: the role has `conversations.reply`. */
+  assignable: boolean;
   /** A time in ISO 8601, UTC, with milliseconds. */
   joinedAt: string;
 }
@@ -2679,7 +2701,8 @@ export interface NoteData {
 export interface Organisation {
   id: string;
   name: string;
-  role: "owner" | "admin" | "agent" | "viewer" | (string & {});
+  /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
+  role: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
 }
@@ -2733,6 +2756,27 @@ export interface PageContext {
 /** The pending workflow step, which waits for the contact; null without one. */
 export interface PendingStep {
   step: WorkflowStep | null;
+}
+
+/** A permission, with its meaning and the calls that need it. */
+export interface Permission {
+  id: string;
+  description: string;
+  operations: PermittedOperation[];
+}
+
+/** All permissions, by area. */
+export interface PermissionTable {
+  permissions: Permission[];
+}
+
+/** A call of the API, with all permissions that it needs. */
+export interface PermittedOperation {
+  operationId: string;
+  method: string;
+  path: string;
+  summary: string;
+  permissions: string[];
 }
 
 /** The message to send. `clientId` names it: a repeated call with it stores nothing more. `attachments` are ids of the customer's own uploads. */
@@ -3073,6 +3117,23 @@ export interface ResponseData {
   response: SurveyResponse;
 }
 
+/** A role of an organisation, with the number of members who have it. Built-in roles are the same everywhere. */
+export interface Role {
+  /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
+  id: string;
+  name: string;
+  description: string;
+  permissions: string[];
+  builtIn: boolean;
+  members: number;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface RolePage {
+  nextCursor: string | null;
+  items: Role[];
+}
+
 /** The time, in seconds, for which the previous secret remains valid besides the new one. */
 export interface RotateCredentialRequest {
   /** Default: `86400`. */
@@ -3194,7 +3255,8 @@ export interface SessionProject {
   name: string;
   organisationId: string;
   organisationName: string;
-  role: "owner" | "admin" | "agent" | "viewer" | (string & {});
+  /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
+  role: string;
   permissions: string[];
 }
 
@@ -4112,7 +4174,7 @@ export interface User {
 /** The permissions and roles of a user in an organisation. */
 export interface UserPermissions {
   permissions: string[];
-  roles: ("owner" | "admin" | "agent" | "viewer" | (string & {}))[];
+  roles: string[];
 }
 
 /** The definition to validate, any JSON value. */

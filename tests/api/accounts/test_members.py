@@ -11,7 +11,16 @@ from tests.support.sockets.admin_socket import operate
 
 async def test_new_member_uses_the_one_time_password_only_to_replace_it(service: Service) -> None:
     hired = await hire(service, "agent")
-    assert hired.keys() == {"id", "email", "name", "role", "joinedAt", "password", "passwordEndsAt"}
+    assert hired.keys() == {
+        "id",
+        "email",
+        "name",
+        "role",
+        "assignable",
+        "joinedAt",
+        "password",
+        "passwordEndsAt",
+    }
     assert code(await sign_in(service, hired["email"], hired["password"])) == (
         403,
         "password_change_required",

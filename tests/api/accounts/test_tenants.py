@@ -62,6 +62,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "ReplaceTagsRequest": {"tags": ["vip"]},
     "MergeContactRequest": {"from": "x"},
     "DashboardMergeContactRequest": {"from": "con_00000000000000000000000000"},
+    "CreateRoleRequest": {"name": "x", "permissions": []},
+    "ChangeRoleRequest": {"name": "x"},
     "CreateCredentialRequest": {"name": "x", "permissions": []},
     "ChangeCredentialRequest": {"name": "x"},
     "RotateCredentialRequest": {},
@@ -132,7 +134,10 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     credential = (await service.dashboard.post(f"/projects/{project}/credentials", json=named)).json()
     channel = (await service.dashboard.post("/channels", json={"name": "Shop"})).json()
     organisation = (await service.dashboard.get(f"/projects/{project}")).json()["organisationId"]
+    role = {"name": "Reader", "permissions": ["tickets.read"]}
+    made_role = (await service.dashboard.post(f"/organisations/{organisation}/roles", json=role)).json()
     return {
+        "role_id": made_role["id"],
         "conversation_id": conversation["id"],
         "message_id": message["id"],
         "held_message_id": held.json()["id"],

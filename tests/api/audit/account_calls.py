@@ -25,6 +25,35 @@ async def change_member(stage: Stage) -> Any:
     return done(lambda: stage.owner.patch(path, json={"role": "admin"}), "user", changes=changes)
 
 
+ROLE = {"name": "Reader", "description": "", "permissions": ["tickets.read"]}
+
+
+async def create_role(stage: Stage) -> Any:
+    path = f"/organisations/{await organisation_of(stage.service)}/roles"
+    changes = {name: {"before": None, "after": value} for name, value in ROLE.items()}
+    return done(lambda: stage.owner.post(path, json=ROLE), "user", changes=changes)
+
+
+async def new_role(stage: Stage) -> str:
+    """Create a role, and return its path."""
+    path = f"/organisations/{await organisation_of(stage.service)}/roles"
+    answer = await stage.owner.post(path, json=ROLE)
+    assert answer.status_code == 200, answer.text
+    return f"{path}/{answer.json()['id']}"
+
+
+async def change_role(stage: Stage) -> Any:
+    path, wider = await new_role(stage), ["surveys.read", "tickets.read"]
+    changes = {"permissions": {"before": ["tickets.read"], "after": wider}}
+    return done(lambda: stage.owner.patch(path, json={"permissions": wider}), "user", changes=changes)
+
+
+async def delete_role(stage: Stage) -> Any:
+    path = await new_role(stage)
+    changes = {name: {"before": value, "after": None} for name, value in ROLE.items()}
+    return done(lambda: stage.owner.delete(path), "user", changes=changes)
+
+
 async def remove_member(stage: Stage) -> Any:
     path = f"{await stage.members()}/{(await hire(stage.service, 'agent'))['id']}"
     changes = {"role": {"before": "agent", "after": None}}

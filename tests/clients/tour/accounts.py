@@ -67,6 +67,18 @@ async def organisations(call: Recorder) -> None:
     await call("endMemberSessions", organisation, hired["id"])
     await call("renewMemberPassword", organisation, hired["id"])
     await call("removeMember", organisation, member)
+    await roles(call, organisation)
+
+
+async def roles(call: Recorder, organisation: str) -> None:
+    """Call the operations of roles."""
+    await call("listPermissions")
+    body = {"name": "Reader", "description": "Reads tickets.", "permissions": ["tickets.read"]}
+    role = (await call("createRole", organisation, body=body, Idempotency_Key="o2"))["id"]
+    await call("listRoles", organisation, limit=10)
+    await call("changeRole", organisation, role, body={"permissions": ["tickets.read", "surveys.read"]})
+    await call("getRole", organisation, role)
+    await call("deleteRole", organisation, role)
 
 
 async def projects(call: Recorder) -> None:

@@ -51,6 +51,12 @@ PATCH /v3/organisations/{organisationId}/members/{userId}
 DELETE /v3/organisations/{organisationId}/members/{userId}
 POST /v3/organisations/{organisationId}/members/{userId}/password
 DELETE /v3/organisations/{organisationId}/members/{userId}/sessions
+GET /v3/permissions
+GET /v3/organisations/{organisationId}/roles
+POST /v3/organisations/{organisationId}/roles
+GET /v3/organisations/{organisationId}/roles/{roleId}
+PATCH /v3/organisations/{organisationId}/roles/{roleId}
+DELETE /v3/organisations/{organisationId}/roles/{roleId}
 GET /v3/organisations/{organisationId}/audit
 GET /v3/organisations/{organisationId}/audit.ndjson
 GET /v3/organisations/{organisationId}/audit/push

@@ -123,6 +123,12 @@ DELETE /v3/organisations/{organisationId}/audit/push           | organisation | 
 POST /v3/organisations/{organisationId}/audit/push/rotate-secret | organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
+GET /v3/permissions                                             | user         | -                    | -
+GET /v3/organisations/{organisationId}/roles                    | organisation | -                    | -
+POST /v3/organisations/{organisationId}/roles                   | organisation | members.manage       | 8 KiB
+GET /v3/organisations/{organisationId}/roles/{roleId}           | organisation | -                    | -
+PATCH /v3/organisations/{organisationId}/roles/{roleId}         | organisation | members.manage       | 8 KiB
+DELETE /v3/organisations/{organisationId}/roles/{roleId}        | organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB
 GET /v3/organisations/{organisationId}/members/{userId}         | organisation | -                    | -
 PATCH /v3/organisations/{organisationId}/members/{userId}       | organisation | members.manage       | 8 KiB

@@ -7,7 +7,6 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.engine.accounts.members import PasswordHandover
-from deskwire.engine.accounts.people import BuiltInRole
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.accounts.credentials import CreateCredentialRequest, RotateCredentialRequest
 from deskwire.http.resources.accounts.projects import ChangeProjectRequest, CreateProjectRequest
@@ -16,6 +15,10 @@ from deskwire.http.resources.accounts.requests import Email, Name, NewPassword
 DAY_S = 86_400
 Handle = Annotated[str, Field(min_length=1, max_length=254)]
 """An id, the name of an organisation or project if it is unique, or a user's e-mail address."""
+
+
+RoleHandle = Annotated[str, Field(min_length=1, max_length=200)]
+"""The id of a role, or the name of one of the organisation's own."""
 
 
 class OrganisationName(Body):
@@ -53,7 +56,7 @@ class NewUser(Body):
     name: Name | None = None
     password: NewPassword | None = None
     organisation: Handle | None = None
-    role: BuiltInRole | None = None
+    role: RoleHandle | None = None
 
 
 class NewPasswordFor(Body):
@@ -68,7 +71,7 @@ class MemberRole(Body):
 
     user: Handle
     organisation: Handle | None = None
-    role: BuiltInRole
+    role: RoleHandle
 
 
 class NewMember(MemberRole):

@@ -12,6 +12,7 @@ from deskwire.commands.admin.read_queries import (
     organisation_named,
     organisation_view,
     project_named,
+    role_named,
     user_named,
 )
 from deskwire.engine.accounts import machines, members, projects
@@ -116,7 +117,8 @@ async def create_user(context: AdminContext, command: commands.NewUser) -> Resul
     def make(tx: Transaction) -> Result:
         user = members.make_user(tx, newcomer, now)
         if command.role is not None:
-            members.join(tx, organisation_named(tx, command.organisation).rowid, user, command.role, now)
+            organisation = organisation_named(tx, command.organisation).rowid
+            members.join(tx, organisation, user, role_named(tx, organisation, command.role), now)
         return {**account_view(tx, user), **_one_time(context, user, password)}
 
     return await context.store.write(make)
@@ -146,7 +148,8 @@ async def add_member(context: AdminContext, command: commands.NewMember) -> Resu
     def add(tx: Transaction) -> Result:
         organisation, user = organisation_named(tx, command.organisation), user_named(tx, command.user)
         one_time, hashed = generated or ("", None)
-        member = members.add_existing_user(tx, organisation.rowid, user, command.role, handover, hashed, now)
+        role = role_named(tx, organisation.rowid, command.role)
+        member = members.add_existing_user(tx, organisation.rowid, user, role, handover, hashed, now)
         renewed = member.user.generation != user.generation
         return {**member_view(member), **(_one_time(context, member.user, one_time) if renewed else {})}
 
@@ -159,7 +162,8 @@ async def change_role(context: AdminContext, command: commands.MemberRole) -> Re
 
     def change(tx: Transaction) -> Result:
         organisation, user = organisation_named(tx, command.organisation), user_named(tx, command.user)
-        return member_view(members.change_role(tx, None, organisation.rowid, user.id, command.role))
+        role = role_named(tx, organisation.rowid, command.role)
+        return member_view(members.change_role(tx, None, organisation.rowid, user.id, role))
 
     return await context.store.write(change)
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, access_token_view
+from deskwire.engine.accounts.custom_roles import RoleReader, roles_of
 from deskwire.engine.accounts.machines import MachineReader, machine_view, maker_state
 from deskwire.engine.accounts.members import user_view
-from deskwire.engine.accounts.people import Organisation, Project, User
+from deskwire.engine.accounts.people import Organisation, Project, Role, User
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.projects import key_view, project_view
 from deskwire.engine.audit.trail import AuditFilter, AuditReader, record_view
@@ -21,7 +22,7 @@ V = TypeVar("V")
 QueryResult = Mapping[str, Any]
 
 
-class AdminReader(OrganisationReader, MachineReader, AccessTokenReader, AuditReader, Protocol):
+class AdminReader(OrganisationReader, RoleReader, MachineReader, AccessTokenReader, AuditReader, Protocol):
     """The reads that the queries are made of."""
 
 
@@ -30,14 +31,29 @@ def organisation_view(organisation: Organisation) -> dict[str, Any]:
     return {"id": organisation.id, "name": organisation.name, "createdAt": iso(organisation.created_at)}
 
 
-def account_view(reader: OrganisationReader, user: User) -> dict[str, Any]:
+class AccountViewReader(OrganisationReader, RoleReader, Protocol):
+    """The reads that a view of a user is made of."""
+
+
+def account_view(reader: AccountViewReader, user: User) -> dict[str, Any]:
     """Return the user as the operator sees it, with the memberships."""
     memberships = [
-        {"organisationId": each.organisation.id, "name": each.organisation.name, "role": each.role}
+        {
+            "organisationId": each.organisation.id,
+            "name": each.organisation.name,
+            "role": each.role,
+            "roleName": _role_name(reader, each.organisation.rowid, each.role),
+        }
         for each in reader.memberships(user.rowid, (-1, -1), ALL)
     ]
     home = None if user.home is None else reader.organisation_of(user.home).id
     return {**user_view(user), "homeOrganisationId": home, "memberships": memberships}
+
+
+def _role_name(reader: RoleReader, organisation: int, role: Role) -> str:
+    """Return the name of an organisation's own role, and the id of any other."""
+    own = {each.id: each.name for each in reader.custom_roles(organisation)} if is_id(role, "rol") else {}
+    return own.get(role, role)
 
 
 def organisations(reader: AdminReader, now: int) -> QueryResult:
@@ -215,3 +231,13 @@ def _one(candidates: Sequence[T], handle: str | None, what: str, option: str) ->
         case _:
             ids = ", ".join(candidate.id for candidate in candidates)
             raise Conflict(f"Several {what}s have this name; use an id instead ({ids}).", code="ambiguous")
+
+
+def role_named(reader: RoleReader, organisation: int, handle: str) -> Role:
+    """Return the id of the organisation's role with this id or name. Raises NotFound, naming the roles."""
+    roles = roles_of(reader, organisation)
+    for role in roles:
+        if handle == role.id or (not role.built_in and fold_name(role.name) == fold_name(handle)):
+            return role.id
+    known = ", ".join(role.id if role.built_in else role.name for role in roles)
+    raise NotFound(f"The organisation has no role {handle}, only these: {known}.", code="role_not_found")

@@ -15,13 +15,14 @@ from deskwire.commands.shell.options import common_options, yes_option
 from deskwire.commands.shell.output import Columns, show, show_created
 from deskwire.commands.shell.questions import confirm, confirm_new_password, new_password, password_options
 from deskwire.commands.shell.refusals import RefusedCommand
-from deskwire.engine.accounts.people import ROLES
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
     "e-mail": itemgetter("email"),
     "name": itemgetter("name"),
-    "member of": lambda item: ", ".join(f"{each['name']} ({each['role']})" for each in item["memberships"]),
+    "member of": lambda item: ", ".join(
+        f"{each['name']} ({each['roleName']})" for each in item["memberships"]
+    ),
     "created": itemgetter("createdAt"),
 }
 MEMBER: Final[Columns] = {
@@ -34,9 +35,8 @@ MEMBER: Final[Columns] = {
 _ORG: Final = click.option(
     "--org", "organisation", help="Organisation (id or name); needed if there are several."
 )
-_ROLE: Final = click.option(
-    "--role", type=click.Choice(ROLES), required=True, help="Role in the organisation."
-)
+_ROLE_HELP: Final = "owner, admin, agent, viewer, or one of the organisation's own (id or name)"
+_ROLE: Final = click.option("--role", required=True, help=f"Role in the organisation: {_ROLE_HELP}.")
 
 
 @click.group("user", cls=HelpGroup)
@@ -54,7 +54,7 @@ def user() -> None:
 @click.argument("email")
 @click.option("--name", help="Name that customers and colleagues see; default: the address.")
 @click.option("--org", "organisation", help="Organisation (id or name) to join; needs --role.")
-@click.option("--role", type=click.Choice(ROLES), help="Role in --org, or in the only organisation.")
+@click.option("--role", help=f"Role in --org, or in the only organisation: {_ROLE_HELP}.")
 @password_options
 @common_options
 def create(
@@ -187,7 +187,7 @@ def delete(user: str, yes: bool, data: Path | None, as_json: bool) -> None:
     files. The user's messages stay, with the name that they were sent under. The last owner of an organisation can't be deleted.
     """
     found = query(data, "user.show", user=user)
-    within = ", ".join(f"{each['name']} ({each['role']})" for each in found["memberships"])
+    within = ", ".join(f"{each['name']} ({each['roleName']})" for each in found["memberships"])
     confirm(
         f"The account {found['email']} will be deleted for good{f', and is then no member of {within}' if within else ''}.",
         yes,

@@ -10,11 +10,12 @@ import click
 
 from deskwire.commands.shell.help import HelpCommand
 
-PAGES = ("api", "cli", "events", "errors", "metrics", "surveys")
+PAGES = ("api", "cli", "events", "errors", "metrics", "permissions", "surveys")
 # Modules of pages with another name: `errors` is the registry of error codes.
 _MODULES = {
     "errors": "deskwire.http.description.errors_page",
     "events": "deskwire.http.description.event_examples",
+    "permissions": "deskwire.http.description.permissions",
 }
 
 
@@ -25,7 +26,7 @@ _MODULES = {
 )
 @click.argument("page", type=click.Choice((*PAGES, "asyncapi")))
 def reference_command(page: str) -> None:
-    """Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, or survey rules.
+    """Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, permissions, or survey rules.
 
     The page `asyncapi` describes the events as JSON, an AsyncAPI 3.0 document.
     """

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
+from deskwire.engine.accounts.people import WORK, Member, Membership, Organisation, Role, User
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import ActingMember, check_change, check_grant, check_reach, role_named
 from deskwire.engine.accounts.sessions import SessionTransaction
@@ -45,6 +45,7 @@ def member_view(member: Member) -> dict[str, Any]:
         "email": user.email,
         "name": user.name,
         "role": member.role,
+        "assignable": WORK in member.permissions,
         "joinedAt": iso(member.joined_at),
     }
 
@@ -158,6 +159,7 @@ def join(tx: OrganisationTransaction, organisation: int, user: User, role: Role,
 
     A user without a home gets this one. Raises Conflict (`already_member`), and Invalid for an unknown role.
     """
+    tx.lock_across_nodes()  # so that the role is not deleted in the meantime
     granted = role_named(tx, organisation, role)
     if tx.role(organisation, user.rowid) is not None:
         raise Conflict("This user is a member already.", code="already_member")
@@ -172,6 +174,7 @@ def change_role(
     tx: OrganisationTransaction, actor: ActingMember | None, organisation: int, user_id: str, role: Role
 ) -> Member:
     """Change the role of a member. Raises NotFound, Invalid for an unknown role, and the errors of `check_change`."""
+    tx.lock_across_nodes()
     target, granted = member_of(tx, organisation, user_id), role_named(tx, organisation, role)
     check_change(actor, target, granted, tx.owners(organisation))
     tx.set_role(organisation, target.user.rowid, role)
@@ -185,6 +188,7 @@ def remove_member(
 
     Raises NotFound, and the errors of `check_change`.
     """
+    tx.lock_across_nodes()
     target = member_of(tx, organisation, user_id)
     check_change(actor, target, None, tx.owners(organisation))
     tx.delete_membership(organisation, target.user.rowid)
@@ -255,6 +259,7 @@ def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
 
     Raises Conflict (`last_owner`), with nothing changed, if an organisation would be left without an owner.
     """
+    tx.lock_across_nodes()
     memberships = tx.memberships(user.rowid, (-1, -1), _ALL)
     for membership in memberships:
         member = Member(user, membership.role, membership.joined_at, membership.permissions)

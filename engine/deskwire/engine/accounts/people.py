@@ -41,6 +41,9 @@ PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
 }
 """The permissions of the built-in roles. Those of a member come with the membership."""
 
+WORK: Final = "conversations.reply"
+"""The permission of members to whom conversations and tickets can be assigned."""
+
 
 class GrantedRole(Struct, frozen=True):
     """The role that a member has, with its permissions at the moment."""

@@ -60,7 +60,7 @@ class AccountReader(Protocol):
     def assignee_name(self, organisation: int, user_id: str) -> str | None:
         """Return the name of a member who can be assigned conversations and tickets.
 
-        None for viewers.
+        None for members whose role lacks the permission WORK.
         """
 
 

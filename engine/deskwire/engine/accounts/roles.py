@@ -10,7 +10,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import GrantedRole, Member, Organisation, Project, Role, User
+from deskwire.engine.accounts.people import (
+    WORK,
+    GrantedRole,
+    Member,
+    Organisation,
+    Project,
+    Role,
+    User,
+)
 from deskwire.engine.accounts.ports import AccountReader, OrganisationReader
 from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, NotFound, Problem
 
@@ -164,7 +172,7 @@ def project_of(reader: OrganisationReader, user: User, project_id: str) -> tuple
 
 
 _UNKNOWN = "There is no such user in this project."
-_VIEWER = "{} is a viewer, who can't work on conversations and tickets; give them another role first."
+_VIEWER = "{} can't work on conversations and tickets; give them a role with the permission {} first."
 
 
 def assignable_user(
@@ -175,5 +183,5 @@ def assignable_user(
     if name is None:
         return None, Problem(pointer, "unknown", _UNKNOWN)
     if reader.assignee_name(organisation, user_id) is None:
-        return None, Problem(pointer, "viewer", _VIEWER.format(name))
+        return None, Problem(pointer, "viewer", _VIEWER.format(name, WORK))
     return name, None

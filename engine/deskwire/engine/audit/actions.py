@@ -29,6 +29,7 @@ ObjectType = Literal[
     "team",
     "stream_consumer",
     "audit_push",
+    "role",
     "service",
 ]
 
@@ -57,6 +58,11 @@ _ALL: Final = (
     Action("member.added", "account", "A user became a member of the organisation."),
     Action("member.role_changed", "account", "A member's role was changed."),
     Action("member.removed", "account", "A membership ended; the account stays."),
+    Action("role.created", "role", "An organisation got a role of its own."),
+    Action(
+        "role.changed", "role", "A role's name, description or permissions were changed, for all its members."
+    ),
+    Action("role.deleted", "role", "A role that no member had was deleted."),
     Action("account.created", "account", "An account was created."),
     Action("account.changed", "account", "A user was renamed."),
     Action(

@@ -13,6 +13,7 @@ from deskwire.engine.audit.trail import AuditEntry, Changes
 from deskwire.engine.core.clock import iso_or_none
 
 if TYPE_CHECKING:
+    from deskwire.engine.accounts.custom_roles import OrganisationRole
     from deskwire.engine.accounts.machines import Machine
     from deskwire.engine.channels.channel import Channel
     from deskwire.engine.webhooks.endpoint import Endpoint
@@ -77,6 +78,22 @@ def account_changed(before: User, after: User) -> list[AuditEntry]:
     else:
         entries.append(_account("account.tokens_revoked", after, {}))
     return entries
+
+
+def role_made(role: OrganisationRole) -> AuditEntry:
+    """Return the entry for a new role."""
+    return _role("role.created", role, made(_role_fields(role)))
+
+
+def role_changed(before: OrganisationRole, after: OrganisationRole) -> list[AuditEntry]:
+    """Return the entries for a change of a role."""
+    changes = differences(_role_fields(before), _role_fields(after))
+    return [_role("role.changed", after, changes)] if changes else []
+
+
+def role_deleted(role: OrganisationRole) -> AuditEntry:
+    """Return the entry for a deleted role, with its former fields."""
+    return _role("role.deleted", role, {name: (value, None) for name, value in _role_fields(role).items()})
 
 
 def endpoint_made(endpoint: Endpoint) -> AuditEntry:
@@ -234,6 +251,18 @@ def _channel(action: str, channel: Channel, changes: Changes) -> AuditEntry:
 
 def _machine(action: str, machine: Machine, changes: Changes, **details: int) -> AuditEntry:
     return AuditEntry(action, machine.id, project=machine.project.rowid, changes=changes, details=details)
+
+
+def _role(action: str, role: OrganisationRole, changes: Changes) -> AuditEntry:
+    return AuditEntry(action, role.id, organisation=role.organisation, changes=changes)
+
+
+def _role_fields(role: OrganisationRole) -> dict[str, Any]:
+    return {
+        "name": role.name,
+        "description": role.description,
+        "permissions": sorted(role.permissions),
+    }
 
 
 def _machine_fields(machine: Machine) -> dict[str, Any]:

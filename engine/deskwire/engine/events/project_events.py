@@ -22,6 +22,7 @@ from deskwire.engine.events.types import AGENTS, EventDraft, StoredEvent
 # A part of a project's setup that `settings.changed` reports.
 Setting = Literal[
     "members",
+    "roles",
     "teams",
     "snippets",
     "workflows",

@@ -50,6 +50,8 @@ _OUTDATING: Final = frozenset(
         "message.redacted",
         "project.changed",
         "project.deleted",
+        "role.changed",
+        "role.deleted",
         "token.ended",
         "webhook.changed",
         "webhook.deleted",

@@ -126,6 +126,7 @@ class Services(Struct, frozen=True):
         secrets: of the installation; keys of browsers are derived from them.
         description, event_description: the descriptions of the API and of its events.
         error_page: explains each error code.
+        permission_table: the permissions with the calls that each opens, as JSON.
         desk: the files of the agents' page.
         dummy_hashes: dummy hashes for the passwords of unknown addresses.
         sign_in: True if users sign in here with a password.
@@ -177,6 +178,7 @@ class Services(Struct, frozen=True):
     description: Lazy[Static]
     event_description: Lazy[Static]
     error_page: Lazy[Static]
+    permission_table: Lazy[bytes]
     log_request: Callable[[str, str | None, int, float, str], None]
     desk: DeskFiles
     readiness: ReadinessProbe

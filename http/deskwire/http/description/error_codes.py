@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import ENDED_MAX
+from deskwire.engine.accounts.custom_roles import ROLES_MAX
 from deskwire.engine.accounts.machines import MACHINES_MAX
 from deskwire.engine.accounts.projects import PROJECTS_MAX, SERVER_KEYS_MAX
 from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER as STREAMS_MAX
@@ -235,7 +236,11 @@ CODES: Final = (
         "workflow_version_not_found",
         f"The workflow has no such version, or the version is no longer stored: the newest {VERSIONS_KEPT} are.",
     ),
-    Code(404, "role_not_found", "The user is not a member of any organisation."),
+    Code(
+        404,
+        "role_not_found",
+        "The organisation has no such role, or the user whose permissions were asked for is not a member of any organisation.",
+    ),
     Code(404, "browser_session_not_found", "The user has no such session of a browser; it may have ended."),
     Code(404, "session_not_found", "There is no such session; a session is the id of a contact."),
     Code(
@@ -338,6 +343,18 @@ CODES: Final = (
         409,
         "key_limit_reached",
         f"The project has reached its limit of {SERVER_KEYS_MAX} server keys; revoke one first.",
+    ),
+    Code(409, "role_built_in", "The built-in roles can't be changed or deleted."),
+    Code(409, "role_in_use", "Members have the role; give them another one before you delete it."),
+    Code(
+        409,
+        "role_limit_reached",
+        f"The organisation has reached its limit of {ROLES_MAX} roles of its own; delete one first.",
+    ),
+    Code(
+        409,
+        "role_name_taken",
+        "Another role of the organisation has this name; upper and lower case count as the same.",
     ),
     Code(409, "last_owner", "The organisation would be left without an owner."),
     Code(409, "password_changed", "Another call has just changed the password."),
@@ -582,7 +599,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "unchanged": "The new password equals the current one.",
     "merged": "The contact was already merged into another one.",
     "same": "A contact can't be merged into itself.",
-    "viewer": "The user is a viewer, who can't be assigned conversations and tickets.",
+    "viewer": "The user's role lacks `conversations.reply`, so conversations and tickets can't be assigned to the user.",
     "beyond_maker": "The credential that created this one lacks a permission that it would get.",
     "unknown": "The project has no object, or the organisation no user, with this id.",
     "unknown_api_version": "Events have no such version.",

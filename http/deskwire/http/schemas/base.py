@@ -87,6 +87,14 @@ def shape_of(name: str, base: type[S], meaning: str | None, fields: Mapping[str,
 OrganisationId = Annotated[str, Field(pattern=f"^org{_ULID}", examples=["org_01KZ0000000000000000000RG1"])]
 ProjectId = Annotated[str, Field(pattern=f"^prj{_ULID}", examples=["prj_01KZ000000000000000000SH0P"])]
 UserId = Annotated[str, Field(pattern=f"^usr{_ULID}", examples=["usr_01KZ0000000000000000AGENT1"])]
+RoleId = Annotated[
+    str,
+    Field(
+        pattern=f"^(owner|admin|agent|viewer|rol{_ULID.removesuffix('$')})$",
+        examples=["agent"],
+        description="`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles.",
+    ),
+]
 KeyId = Annotated[str, Field(pattern=f"^key{_ULID}", examples=["key_01KZ00000000000000000000K1"])]
 MachineId = Annotated[str, Field(pattern=f"^mcr{_ULID}", examples=["mcr_01KZ0000000000000000000M01"])]
 TokenId = Annotated[

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from deskwire.engine.accounts.machines import Maker, MakerState
-from deskwire.engine.accounts.people import BuiltInRole
 from deskwire.engine.accounts.sessions import SignInMethod
 from deskwire.engine.webhooks.endpoint import HealthCode
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitStatus
@@ -22,6 +21,7 @@ from deskwire.http.schemas.base import (
     OrganisationId,
     PersonName,
     ProjectId,
+    RoleId,
     SessionId,
     Shape,
     TokenId,
@@ -56,7 +56,7 @@ class SessionProject(Shape):
     name: Annotated[str, Field(examples=["Shop"])]
     organisation_id: OrganisationId
     organisation_name: Annotated[str, Field(examples=["Example Ltd"])]
-    role: BuiltInRole
+    role: RoleId
     permissions: list[Annotated[str, Field(examples=["conversations.read"])]]
 
 
@@ -181,7 +181,7 @@ class UserPermissions(Shape):
     """The permissions and roles of a user in an organisation (contract 2.7)."""
 
     permissions: list[Annotated[str, Field(examples=["conversations.read"])]]
-    roles: list[BuiltInRole]
+    roles: list[RoleId]
 
 
 class Organisation(Shape):
@@ -189,8 +189,46 @@ class Organisation(Shape):
 
     id: OrganisationId
     name: Annotated[str, Field(examples=["Example Ltd"])]
-    role: BuiltInRole
+    role: RoleId
     created_at: Moment
+
+
+PermissionName = Annotated[str, Field(examples=["conversations.read"])]
+
+
+class Role(Shape):
+    """A role of an organisation, with the number of members who have it. Built-in roles are the same everywhere."""
+
+    id: RoleId
+    name: Annotated[str, Field(examples=["Support lead"])]
+    description: Annotated[str, Field(examples=["Agents who also manage surveys."])]
+    permissions: list[PermissionName]
+    built_in: bool
+    members: Count
+
+
+class PermittedOperation(Shape):
+    """A call of the API, with all permissions that it needs."""
+
+    operation_id: Annotated[str, Field(examples=["listConversations"])]
+    method: Annotated[str, Field(examples=["GET"])]
+    path: Annotated[str, Field(examples=["/v3/conversations"])]
+    summary: str
+    permissions: list[PermissionName]
+
+
+class Permission(Shape):
+    """A permission, with its meaning and the calls that need it."""
+
+    id: PermissionName
+    description: str
+    operations: list[PermittedOperation]
+
+
+class PermissionTable(Shape):
+    """All permissions, by area."""
+
+    permissions: list[Permission]
 
 
 class Member(Shape):
@@ -199,7 +237,13 @@ class Member(Shape):
     id: UserId
     email: Email
     name: PersonName
-    role: BuiltInRole
+    role: RoleId
+    assignable: Annotated[
+        bool,
+        Field(
+            description="True if conversations and tickets can be assigned to the member: the role has `conversations.reply`."
+        ),
+    ]
     joined_at: Moment
 
 

@@ -27,7 +27,8 @@ class AddMemberRequest(TypedDict):
 
     email: str
     name: NotRequired[str | None]
-    role: Literal["owner", "admin", "agent", "viewer"]
+    role: str
+    """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
 
 
 class AddedMember(TypedDict):
@@ -37,7 +38,9 @@ class AddedMember(TypedDict):
     email: str
     name: str
     role: str
-    """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
+    """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
+    assignable: bool
+    """True if conversations and tickets can be assigned to the member: the role has `conversations.reply`."""
     joinedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     password: str | None
@@ -365,7 +368,7 @@ class AuditObject(TypedDict):
     """The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact."""
 
     type: str
-    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `translation`, `team`, `stream_consumer`, `audit_push`, `service`; a later release may add others."""
+    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `translation`, `team`, `stream_consumer`, `audit_push`, `role`, `service`; a later release may add others."""
     id: str | None
     name: str | None
 
@@ -402,7 +405,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -658,7 +661,8 @@ class ChangeCustomerRequest(TypedDict):
 class ChangeMemberRequest(TypedDict):
     """The new role of a member."""
 
-    role: Literal["owner", "admin", "agent", "viewer"]
+    role: str
+    """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
 
 
 class ChangeMemoryRequest(TypedDict):
@@ -673,6 +677,37 @@ class ChangeProjectRequest(TypedDict):
 
     name: NotRequired[str]
     settings: NotRequired[ProjectSettingsInput]
+
+
+class ChangeRoleRequest(TypedDict):
+    """The fields to change. `permissions` replaces all permissions."""
+
+    name: NotRequired[str]
+    description: NotRequired[str]
+    permissions: NotRequired[
+        list[
+            Literal[
+                "contacts.manage",
+                "contacts.read",
+                "conversations.delete",
+                "conversations.manage",
+                "conversations.read",
+                "conversations.reply",
+                "members.manage",
+                "memory.manage",
+                "memory.read",
+                "projects.manage",
+                "snippets.manage",
+                "surveys.manage",
+                "surveys.read",
+                "tickets.manage",
+                "tickets.read",
+                "translations.manage",
+                "translations.read",
+                "webhooks.manage",
+            ]
+        ]
+    ]
 
 
 class ChangeSnippetRequest(TypedDict):
@@ -1487,6 +1522,35 @@ class CreateProjectRequest(TypedDict):
 
     name: str
     settings: NotRequired[ProjectSettingsInput]
+
+
+class CreateRoleRequest(TypedDict):
+    """The new role. Its `permissions` must be permissions that you have."""
+
+    name: str
+    description: NotRequired[str]
+    permissions: list[
+        Literal[
+            "contacts.manage",
+            "contacts.read",
+            "conversations.delete",
+            "conversations.manage",
+            "conversations.read",
+            "conversations.reply",
+            "members.manage",
+            "memory.manage",
+            "memory.read",
+            "projects.manage",
+            "snippets.manage",
+            "surveys.manage",
+            "surveys.read",
+            "tickets.manage",
+            "tickets.read",
+            "translations.manage",
+            "translations.read",
+            "webhooks.manage",
+        ]
+    ]
 
 
 class CreateSnippetRequest(TypedDict):
@@ -2750,7 +2814,9 @@ class Member(TypedDict):
     email: str
     name: str
     role: str
-    """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
+    """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
+    assignable: bool
+    """True if conversations and tickets can be assigned to the member: the role has `conversations.reply`."""
     joinedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 
@@ -3037,7 +3103,7 @@ class Organisation(TypedDict):
     id: str
     name: str
     role: str
-    """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
+    """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 
@@ -3098,6 +3164,30 @@ class PendingStep(TypedDict):
     """The pending workflow step, which waits for the contact; null without one."""
 
     step: WorkflowStep | None
+
+
+class Permission(TypedDict):
+    """A permission, with its meaning and the calls that need it."""
+
+    id: str
+    description: str
+    operations: list[PermittedOperation]
+
+
+class PermissionTable(TypedDict):
+    """All permissions, by area."""
+
+    permissions: list[Permission]
+
+
+class PermittedOperation(TypedDict):
+    """A call of the API, with all permissions that it needs."""
+
+    operationId: str
+    method: str
+    path: str
+    summary: str
+    permissions: list[str]
 
 
 class PostCustomerMessageRequest(TypedDict):
@@ -3483,6 +3573,25 @@ class ResponseData(TypedDict):
     response: SurveyResponse
 
 
+class Role(TypedDict):
+    """A role of an organisation, with the number of members who have it. Built-in roles are the same everywhere."""
+
+    id: str
+    """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
+    name: str
+    description: str
+    permissions: list[str]
+    builtIn: bool
+    members: int
+
+
+class RolePage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[Role]
+
+
 class RotateCredentialRequest(TypedDict):
     """The time, in seconds, for which the previous secret remains valid besides the new one."""
 
@@ -3620,7 +3729,7 @@ class SessionProject(TypedDict):
     organisationId: str
     organisationName: str
     role: str
-    """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
+    """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
     permissions: list[str]
 
 

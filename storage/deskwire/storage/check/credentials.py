@@ -39,15 +39,18 @@ def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Ch
 def stray_credentials(connection: Connection, now: int) -> Iterator[str]:
     """Yield a note for each valid credential whose creator has left or no longer has the permissions to create it."""
     rows = connection.execute(
-        "SELECT m.id, m.name, m.permissions, m.made_by_id, m.expires_at, s.role FROM machine_credentials m "
+        "SELECT m.id, m.name, m.permissions, m.made_by_id, m.expires_at, s.role, r.permissions FROM machine_credentials m "
         "JOIN projects p ON p.rowid = m.project LEFT JOIN users u ON u.id = m.made_by_id "
         'LEFT JOIN memberships s ON s.organisation = p.organisation AND s."user" = u.rowid '
+        "LEFT JOIN roles r ON r.id = s.role AND r.organisation = s.organisation "
         "WHERE m.made_by = 'user' AND m.revoked_at IS NULL ORDER BY m.rowid"
     )
-    for credential, name, permissions, maker, ends_at, role in rows.fetchall():
+    for credential, name, permissions, maker, ends_at, role, held in rows.fetchall():
         if ends_at is not None and ends_at <= now:
             continue
-        match state_of_user(filter(None, permissions.split(",")), None if role is None else granted(role)):
+        match state_of_user(
+            filter(None, permissions.split(",")), None if role is None else granted(role, held)
+        ):
             case "left":
                 yield f"The machine credential {name!r} ({credential}) was created by {maker}, who has left the organisation."
             case "demoted":

@@ -75,6 +75,7 @@ _AUDITED: Final = " UNION ALL ".join(
         ("users", "account.created"),
         ("server_keys", "key.created"),
         ("machine_credentials", "credential.created"),
+        ("roles", "role.created"),
         ("endpoints", "webhook.created"),
         ("channels", "channel.created"),
     )

@@ -76,7 +76,11 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
             "BEGIN SELECT session_ends(NEW.id); END"
         )
         connection.create_function("people_change", 0, self._note_people)
-        for table, what in (("memberships", "UPDATE"), ("users", "UPDATE OF generation")):
+        for table, what in (
+            ("memberships", "UPDATE"),
+            ("roles", "UPDATE OF permissions"),
+            ("users", "UPDATE OF generation"),
+        ):
             for change in (what, "DELETE"):
                 connection.execute(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "

@@ -13,6 +13,7 @@ from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrite
 from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
+from deskwire.storage.tables.accounts.roles import RoleReads, RoleWrites
 from deskwire.storage.tables.accounts.sessions import (
     AccessTokenReads,
     AccessTokenWrites,
@@ -89,6 +90,7 @@ class AllReads(
     DeliveryFigureReads,
     ReplayReads,
     OrganisationReads,
+    RoleReads,
     PeopleReads,
     MachineReads,
     SessionReads,
@@ -131,6 +133,7 @@ class AllWrites(
     ReplayWrites,
     DeliveryWrites,
     OrganisationWrites,
+    RoleWrites,
     HeldWrites,
     DraftWrites,
     PeopleWrites,

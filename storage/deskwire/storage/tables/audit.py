@@ -41,7 +41,8 @@ SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.act
     coalesce((SELECT email FROM users WHERE id = a.object AND deleted_at IS NULL),
         (SELECT label FROM server_keys WHERE id = a.object), (SELECT name FROM machine_credentials WHERE id = a.object),
         (SELECT name FROM projects WHERE id = a.object), (SELECT name FROM channels WHERE id = a.object),
-        (SELECT name FROM organisations WHERE id = a.object)),
+        (SELECT name FROM organisations WHERE id = a.object),
+        (SELECT name FROM roles WHERE id = a.object)),
     (SELECT id FROM organisations WHERE rowid = a.organisation), (SELECT id FROM projects WHERE rowid = a.project),
     a.changes, a.details, a.address, a.request
 FROM audit a

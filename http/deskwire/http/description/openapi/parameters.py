@@ -131,6 +131,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "snippet_id": PathParameter(
         "The id of the snippet.", "snp_01KZ0000000000000000SN1PPT", "snippet_not_found", snippets.Snippet
     ),
+    "role_id": PathParameter(
+        "The id of the role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own.",
+        "rol_01KZ0000000000000000000R01",
+        "role_not_found",
+        people.Role,
+    ),
     "team_id": PathParameter(
         "The id of the team.", "team_01KZ0000000000000000TEAM01", "team_not_found", tickets.Team
     ),

@@ -121,6 +121,12 @@ BODIES: Final[Mapping[str, Any]] = {
     "SignInRequest": {"email": "grace@example.org", "password": "a long enough password"},
     "ProofRequest": {"password": "a long enough password"},
     "MergeContactRequest": {"from": "visitor-7"},
+    "CreateRoleRequest": {
+        "name": "Support lead",
+        "description": "Agents who also manage surveys.",
+        "permissions": ["conversations.read", "conversations.reply", "surveys.manage", "surveys.read"],
+    },
+    "ChangeRoleRequest": {"permissions": ["conversations.read", "conversations.reply"]},
     "AddMemberRequest": {"email": "grace@example.org", "name": "Grace Hopper", "role": "agent"},
     "PutMemoryRequest": {"name": "shoe size", "content": "43"},
     "ChangeMemoryRequest": {"content": "44"},

@@ -20,7 +20,12 @@ from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import Routes, Tag, fresh, in_organisation
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
-from deskwire.http.resources.accounts.requests import AccountList, AddMemberRequest, ChangeMemberRequest
+from deskwire.http.resources.accounts.requests import (
+    AccountList,
+    AddMemberRequest,
+    ChangeMemberRequest,
+    check_role,
+)
 from deskwire.http.resources.accounts.tokens import hash_password
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
@@ -75,6 +80,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
         "too_many_members",
     ),
     idempotent=True,
+    further=(check_role,),
     records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
 async def add_member(call: Call[AddMemberRequest, Query]) -> Answer:
@@ -111,10 +117,14 @@ async def _add(call: Call[AddMemberRequest, Query]) -> Answer:
     body=ChangeMemberRequest,
     answer=shapes.Member,
     errors=("last_owner", "owner_protected", "permission_not_held"),
+    further=(check_role,),
     records=("member.role_changed",),
 )
 async def change_member(call: Call[ChangeMemberRequest, Query]) -> Answer:
-    """Change the role of a member. Only an owner can grant or withdraw the role of owner."""
+    """Change the role of a member. Only an owner can grant or withdraw the role of owner.
+
+    You can only give a role whose permissions you have, to a member whose permissions you have.
+    """
     organisation, user_id, role, actor = (
         call.organisation.rowid,
         call.path["user_id"],
@@ -217,9 +227,13 @@ def _with_password(call: Call[Any, Any], member: Member, password: str | None) -
 
 
 def acting_member(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], ActingMember]:
-    """Return a query for the acting member with the current role, which may have changed since the call was checked."""
+    """Return a query for the acting member with the current role, which may have changed since the call was checked.
+
+    The role stays until the transaction ends, because other nodes wait with changes of roles and members.
+    """
 
     def find(tx: OrganisationTransaction) -> ActingMember:
+        tx.lock_across_nodes()
         role = tx.role(call.organisation.rowid, call.user.rowid)
         if role is None:
             raise NotFound("There is no such organisation.", code="organisation_not_found")

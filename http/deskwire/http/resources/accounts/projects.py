@@ -205,7 +205,11 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
     records=("key.created",),
 )
 async def create_key(call: Call[CreateKeyRequest, Query]) -> Answer:
-    """Create a server key. The response shows the key once; a repeated request masks it."""
+    """Create a server key. The response shows the key once; a repeated request masks it.
+
+    A server key can make all S2S calls, so a user needs every permission to create one.
+    """
+    check_grant(call.access.permissions, EVERY_PERMISSION)
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
     secret, key_id = new_server_key(), new_id("key", now)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.accounts.people import BuiltInRole
-from deskwire.http.api.input.validation import Body
+from deskwire.engine.accounts.roles import role_named
+from deskwire.http.api.calls import Call
+from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged
 
 PASSWORD_MIN = 10
@@ -26,10 +27,31 @@ def _email(text: str) -> str:
     return text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
+printable: Final = AfterValidator(_printable)
+"""Refuses text with control characters, or with blanks at its ends."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200), printable]
 Email = Annotated[str, Field(min_length=3, max_length=254), AfterValidator(_email)]
 NewPassword = Annotated[str, Field(min_length=PASSWORD_MIN, max_length=1_024)]
 GivenPassword = Annotated[str, Field(min_length=1, max_length=1_024)]
+
+
+RoleId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=40,
+        description="`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles.",
+        examples=["agent"],
+    ),
+]
+
+
+async def check_role(call: Call[Any, Query]) -> None:
+    """Raise Invalid if the organisation does not have the role in the body."""
+    role = call.body.role
+    if role is not None:
+        await call.services.store.read(lambda reader: role_named(reader, call.organisation.rowid, role))
 
 
 class AccountList(Paged):
@@ -49,13 +71,13 @@ class AddMemberRequest(Body):
 
     email: Email
     name: Name | None = None
-    role: BuiltInRole
+    role: RoleId
 
 
 class ChangeMemberRequest(Body):
     """The new role of a member."""
 
-    role: BuiltInRole
+    role: RoleId
 
 
 class CreateKeyRequest(Body):

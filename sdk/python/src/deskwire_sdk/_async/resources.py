@@ -1867,6 +1867,9 @@ class AsyncAudit:
             "member.added",
             "member.role_changed",
             "member.removed",
+            "role.created",
+            "role.changed",
+            "role.deleted",
             "account.created",
             "account.changed",
             "account.password_changed",
@@ -1971,6 +1974,9 @@ class AsyncAudit:
             "member.added",
             "member.role_changed",
             "member.removed",
+            "role.created",
+            "role.changed",
+            "role.deleted",
             "account.created",
             "account.changed",
             "account.password_changed",
@@ -3538,6 +3544,8 @@ class AsyncKeys:
     ) -> types.ServerKey:
         """Create a server key. The response shows the key once; a repeated request masks it.
 
+        A server key can make all S2S calls, so a user needs every permission to create one.
+
         Permission: `projects.manage`.
 
         Args:
@@ -3705,7 +3713,7 @@ class AsyncMembers:
         organisation_id: str,
         *,
         email: str,
-        role: Literal["owner", "admin", "agent", "viewer"],
+        role: str,
         name: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.AddedMember:
@@ -3716,6 +3724,7 @@ class AsyncMembers:
         Permission: `members.manage`.
 
         Args:
+            role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             organisation_id: The id of the organisation.
         """
@@ -3742,14 +3751,15 @@ class AsyncMembers:
         )
         return found
 
-    async def update(
-        self, organisation_id: str, user_id: str, *, role: Literal["owner", "admin", "agent", "viewer"]
-    ) -> types.Member:
+    async def update(self, organisation_id: str, user_id: str, *, role: str) -> types.Member:
         """Change the role of a member. Only an owner can grant or withdraw the role of owner.
+
+        You can only give a role whose permissions you have, to a member whose permissions you have.
 
         Permission: `members.manage`.
 
         Args:
+            role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles.
             organisation_id: The id of the organisation.
             user_id: The id of the user.
         """
@@ -4589,6 +4599,161 @@ class AsyncReports:
                 project=True,
             ),
         )
+
+
+class AsyncRoles:
+    """The calls of `roles`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def list_permissions(self) -> types.PermissionTable:
+        """List the permissions that roles and machine credentials can have, with the calls that each opens."""
+        found: types.PermissionTable = await self._transport.json(Request("GET", "/v3/permissions"))
+        return found
+
+    def list(
+        self, organisation_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> AsyncPager[types.Role]:
+        """List the roles of an organisation: the built-in ones, then its own, oldest first.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+        """
+        return AsyncPager(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/roles",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    async def create(
+        self,
+        organisation_id: str,
+        *,
+        name: str,
+        permissions: builtins.list[
+            Literal[
+                "contacts.manage",
+                "contacts.read",
+                "conversations.delete",
+                "conversations.manage",
+                "conversations.read",
+                "conversations.reply",
+                "members.manage",
+                "memory.manage",
+                "memory.read",
+                "projects.manage",
+                "snippets.manage",
+                "surveys.manage",
+                "surveys.read",
+                "tickets.manage",
+                "tickets.read",
+                "translations.manage",
+                "translations.read",
+                "webhooks.manage",
+            ]
+        ],
+        description: str | Omit = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.Role:
+        """Create a role. You can only give permissions that you have.
+
+        Permission: `members.manage`.
+
+        Args:
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+            organisation_id: The id of the organisation.
+        """
+        found: types.Role = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/roles",
+                body={"name": name, "description": description, "permissions": permissions},
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    async def get(self, organisation_id: str, role_id: str) -> types.Role:
+        """Fetch a role. The ids of the built-in roles are `owner`, `admin`, `agent` and `viewer`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            role_id: The id of the role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own.
+        """
+        found: types.Role = await self._transport.json(
+            Request("GET", f"/v3/organisations/{segment(organisation_id)}/roles/{segment(role_id)}")
+        )
+        return found
+
+    async def update(
+        self,
+        organisation_id: str,
+        role_id: str,
+        *,
+        name: str | Omit = OMIT,
+        description: str | Omit = OMIT,
+        permissions: builtins.list[
+            Literal[
+                "contacts.manage",
+                "contacts.read",
+                "conversations.delete",
+                "conversations.manage",
+                "conversations.read",
+                "conversations.reply",
+                "members.manage",
+                "memory.manage",
+                "memory.read",
+                "projects.manage",
+                "snippets.manage",
+                "surveys.manage",
+                "surveys.read",
+                "tickets.manage",
+                "tickets.read",
+                "translations.manage",
+                "translations.read",
+                "webhooks.manage",
+            ]
+        ]
+        | Omit = OMIT,
+    ) -> types.Role:
+        """Change a role. Its members have the new permissions from their next call, and streams without the right to them end.
+
+        You can only change a role whose permissions you have, before and after the change. The built-in roles can't be changed.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            role_id: The id of the role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own.
+        """
+        found: types.Role = await self._transport.json(
+            Request(
+                "PATCH",
+                f"/v3/organisations/{segment(organisation_id)}/roles/{segment(role_id)}",
+                body={"name": name, "description": description, "permissions": permissions},
+            )
+        )
+        return found
+
+    async def delete(self, organisation_id: str, role_id: str) -> types.Deleted:
+        """Delete a role that no member has. You can only delete a role whose permissions you have.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            role_id: The id of the role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own.
+        """
+        found: types.Deleted = await self._transport.json(
+            Request("DELETE", f"/v3/organisations/{segment(organisation_id)}/roles/{segment(role_id)}")
+        )
+        return found
 
 
 class AsyncSearch:
@@ -6492,6 +6657,11 @@ class AsyncResources:
     def reports(self) -> AsyncReports:
         """The calls of `reports`."""
         return AsyncReports(self._transport)
+
+    @cached_property
+    def roles(self) -> AsyncRoles:
+        """The calls of `roles`."""
+        return AsyncRoles(self._transport)
 
     @cached_property
     def search(self) -> AsyncSearch:

@@ -1853,6 +1853,9 @@ class Audit:
             "member.added",
             "member.role_changed",
             "member.removed",
+            "role.created",
+            "role.changed",
+            "role.deleted",
             "account.created",
             "account.changed",
             "account.password_changed",
@@ -1957,6 +1960,9 @@ class Audit:
             "member.added",
             "member.role_changed",
             "member.removed",
+            "role.created",
+            "role.changed",
+            "role.deleted",
             "account.created",
             "account.changed",
             "account.password_changed",
@@ -3516,6 +3522,8 @@ class Keys:
     def create(self, project_id: str, *, label: str, idempotency_key: str | None = None) -> types.ServerKey:
         """Create a server key. The response shows the key once; a repeated request masks it.
 
+        A server key can make all S2S calls, so a user needs every permission to create one.
+
         Permission: `projects.manage`.
 
         Args:
@@ -3681,7 +3689,7 @@ class Members:
         organisation_id: str,
         *,
         email: str,
-        role: Literal["owner", "admin", "agent", "viewer"],
+        role: str,
         name: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.AddedMember:
@@ -3692,6 +3700,7 @@ class Members:
         Permission: `members.manage`.
 
         Args:
+            role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             organisation_id: The id of the organisation.
         """
@@ -3718,14 +3727,15 @@ class Members:
         )
         return found
 
-    def update(
-        self, organisation_id: str, user_id: str, *, role: Literal["owner", "admin", "agent", "viewer"]
-    ) -> types.Member:
+    def update(self, organisation_id: str, user_id: str, *, role: str) -> types.Member:
         """Change the role of a member. Only an owner can grant or withdraw the role of owner.
+
+        You can only give a role whose permissions you have, to a member whose permissions you have.
 
         Permission: `members.manage`.
 
         Args:
+            role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles.
             organisation_id: The id of the organisation.
             user_id: The id of the user.
         """
@@ -4561,6 +4571,161 @@ class Reports:
                 project=True,
             ),
         )
+
+
+class Roles:
+    """The calls of `roles`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list_permissions(self) -> types.PermissionTable:
+        """List the permissions that roles and machine credentials can have, with the calls that each opens."""
+        found: types.PermissionTable = self._transport.json(Request("GET", "/v3/permissions"))
+        return found
+
+    def list(
+        self, organisation_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[types.Role]:
+        """List the roles of an organisation: the built-in ones, then its own, oldest first.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+        """
+        return first_page(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/roles",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    def create(
+        self,
+        organisation_id: str,
+        *,
+        name: str,
+        permissions: builtins.list[
+            Literal[
+                "contacts.manage",
+                "contacts.read",
+                "conversations.delete",
+                "conversations.manage",
+                "conversations.read",
+                "conversations.reply",
+                "members.manage",
+                "memory.manage",
+                "memory.read",
+                "projects.manage",
+                "snippets.manage",
+                "surveys.manage",
+                "surveys.read",
+                "tickets.manage",
+                "tickets.read",
+                "translations.manage",
+                "translations.read",
+                "webhooks.manage",
+            ]
+        ],
+        description: str | Omit = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.Role:
+        """Create a role. You can only give permissions that you have.
+
+        Permission: `members.manage`.
+
+        Args:
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+            organisation_id: The id of the organisation.
+        """
+        found: types.Role = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/roles",
+                body={"name": name, "description": description, "permissions": permissions},
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    def get(self, organisation_id: str, role_id: str) -> types.Role:
+        """Fetch a role. The ids of the built-in roles are `owner`, `admin`, `agent` and `viewer`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            role_id: The id of the role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own.
+        """
+        found: types.Role = self._transport.json(
+            Request("GET", f"/v3/organisations/{segment(organisation_id)}/roles/{segment(role_id)}")
+        )
+        return found
+
+    def update(
+        self,
+        organisation_id: str,
+        role_id: str,
+        *,
+        name: str | Omit = OMIT,
+        description: str | Omit = OMIT,
+        permissions: builtins.list[
+            Literal[
+                "contacts.manage",
+                "contacts.read",
+                "conversations.delete",
+                "conversations.manage",
+                "conversations.read",
+                "conversations.reply",
+                "members.manage",
+                "memory.manage",
+                "memory.read",
+                "projects.manage",
+                "snippets.manage",
+                "surveys.manage",
+                "surveys.read",
+                "tickets.manage",
+                "tickets.read",
+                "translations.manage",
+                "translations.read",
+                "webhooks.manage",
+            ]
+        ]
+        | Omit = OMIT,
+    ) -> types.Role:
+        """Change a role. Its members have the new permissions from their next call, and streams without the right to them end.
+
+        You can only change a role whose permissions you have, before and after the change. The built-in roles can't be changed.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            role_id: The id of the role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own.
+        """
+        found: types.Role = self._transport.json(
+            Request(
+                "PATCH",
+                f"/v3/organisations/{segment(organisation_id)}/roles/{segment(role_id)}",
+                body={"name": name, "description": description, "permissions": permissions},
+            )
+        )
+        return found
+
+    def delete(self, organisation_id: str, role_id: str) -> types.Deleted:
+        """Delete a role that no member has. You can only delete a role whose permissions you have.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            role_id: The id of the role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own.
+        """
+        found: types.Deleted = self._transport.json(
+            Request("DELETE", f"/v3/organisations/{segment(organisation_id)}/roles/{segment(role_id)}")
+        )
+        return found
 
 
 class Search:
@@ -6456,6 +6621,11 @@ class Resources:
     def reports(self) -> Reports:
         """The calls of `reports`."""
         return Reports(self._transport)
+
+    @cached_property
+    def roles(self) -> Roles:
+        """The calls of `roles`."""
+        return Roles(self._transport)
 
     @cached_property
     def search(self) -> Search:

@@ -295,3 +295,16 @@ ALTER TABLE sessions ADD COLUMN method TEXT NOT NULL DEFAULT 'password', ADD COL
     ADD COLUMN second_factor bigint NOT NULL DEFAULT 0, ADD COLUMN provider TEXT, ADD COLUMN provider_sid TEXT;
 UPDATE sessions SET proved_at = created_at;
 """)
+
+# Roles of an organisation's own; see the migration of SQLite. A node of an older program refuses their members.
+ROLES: Final = (
+    typed("""
+CREATE TABLE roles (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, organisation bigint NOT NULL REFERENCES organisations, name TEXT NOT NULL,
+    description TEXT NOT NULL, permissions TEXT NOT NULL, created_at bigint NOT NULL
+);
+CREATE INDEX roles_by_organisation ON roles (organisation, rowid);
+""")
+    + forget_answers_trigger("roles", "DELETE", None)
+    + notify_triggers("roles", "DELETE OR UPDATE OF permissions", "people")
+)

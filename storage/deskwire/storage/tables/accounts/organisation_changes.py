@@ -36,6 +36,7 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
     def delete_organisation(self, organisation: int, at: int) -> None:
         sql = "UPDATE organisations SET deleted_at = ? WHERE rowid = ?"
         self.conn.execute(sql, (at, organisation))
+        self.conn.execute("DELETE FROM roles WHERE organisation = ?", (organisation,))
         before = self.organisation_of(organisation)
         self.record(AuditEntry("organisation.deleted", before.id, organisation=organisation))
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Project, ServerKey, User
 from deskwire.storage.dialect import differing
 from deskwire.storage.tables.accounts.people import (
+    GRANTED,
     KEYS,
     PROJECT,
     USER,
@@ -20,7 +21,7 @@ from deskwire.storage.tables.accounts.people import (
 from deskwire.storage.tables.base import Queries
 
 ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
-_MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
+_MEMBER: Final = f"SELECT {USER}, m.created_at, {GRANTED} JOIN users u ON u.rowid = m.user"
 
 _UPTO_SIGN: Final = "rtrim({0}, replace({0}, '$', ''))"
 """SQL for the text up to and including its last `$`."""
@@ -70,14 +71,14 @@ class OrganisationReads(Queries):
 
     def memberships(self, user: int, after: tuple[int, int], limit: int) -> Sequence[Membership]:
         rows = self.conn.execute(
-            "SELECT o.rowid, o.id, o.name, o.created_at, m.role, m.created_at FROM memberships m "
+            f"SELECT o.rowid, o.id, o.name, o.created_at, m.created_at, {GRANTED} "
             "JOIN organisations o ON o.rowid = m.organisation "
             "WHERE m.user = ? AND (m.created_at, m.organisation) > (?, ?) "
             "ORDER BY m.created_at, m.organisation LIMIT ?",
             (user, *after, limit),
         )
         return [
-            Membership(Organisation(*row[:4]), row[4], row[5], granted(row[4]).permissions) for row in rows
+            Membership(Organisation(*row[:4]), row[5], row[4], granted(*row[5:]).permissions) for row in rows
         ]
 
     def members(self, organisation: int, after: int, limit: int) -> Sequence[Member]:
@@ -138,5 +139,5 @@ class OrganisationReads(Queries):
 
 
 def _member(row: Sequence[Any]) -> Member:
-    role, joined_at = row[USER_WIDTH:]
-    return Member(as_user(row[:USER_WIDTH]), role, joined_at, granted(role).permissions)
+    joined_at, role, permissions = row[USER_WIDTH:]
+    return Member(as_user(row[:USER_WIDTH]), role, joined_at, granted(role, permissions).permissions)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from deskwire.engine.accounts.people import (
     PERMISSIONS,
+    WORK,
     GrantedRole,
     Project,
     ProjectSettings,
@@ -29,6 +30,8 @@ PROJECT_WIDTH: Final = 11
 
 USER: Final = "u.rowid, u.id, u.email, u.name, u.password_hash, u.password_temporary, u.generation, u.created_at, u.home, u.password_made_at"
 USER_WIDTH: Final = 10
+GRANTED: Final = "m.role, r.permissions FROM memberships m LEFT JOIN roles r ON r.id = m.role AND r.organisation = m.organisation"
+"""The columns that `granted` takes, and the tables that they come from."""
 KEYS: Final = (
     f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at, k.label, k.tail, k.created_at "
     "FROM server_keys k JOIN projects p ON p.rowid = k.project"
@@ -57,9 +60,14 @@ def as_key(row: Sequence[Any]) -> ServerKey:
     return ServerKey(rowid, key_id, as_project(row[:PROJECT_WIDTH]), *rest)
 
 
-def granted(role: Role) -> GrantedRole:
-    """Return a stored role with its permissions."""
-    return GrantedRole(role, PERMISSIONS[role])
+def granted(role: Role, permissions: str | None) -> GrantedRole:
+    """Return a stored role with its permissions. One that is neither built-in nor stored has none."""
+    return GrantedRole(role, PERMISSIONS.get(role) or listed_permissions(permissions or ""))
+
+
+def listed_permissions(text: str) -> frozenset[str]:
+    """Return the permissions in a stored list."""
+    return frozenset(filter(None, text.split(",")))
 
 
 class PeopleReads(Queries):
@@ -98,12 +106,16 @@ class PeopleReads(Queries):
 
     def role(self, organisation: int, user: int) -> GrantedRole | None:
         row = self.conn.execute(
-            "SELECT m.role FROM memberships m WHERE m.organisation = ? AND m.user = ?", (organisation, user)
+            f"SELECT {GRANTED} WHERE m.organisation = ? AND m.user = ?", (organisation, user)
         ).fetchone()
-        return None if row is None else granted(row[0])
+        return None if row is None else granted(*row)
 
     def granted_role(self, organisation: int, role: Role) -> GrantedRole | None:
-        return granted(role) if role in PERMISSIONS else None
+        if role in PERMISSIONS:
+            return granted(role, None)
+        sql = "SELECT id, permissions FROM roles WHERE id = ? AND organisation = ?"
+        row = self.conn.execute(sql, (role, organisation)).fetchone()
+        return None if row is None else granted(*row)
 
     def member_name(self, organisation: int, user_id: str) -> str | None:
         row = self.conn.execute(
@@ -114,11 +126,10 @@ class PeopleReads(Queries):
 
     def assignee_name(self, organisation: int, user_id: str) -> str | None:
         row = self.conn.execute(
-            "SELECT u.name FROM users u JOIN memberships m ON m.user = u.rowid "
-            "WHERE m.organisation = ? AND u.id = ? AND m.role != 'viewer'",
+            f"SELECT u.name, {GRANTED} JOIN users u ON u.rowid = m.user WHERE m.organisation = ? AND u.id = ?",
             (organisation, user_id),
         ).fetchone()
-        return None if row is None else row[0]
+        return None if row is None or WORK not in granted(*row[1:]).permissions else row[0]
 
     def _project(self, column: str, value: str | int) -> Project | None:
         row = self.conn.execute(
