@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
+from deskwire.engine.accounts.known_browsers import KnownBrowserTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -116,6 +117,7 @@ class Transaction(
     PushTransaction,
     TeamTransaction,
     SessionTransaction,
+    KnownBrowserTransaction,
     AccessTokenTransaction,
     MachineTransaction,
     OrganisationTransaction,

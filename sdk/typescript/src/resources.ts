@@ -29,6 +29,7 @@ import type {
   ChangeCustomerRequest,
   ChangeMemberRequest,
   ChangeMemoryRequest,
+  ChangeOrganisationRequest,
   ChangeProjectRequest,
   ChangeSnippetRequest,
   ChangeSurveyRequest,
@@ -849,6 +850,12 @@ export interface MembersListParams {
   cursor?: string | undefined;
 }
 
+export interface MembersListSessionsParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface MembersListTokensParams {
   /** Default: `50`. */
   limit?: number | undefined;
@@ -884,7 +891,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -892,7 +899,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -3985,7 +3992,7 @@ export class MeResource {
   }
 
   /**
-   * List the sessions of the signed-in user, newest first. `current` is the caller's.
+   * List the sessions of the signed-in user, newest first, each with the way of its sign-in. `current` is the caller's.
    *
    * `GET /v3/users/me/sessions`
    */
@@ -4056,13 +4063,15 @@ export class OrganisationsResource {
   }
 
   /**
-   * Change an organisation's name.
+   * Change an organisation's name and the limits of its members' sessions.
+   *
+   * The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
    *
    * Permission: `members.manage`.
    *
    * `PATCH /v3/organisations/{organisationId}`
    */
-  update(organisationId: string, params: RenameRequest, options?: RequestOptions): Promise<Organisation> {
+  update(organisationId: string, params?: ChangeOrganisationRequest, options?: RequestOptions): Promise<Organisation> {
     return this.#transport.json({ name: "organisations.update", method: "PATCH", path: `/v3/organisations/${segment("organisationId", organisationId)}`, credential: true, body: params }, options);
   }
 }
@@ -4125,6 +4134,28 @@ export class MembersResource {
    */
   delete(organisationId: string, userId: string, options?: RequestOptions): Promise<Deleted> {
     return this.#transport.json({ name: "members.delete", method: "DELETE", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}`, credential: true }, options);
+  }
+
+  /**
+   * List the sessions of a member, newest first, for any organisation.
+   *
+   * Permission: `members.manage`.
+   *
+   * `GET /v3/organisations/{organisationId}/members/{userId}/sessions`
+   */
+  listSessions(organisationId: string, userId: string, params?: MembersListSessionsParams, options?: RequestOptions): PagePromise<BrowserSessionSummaryPage> {
+    return this.#transport.pages({ name: "members.listSessions", method: "GET", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}/sessions`, credential: true, query: params }, options);
+  }
+
+  /**
+   * End a session of a member, and its streams. An owner's sessions can only be ended by an owner.
+   *
+   * Permission: `members.manage`.
+   *
+   * `DELETE /v3/organisations/{organisationId}/members/{userId}/sessions/{browserSessionId}`
+   */
+  endSession(organisationId: string, userId: string, browserSessionId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "members.endSession", method: "DELETE", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}/sessions/${segment("browserSessionId", browserSessionId)}`, credential: true }, options);
   }
 
   /**
@@ -4248,7 +4279,7 @@ export class ProjectsResource {
   /**
    * Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the space for uploads.
    *
-   * Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000.
+   * Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000. With the permission `projects.manage`, `credentialsEnding` has the server keys and machine credentials that expire within seven days, except those that were made for no longer.
    *
    * Permission: `conversations.read`.
    *
@@ -4279,6 +4310,8 @@ export class KeysResource {
 
   /**
    * Create a server key. The response shows the key once; a repeated request masks it.
+   *
+   * Calls with it are refused from `expiresAt` on, with 401 `key_expired`. Streams that it has authorized by then and the project's webhook endpoints go on. The project's health lists it in the last seven days before.
    *
    * Permission: `projects.manage`.
    *

@@ -353,7 +353,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -465,7 +465,11 @@ export interface BrowserSession {
   proofMethods: string[];
 }
 
-/** A session of a user: its start, its last use to the minute, and the browser by its own name. */
+/**
+ * A session of a user: its start, its last use to the minute, and the browser by its own name.
+ *
+ * `signedInBy` is the way of the sign-in, `provider` the identity provider of `oidc`. `secondFactor` says whether a second factor was proved, or the provider vouches for one.
+ */
 export interface BrowserSessionSummary {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
@@ -474,6 +478,9 @@ export interface BrowserSessionSummary {
   lastSeenAt: string;
   client: string;
   current: boolean;
+  signedInBy: "password" | "passkey" | "oidc" | "invitation" | (string & {});
+  secondFactor: boolean;
+  provider: string | null;
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
@@ -556,7 +563,7 @@ export interface ChangeConversationRequest {
   visible?: boolean | undefined;
 }
 
-/** The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`. */
+/** The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`, or sets the latest that the operator allows. */
 export interface ChangeCredentialRequest {
   name?: string | undefined;
   permissions?: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage" | (string & {}))[] | undefined;
@@ -580,6 +587,17 @@ export interface ChangeMemberRequest {
 export interface ChangeMemoryRequest {
   content?: string | undefined;
   description?: string | null | undefined;
+}
+
+/**
+ * The fields to change. Null removes a limit of sessions, so that the installation's applies.
+ *
+ * A limit is in seconds and at most the installation's: `sessionIdleS` since the last use of a session, `sessionMaxS` since its start.
+ */
+export interface ChangeOrganisationRequest {
+  name?: string | undefined;
+  sessionIdleS?: number | null | undefined;
+  sessionMaxS?: number | null | undefined;
 }
 
 /** The fields to change. */
@@ -1273,16 +1291,17 @@ export interface CreateConversationRequest {
   message?: PostMessageRequest | null | undefined;
 }
 
-/** The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire. */
+/** The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire, or as late as the operator allows. */
 export interface CreateCredentialRequest {
   name: string;
   permissions: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage" | (string & {}))[];
   expiresAt?: string | null | undefined;
 }
 
-/** The label of a server key, shown in lists. */
+/** The label of a server key, shown in lists, and its expiry. Without `expiresAt` it does not expire, or as late as the operator allows. */
 export interface CreateKeyRequest {
   label: string;
+  expiresAt?: string | null | undefined;
 }
 
 /**
@@ -1807,6 +1826,15 @@ export interface EndedConsumer {
   consumerId: string;
   /** The channels that the consumer was connected to. */
   ended: string[];
+}
+
+/** A server key or machine credential that expires within seven days. */
+export interface EndingCredential {
+  type: "server_key" | "machine_credential" | (string & {});
+  id: string;
+  name: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
 }
 
 /** The endpoint of the event, which never receives the event itself. */
@@ -2675,11 +2703,17 @@ export interface NoteData {
   conversation: AgentConversationSnapshot;
 }
 
-/** An organisation, with the signed-in user's role. */
+/**
+ * An organisation, with the signed-in user's role.
+ *
+ * `sessionIdleS` and `sessionMaxS` limit its members' sessions, in seconds since their last use and their start; null is the installation's.
+ */
 export interface Organisation {
   id: string;
   name: string;
   role: "owner" | "admin" | "agent" | "viewer" | (string & {});
+  sessionIdleS: number | null;
+  sessionMaxS: number | null;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
 }
@@ -2783,6 +2817,7 @@ export interface ProjectHealth {
   outstanding: number;
   oldestWaiting: LongestWait | null;
   uploads: UploadRoom;
+  credentialsEnding: EndingCredential[];
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
@@ -3160,6 +3195,7 @@ export interface ServerKey {
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   lastUsedAt: string | null;
+  expiresAt: string | null;
   revokedAt: string | null;
 }
 

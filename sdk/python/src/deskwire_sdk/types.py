@@ -402,7 +402,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -516,7 +516,9 @@ class BrowserSession(TypedDict):
 
 
 class BrowserSessionSummary(TypedDict):
-    """A session of a user: its start, its last use to the minute, and the browser by its own name."""
+    """A session of a user: its start, its last use to the minute, and the browser by its own name.
+
+    `signedInBy` is the way of the sign-in, `provider` the identity provider of `oidc`. `secondFactor` says whether a second factor was proved, or the provider vouches for one."""
 
     id: str
     createdAt: str
@@ -525,6 +527,10 @@ class BrowserSessionSummary(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     client: str
     current: bool
+    signedInBy: str
+    """Known values: `password`, `passkey`, `oidc`, `invitation`; a later release may add others."""
+    secondFactor: bool
+    provider: str | None
 
 
 class BrowserSessionSummaryPage(TypedDict):
@@ -616,7 +622,7 @@ class ChangeConversationRequest(TypedDict):
 
 
 class ChangeCredentialRequest(TypedDict):
-    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`."""
+    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`, or sets the latest that the operator allows."""
 
     name: NotRequired[str]
     permissions: NotRequired[
@@ -666,6 +672,16 @@ class ChangeMemoryRequest(TypedDict):
 
     content: NotRequired[str]
     description: NotRequired[str | None]
+
+
+class ChangeOrganisationRequest(TypedDict):
+    """The fields to change. Null removes a limit of sessions, so that the installation's applies.
+
+    A limit is in seconds and at most the installation's: `sessionIdleS` since the last use of a session, `sessionMaxS` since its start."""
+
+    name: NotRequired[str]
+    sessionIdleS: NotRequired[int | None]
+    sessionMaxS: NotRequired[int | None]
 
 
 class ChangeProjectRequest(TypedDict):
@@ -1436,7 +1452,7 @@ class CreateConversationRequest(TypedDict):
 
 
 class CreateCredentialRequest(TypedDict):
-    """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire."""
+    """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire, or as late as the operator allows."""
 
     name: str
     permissions: list[
@@ -1465,9 +1481,10 @@ class CreateCredentialRequest(TypedDict):
 
 
 class CreateKeyRequest(TypedDict):
-    """The label of a server key, shown in lists."""
+    """The label of a server key, shown in lists, and its expiry. Without `expiresAt` it does not expire, or as late as the operator allows."""
 
     label: str
+    expiresAt: NotRequired[str | None]
 
 
 class CreateMyResponseRequest(TypedDict):
@@ -2044,6 +2061,17 @@ class EndedConsumer(TypedDict):
     consumerId: str
     ended: list[str]
     """The channels that the consumer was connected to."""
+
+
+class EndingCredential(TypedDict):
+    """A server key or machine credential that expires within seven days."""
+
+    type: str
+    """Known values: `server_key`, `machine_credential`; a later release may add others."""
+    id: str
+    name: str
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
 
 
 class EndpointData(TypedDict):
@@ -3032,12 +3060,16 @@ class NoteData(TypedDict):
 
 
 class Organisation(TypedDict):
-    """An organisation, with the signed-in user's role."""
+    """An organisation, with the signed-in user's role.
+
+    `sessionIdleS` and `sessionMaxS` limit its members' sessions, in seconds since their last use and their start; null is the installation's."""
 
     id: str
     name: str
     role: str
     """Known values: `owner`, `admin`, `agent`, `viewer`; a later release may add others."""
+    sessionIdleS: int | None
+    sessionMaxS: int | None
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 
@@ -3152,6 +3184,7 @@ class ProjectHealth(TypedDict):
     outstanding: int
     oldestWaiting: LongestWait | None
     uploads: UploadRoom
+    credentialsEnding: list[EndingCredential]
 
 
 class ProjectPage(TypedDict):
@@ -3577,6 +3610,8 @@ class ServerKey(TypedDict):
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     lastUsedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    expiresAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     revokedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""

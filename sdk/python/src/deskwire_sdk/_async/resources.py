@@ -1877,6 +1877,7 @@ class AsyncAudit:
             "token.ended",
             "sign_in.succeeded",
             "sign_in.proved",
+            "sign_in.new_device",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -1981,6 +1982,7 @@ class AsyncAudit:
             "token.ended",
             "sign_in.succeeded",
             "sign_in.proved",
+            "sign_in.new_device",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -3534,9 +3536,16 @@ class AsyncKeys:
         )
 
     async def create(
-        self, project_id: str, *, label: str, idempotency_key: str | None = None
+        self,
+        project_id: str,
+        *,
+        label: str,
+        expires_at: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
     ) -> types.ServerKey:
         """Create a server key. The response shows the key once; a repeated request masks it.
+
+        Calls with it are refused from `expiresAt` on, with 401 `key_expired`. Streams that it has authorized by then and the project's webhook endpoints go on. The project's health lists it in the last seven days before.
 
         Permission: `projects.manage`.
 
@@ -3548,7 +3557,7 @@ class AsyncKeys:
             Request(
                 "POST",
                 f"/v3/projects/{segment(project_id)}/keys",
-                body={"label": label},
+                body={"label": label, "expiresAt": expires_at},
                 idempotent=True,
                 idempotency_key=idempotency_key,
             )
@@ -3621,7 +3630,7 @@ class AsyncMe:
     def list_sessions(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> AsyncPager[types.BrowserSessionSummary]:
-        """List the sessions of the signed-in user, newest first. `current` is the caller's.
+        """List the sessions of the signed-in user, newest first, each with the way of its sign-in. `current` is the caller's.
 
         Args:
             limit: Default: `50`.
@@ -3773,6 +3782,45 @@ class AsyncMembers:
         """
         found: types.Deleted = await self._transport.json(
             Request("DELETE", f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}")
+        )
+        return found
+
+    def list_sessions(
+        self, organisation_id: str, user_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> AsyncPager[types.BrowserSessionSummary]:
+        """List the sessions of a member, newest first, for any organisation.
+
+        Permission: `members.manage`.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        return AsyncPager(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/sessions",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    async def end_session(self, organisation_id: str, user_id: str, browser_session_id: str) -> types.Deleted:
+        """End a session of a member, and its streams. An owner's sessions can only be ended by an owner.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+            browser_session_id: The id of the session.
+        """
+        found: types.Deleted = await self._transport.json(
+            Request(
+                "DELETE",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/sessions/{segment(browser_session_id)}",
+            )
         )
         return found
 
@@ -4120,8 +4168,17 @@ class AsyncOrganisations:
         )
         return found
 
-    async def update(self, organisation_id: str, *, name: str) -> types.Organisation:
-        """Change an organisation's name.
+    async def update(
+        self,
+        organisation_id: str,
+        *,
+        name: str | Omit = OMIT,
+        session_idle_s: int | Omit | None = OMIT,
+        session_max_s: int | Omit | None = OMIT,
+    ) -> types.Organisation:
+        """Change an organisation's name and the limits of its members' sessions.
+
+        The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
 
         Permission: `members.manage`.
 
@@ -4129,7 +4186,11 @@ class AsyncOrganisations:
             organisation_id: The id of the organisation.
         """
         found: types.Organisation = await self._transport.json(
-            Request("PATCH", f"/v3/organisations/{segment(organisation_id)}", body={"name": name})
+            Request(
+                "PATCH",
+                f"/v3/organisations/{segment(organisation_id)}",
+                body={"name": name, "sessionIdleS": session_idle_s, "sessionMaxS": session_max_s},
+            )
         )
         return found
 
@@ -4251,7 +4312,7 @@ class AsyncProjects:
     async def get_health(self, project_id: str) -> types.ProjectHealth:
         """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the space for uploads.
 
-        Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000.
+        Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000. With the permission `projects.manage`, `credentialsEnding` has the server keys and machine credentials that expire within seven days, except those that were made for no longer.
 
         Permission: `conversations.read`.
 

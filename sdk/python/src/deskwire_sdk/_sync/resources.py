@@ -1863,6 +1863,7 @@ class Audit:
             "token.ended",
             "sign_in.succeeded",
             "sign_in.proved",
+            "sign_in.new_device",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -1967,6 +1968,7 @@ class Audit:
             "token.ended",
             "sign_in.succeeded",
             "sign_in.proved",
+            "sign_in.new_device",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -3513,8 +3515,17 @@ class Keys:
             ),
         )
 
-    def create(self, project_id: str, *, label: str, idempotency_key: str | None = None) -> types.ServerKey:
+    def create(
+        self,
+        project_id: str,
+        *,
+        label: str,
+        expires_at: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.ServerKey:
         """Create a server key. The response shows the key once; a repeated request masks it.
+
+        Calls with it are refused from `expiresAt` on, with 401 `key_expired`. Streams that it has authorized by then and the project's webhook endpoints go on. The project's health lists it in the last seven days before.
 
         Permission: `projects.manage`.
 
@@ -3526,7 +3537,7 @@ class Keys:
             Request(
                 "POST",
                 f"/v3/projects/{segment(project_id)}/keys",
-                body={"label": label},
+                body={"label": label, "expiresAt": expires_at},
                 idempotent=True,
                 idempotency_key=idempotency_key,
             )
@@ -3599,7 +3610,7 @@ class Me:
     def list_sessions(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[types.BrowserSessionSummary]:
-        """List the sessions of the signed-in user, newest first. `current` is the caller's.
+        """List the sessions of the signed-in user, newest first, each with the way of its sign-in. `current` is the caller's.
 
         Args:
             limit: Default: `50`.
@@ -3749,6 +3760,45 @@ class Members:
         """
         found: types.Deleted = self._transport.json(
             Request("DELETE", f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}")
+        )
+        return found
+
+    def list_sessions(
+        self, organisation_id: str, user_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[types.BrowserSessionSummary]:
+        """List the sessions of a member, newest first, for any organisation.
+
+        Permission: `members.manage`.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        return first_page(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/sessions",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    def end_session(self, organisation_id: str, user_id: str, browser_session_id: str) -> types.Deleted:
+        """End a session of a member, and its streams. An owner's sessions can only be ended by an owner.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+            browser_session_id: The id of the session.
+        """
+        found: types.Deleted = self._transport.json(
+            Request(
+                "DELETE",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/sessions/{segment(browser_session_id)}",
+            )
         )
         return found
 
@@ -4096,8 +4146,17 @@ class Organisations:
         )
         return found
 
-    def update(self, organisation_id: str, *, name: str) -> types.Organisation:
-        """Change an organisation's name.
+    def update(
+        self,
+        organisation_id: str,
+        *,
+        name: str | Omit = OMIT,
+        session_idle_s: int | Omit | None = OMIT,
+        session_max_s: int | Omit | None = OMIT,
+    ) -> types.Organisation:
+        """Change an organisation's name and the limits of its members' sessions.
+
+        The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
 
         Permission: `members.manage`.
 
@@ -4105,7 +4164,11 @@ class Organisations:
             organisation_id: The id of the organisation.
         """
         found: types.Organisation = self._transport.json(
-            Request("PATCH", f"/v3/organisations/{segment(organisation_id)}", body={"name": name})
+            Request(
+                "PATCH",
+                f"/v3/organisations/{segment(organisation_id)}",
+                body={"name": name, "sessionIdleS": session_idle_s, "sessionMaxS": session_max_s},
+            )
         )
         return found
 
@@ -4223,7 +4286,7 @@ class Projects:
     def get_health(self, project_id: str) -> types.ProjectHealth:
         """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the space for uploads.
 
-        Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000.
+        Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000. With the permission `projects.manage`, `credentialsEnding` has the server keys and machine credentials that expire within seven days, except those that were made for no longer.
 
         Permission: `conversations.read`.
 
