@@ -77,7 +77,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
         "guide/nodes": (),
         "guide/backup": (),
         "guide/monitoring": (),
-        "guide/people": ("guide/credentials", "guide/audit"),
+        "guide/people": ("guide/credentials", "guide/session-limits", "guide/audit"),
         "guide/retention": ("guide/redaction",),
         "security": ("reporting",),
     },

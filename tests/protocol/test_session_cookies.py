@@ -40,7 +40,8 @@ async def test_by_tls_the_cookie_is_secure_and_bound_to_its_host(
     own = {"Origin": secure.url, **way}
     async with caller(f"{secure.url}/v3", own, verify=files.trust) as page:
         entered = await enter(page, "owner@demo.example", secure.demo["user"]["password"])
-        (cookie,) = entered.headers.get_list("Set-Cookie")
+        cookie, browsers = entered.headers.get_list("Set-Cookie")
+        assert browsers.startswith(f"{SECURE}-device=")
         found = re.fullmatch(
             rf"{SECURE}=([\w-]{{43}}); Max-Age=\d+; Path=/; HttpOnly; SameSite=Strict; Secure", cookie
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -72,6 +73,28 @@ async def test_metrics_have_the_expiry_of_the_certificate(service: Service, file
     said = (await service.http.get(f"{service.url}/metrics")).text
     (line,) = [each for each in said.splitlines() if each.startswith("deskwire_tls_certificate_end_")]
     assert float(line.split()[1]) == int((files.now + 90 * DAY).timestamp())
+
+
+@pytest.mark.parametrize(
+    ("ciphers", "served"),
+    [
+        ("ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256", True),
+        ("ECDHE+AES+SHA256:ECDHE+AES+SHA1", False),
+    ],
+)
+async def test_tls_1_2_is_spoken_without_cbc(
+    service: Service, files: Files, ciphers: str, served: bool
+) -> None:
+    old = files.trust
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    old.set_ciphers(ciphers)
+    assert all(("GCM" in each["name"]) == served for each in old.get_ciphers() if "TLS_" not in each["name"])
+    async with httpx.AsyncClient(base_url=service.url, verify=old) as http:
+        if served:
+            assert (await http.get("/healthz")).status_code == 200
+        else:
+            with pytest.raises(httpx.ConnectError):
+                await http.get("/healthz")
 
 
 async def test_plain_http_is_refused_with_an_explanation(service: Service) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import trio
 
 from deskwire.config.config import Config
+from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.identity.verifier import Verifier
@@ -441,6 +442,7 @@ class Server:
             channels=channels,
             sessions=parts.sessions(config, self.disk),
             ended_tokens=EndedTokenCache(self.disk),
+            credential_life=CredentialLife(),
             customers=customers,
             customer_limits=parts.customer_limits_of(config, Secrets(SECRET)),
             actors=actors,

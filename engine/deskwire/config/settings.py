@@ -164,6 +164,11 @@ class Settings:
         number(60, 10 * YEAR_S),
         "Seconds after which a one-time password expires unless it was replaced.",
     )
+    credential_max_s: float | None = setting(  # ADR 70
+        None,
+        optional(number(DAY_S, 10 * YEAR_S)),
+        "Longest life of a new server key or machine credential in seconds; without this they can be made without an end.",
+    )
     session_idle_s: float = setting(  # ADR 15
         DAY_S / 2,
         number(300, YEAR_S),
@@ -201,6 +206,11 @@ class Settings:
         None,
         optional(words),
         "Required `aud` of every token, or one of its values; our own tokens get it, too.",
+    )
+    jwt_type: str | None = setting(
+        None,
+        optional(words),
+        "Required `typ` of the identity provider's tokens, such as at+jwt, which refuses ID tokens; without this none, JWT and at+jwt are accepted.",
     )
     jwt_user_claim: UserClaim = setting(
         "sub",

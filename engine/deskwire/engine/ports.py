@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
 from deskwire.engine.accounts.custom_roles import RoleReader, RoleTransaction
+from deskwire.engine.accounts.known_browsers import KnownBrowserTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -119,6 +120,7 @@ class Transaction(
     TeamTransaction,
     RoleTransaction,
     SessionTransaction,
+    KnownBrowserTransaction,
     AccessTokenTransaction,
     MachineTransaction,
     OrganisationTransaction,

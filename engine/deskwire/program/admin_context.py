@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
+from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.core.actor import Actor
@@ -27,6 +28,7 @@ class AdminContext(Struct, frozen=True):
     Args:
         tokens: the issuer of access tokens; None if the installation does not accept its own.
         rotation: replaces the installation's secret.
+        credential_life: the longest life of new server keys and machine credentials.
     """
 
     store: Store
@@ -34,6 +36,7 @@ class AdminContext(Struct, frozen=True):
     passwords: Passwords
     tokens: Callable[[], Tokens | None]
     rotation: Callable[[], Rotation]
+    credential_life: CredentialLife = CredentialLife()
 
     def signed(self, user: int) -> AdminContext:
         """Return a context whose store records this user of the machine as the operator."""

@@ -10,6 +10,7 @@ import trio
 from msgspec import Struct
 
 from deskwire.config.config import Config
+from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusedCalls
@@ -225,6 +226,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         channels=parts.channels,
         sessions=parts.sessions,
         ended_tokens=parts.ended_tokens,
+        credential_life=CredentialLife.of(config.credential_max_s),
         customers=parts.customers,
         customer_limits=wiring.customer_limits_of(config, secrets),
         actors=registry,

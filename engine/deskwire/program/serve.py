@@ -361,7 +361,12 @@ async def _provision(
 def _admin_context(parts: Parts, services: Services) -> AdminContext:
     tokens = services.tokens if parts.config.own_tokens else None
     return AdminContext(
-        parts.store, services.clock, services.passwords, lambda: tokens, lambda: parts.rotation
+        parts.store,
+        services.clock,
+        services.passwords,
+        lambda: tokens,
+        lambda: parts.rotation,
+        services.credential_life,
     )
 
 

@@ -54,7 +54,14 @@ def signing_of(config: Config, secrets: Secrets) -> Signing:
 
 def _provider(config: Config, keys: KeySource) -> Provider:
     algorithms = frozenset(config.jwt_algorithms)
-    return Provider(keys, algorithms, config.jwt_issuer, config.jwt_audience, config.jwt_user_claim)
+    return Provider(
+        keys,
+        algorithms,
+        config.jwt_issuer,
+        config.jwt_audience,
+        config.jwt_user_claim,
+        config.jwt_type,
+    )
 
 
 def _keys(config: Config) -> KeySource | None:

@@ -68,6 +68,44 @@ async def test_the_public_key_is_no_secret_that_tokens_can_be_signed_with(tmp_pa
             assert await asked(service, token) == (401, "invalid_token"), unknown
 
 
+@pytest.mark.parametrize(
+    ("required", "typ", "taken"),
+    [
+        (None, None, True),
+        (None, "JWT", True),
+        (None, "at+jwt", True),
+        (None, "application/at+jwt", True),
+        (None, "logout+jwt", False),
+        (None, "dpop+jwt", False),
+        ("at+jwt", "AT+JWT", True),
+        ("at+jwt", "application/at+jwt", True),
+        ("at+jwt", "JWT", False),
+        ("at+jwt", None, False),
+    ],
+)
+async def test_a_token_for_another_purpose_is_refused_by_its_type(
+    tmp_path: Path, required: str | None, typ: str | None, taken: bool
+) -> None:
+    signer = Signer("ES256")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    async with running(
+        tmp_path / "data", jwt_public_key_file=tmp_path / "public.pem", jwt_type=required
+    ) as service:
+        user = await me(service)
+        expected = (200, user) if taken else (401, "invalid_token")
+        assert await asked(service, signer.token(typ=typ, sub=user)) == expected
+
+
+async def test_a_logout_token_identifies_nobody_whatever_its_type(tmp_path: Path) -> None:
+    """OpenID Connect Back-Channel Logout 2.4: the claim `events` marks one, `typ` only should."""
+    signer = Signer("ES256")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    async with running(tmp_path / "data", jwt_public_key_file=tmp_path / "public.pem") as service:
+        events: dict[str, Any] = {"http://schemas.openid.net/event/backchannel-logout": {}}
+        token = signer.token(sub=await me(service), events=events)
+        assert await asked(service, token) == (401, "invalid_token")
+
+
 def forged(algorithm: Any, claims: dict[str, Any], secret: bytes) -> str:
     """Make a token by hand, as libraries refuse to."""
 

@@ -63,7 +63,17 @@ async def test_the_sessions_of_a_user_are_listed_newest_first_with_their_browser
         found = await sessions(second)
         assert [each["current"] for each in found] == [True, False]
         assert [each["client"] for each in found] == ["", "Firefox on a laptop " + "x" * 100]
-        assert all(each.keys() == {"id", "createdAt", "lastSeenAt", "client", "current"} for each in found)
+        known = {
+            "id",
+            "createdAt",
+            "lastSeenAt",
+            "client",
+            "current",
+            "signedInBy",
+            "secondFactor",
+            "provider",
+        }
+        assert all(each.keys() == known for each in found)
         assert [each["current"] for each in await sessions(first)] == [False, True]
         only = await second.get("/users/me/sessions", params={"limit": 1})
         rest = await sessions(second, limit=1, cursor=only.json()["nextCursor"])

@@ -134,7 +134,16 @@ async def test_a_project_is_removed_only_while_it_holds_nothing(service: Service
 async def test_new_key_works_at_once_and_a_revoked_one_no_longer_does(service: Service) -> None:
     keys = f"/projects/{service.demo['projectId']}/keys"
     made = (await service.dashboard.post(keys, json={"label": "backend"})).json()
-    assert made.keys() == {"id", "projectId", "label", "key", "createdAt", "lastUsedAt", "revokedAt"}
+    assert made.keys() == {
+        "id",
+        "projectId",
+        "label",
+        "key",
+        "createdAt",
+        "lastUsedAt",
+        "expiresAt",
+        "revokedAt",
+    }
     headers = {"Authorization": f"Bearer {made['key']}"}
     assert (await service.http.get("/s2s/project", headers=headers)).status_code == 200
     listed = await service.dashboard.get(keys)

@@ -19,6 +19,9 @@ from tests.support.api.staff import PASSWORD, client, code, organisation_of, sig
 
 MINUTE_MS = 60_000
 FRESH = {
+    "endMemberSession",
+    "endSessionById",
+    "endSessions",
     "addMember",
     "changeCredential",
     "changeMember",

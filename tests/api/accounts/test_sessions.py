@@ -102,7 +102,8 @@ async def test_another_organisations_project_does_not_exist_for_a_session(servic
 async def test_the_cookie_is_hidden_from_scripts_and_other_sites(service: Service) -> None:
     hired = await staff(service, "agent")
     async with browser(service) as page:
-        (cookie,) = (await enter(page, hired["email"])).headers.get_list("Set-Cookie")
+        cookie, browsers = (await enter(page, hired["email"])).headers.get_list("Set-Cookie")
+    assert browsers.startswith(f"{NAME}-device=")
     pattern = rf"{NAME}=[\w-]{{43}}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Strict"
     assert re.fullmatch(pattern, cookie)
 
@@ -110,7 +111,11 @@ async def test_the_cookie_is_hidden_from_scripts_and_other_sites(service: Servic
 async def test_public_https_url_makes_the_cookie_secure_and_bound_to_its_host(tmp_path: Path) -> None:
     async with beneath(tmp_path, "https://desk.example") as service, browser(service) as page:
         entered = await enter(page, "owner@demo.example", service.demo["user"]["password"])
-        (cookie,) = entered.headers.get_list("Set-Cookie")
+        cookie, browsers = entered.headers.get_list("Set-Cookie")
+        assert re.fullmatch(
+            r"__Host-deskwire-device=[\w-]{43}; Max-Age=31536000; Path=/; HttpOnly; SameSite=Strict; Secure",
+            browsers,
+        )
         secret = re.fullmatch(
             r"__Host-deskwire=([\w-]{43}); Max-Age=2592000; Path=/; HttpOnly; SameSite=Strict; Secure", cookie
         )

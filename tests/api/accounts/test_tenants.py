@@ -18,6 +18,7 @@ from deskwire.http.schemas.base import public_name
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.engine.workflows.building import send, workflow
+from tests.support.api.browsers import browser, enter
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import survey
@@ -136,6 +137,9 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     organisation = (await service.dashboard.get(f"/projects/{project}")).json()["organisationId"]
     role = {"name": "Reader", "permissions": ["tickets.read"]}
     made_role = (await service.dashboard.post(f"/organisations/{organisation}/roles", json=role)).json()
+    async with browser(service) as page:
+        await enter(page, "owner@demo.example", service.demo["user"]["password"])
+        session = (await page.get("/users/me/sessions")).json()["items"][0]["id"]
     return {
         "role_id": made_role["id"],
         "conversation_id": conversation["id"],
@@ -165,6 +169,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "credential_id": credential["id"],
         "channel_id": channel["id"],
         "token_id": (await service.dashboard.get("/users/me/tokens")).json()["items"][0]["id"],
+        "browser_session_id": session,
         "upload_id": "upl_00000000000000000000000000",
         "customer_session_id": "cse_00000000000000000000000000",
         "stream_id": "str_00000000000000000000000000",

@@ -220,6 +220,14 @@ async def end_member_sessions(stage: Stage) -> Any:
     return done(lambda: stage.owner.delete(path), "user")
 
 
+async def end_member_session(stage: Stage) -> Any:
+    hired = await staff(stage.service, "agent")
+    await session_of(stage, hired["email"])
+    path = f"{await stage.members()}/{hired['id']}/sessions"
+    (session,) = (await stage.owner.get(path)).json()["items"]
+    return done(lambda: stage.owner.delete(f"{path}/{session['id']}"), "user")
+
+
 async def renew_member_password(stage: Stage) -> Any:
     hired = await staff(stage.service, "agent")
     path = f"{await stage.members()}/{hired['id']}/password"

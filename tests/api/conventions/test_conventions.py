@@ -239,7 +239,8 @@ async def foreign_key(directory: Path) -> str:
             "VALUES (77, 'prj_x', 77, 'Other', 'otherstream', 0)"
         )
         connection.execute(
-            "INSERT INTO server_keys VALUES (77, 'key_x', 77, ?, 'tail', 'other', 0, NULL, NULL)",
+            "INSERT INTO server_keys (rowid, id, project, hash, tail, label, created_at) "
+            "VALUES (77, 'key_x', 77, ?, 'tail', 'other', 0)",
             (hash_server_key(key),),
         )
     return key

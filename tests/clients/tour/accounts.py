@@ -55,7 +55,8 @@ async def organisations(call: Recorder) -> None:
     organisation = await organisation_of(call.service)
     await call("listOrganisations", limit=10)
     await call("getOrganisation", organisation)
-    await call("changeOrganisation", organisation, body={"name": "Demo & Co"})
+    limits = {"sessionIdleS": 3600, "sessionMaxS": None}
+    await call("changeOrganisation", organisation, body={"name": "Demo & Co", **limits})
     body = {"email": "new@example.org", "name": None, "role": "agent"}
     member = (await call("addMember", organisation, body=body, Idempotency_Key="o1"))["id"]
     await call("listMembers", organisation, limit=10)
@@ -64,6 +65,10 @@ async def organisations(call: Recorder) -> None:
     hired = await staff(call.service, "agent", "tokens@example.org")
     tokens = await call("listMemberTokens", organisation, hired["id"], limit=10)
     await call("endMemberToken", organisation, hired["id"], tokens["items"][0]["id"])
+    async with browser(call.service) as page:
+        await enter(page, "tokens@example.org")
+        sessions = await call("listMemberSessions", organisation, hired["id"], limit=10)
+    await call("endMemberSession", organisation, hired["id"], sessions["items"][0]["id"])
     await call("endMemberSessions", organisation, hired["id"])
     await call("renewMemberPassword", organisation, hired["id"])
     await call("removeMember", organisation, member)

@@ -339,3 +339,23 @@ async def test_streams_continue_after_a_lease_was_lost_for_a_moment(
             await trio.sleep(1)  # virtual time: the mock clock jumps
         office.commit(SAID)
         assert await next_events(stream)
+
+
+async def test_stream_reads_the_end_of_its_credential_again_after_a_change_of_rights(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
+    async with opened(inline_store) as office:
+        until = trio.current_time() + 3_600
+
+        async def good_for() -> float:
+            return max(0.0, until - trio.current_time())
+
+        pieces = AgentStreamBody(office.streams, office.open, good_for)
+        while not (await anext(pieces)).startswith(b":"):
+            pass
+        began = trio.current_time()
+        until = began + 40  # as after a shorter limit of an organisation
+        office.streams.rights_changed_nowait()
+        came = [piece async for piece in pieces]
+        assert (b"session_ended" in came[-1], round(trio.current_time() - began)) == (True, 40)
+        await pieces.aclose()

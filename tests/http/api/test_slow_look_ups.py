@@ -55,12 +55,12 @@ async def test_key_revoked_during_its_look_up_is_not_cached(
     keys.follow(commits)
     store.takes_s = (2.0,)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(keys.authenticate, KEY)  # it came before the revocation
+        nursery.start_soon(keys.authenticate, KEY, NOON)  # it came before the revocation
         await trio.sleep(1)  # virtual time: the mock clock jumps
         store.at_once(_revoke)
         commits.tell(Commit((), (), frozenset(), callers=True))
     with pytest.raises(Unauthenticated):
-        await keys.authenticate(KEY)
+        await keys.authenticate(KEY, NOON)
 
 
 def _revoke(tx: Transaction) -> None:
@@ -73,10 +73,10 @@ async def test_a_key_is_looked_up_once_until_a_commit_changes_keys(store: SlowSt
     store.at_once(lambda tx: tx.insert_key("key_1", PROJECT.rowid, hash_server_key(KEY), "kkkk", "", NOON))
     keys = ServerKeyCache(store)
     for _ in range(3):
-        assert (await keys.authenticate(KEY)).id == "key_1"
+        assert (await keys.authenticate(KEY, NOON)).id == "key_1"
     assert store.asked == 1
     keys.invalidate()
-    await keys.authenticate(KEY)
+    await keys.authenticate(KEY, NOON)
     assert store.asked == 2
 
 

@@ -88,6 +88,18 @@ def test_old_versions_of_tls_are_not_spoken(files: Files) -> None:
     assert load_certificate(files.chain, files.key).context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
+def test_every_cipher_suite_authenticates_what_it_encrypts(files: Files) -> None:
+    context = load_certificate(files.chain, files.key).context
+    suites = [each["name"] for each in context.get_ciphers()]
+    assert {"ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-CHACHA20-POLY1305", "TLS_AES_256_GCM_SHA384"} <= {
+        *suites
+    }
+    assert all("GCM" in name or "CHACHA20" in name for name in suites), suites
+    assert all(name.startswith(("ECDHE-", "TLS_")) for name in suites), suites
+    strengths = [each["strength_bits"] for each in context.get_ciphers() if each["name"].startswith("ECDHE-")]
+    assert strengths == sorted(strengths, reverse=True)
+
+
 def test_log_names_the_hosts_of_the_certificate(files: Files) -> None:
     files.write("support.test", "*.shop.test", "127.0.0.1")
     certificate = opened(files)

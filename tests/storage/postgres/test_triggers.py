@@ -63,6 +63,8 @@ def told(database: Connection, *statements: str) -> list[str]:
         ("UPDATE projects SET name = 'R' WHERE rowid = 2", ["callers"]),
         ("UPDATE memberships SET role = 'member'", ["people"]),
         ("DELETE FROM memberships", ["people"]),
+        ("INSERT INTO organisations (id, name, created_at) VALUES ('o', 'O', 0); INSERT INTO memberships VALUES (2, 1, 'agent', 0)", ["people"]),
+        ("UPDATE organisations SET session_idle_s = 300", ["people"]),
         ("UPDATE users SET generation = 1", ["people", "session:ses_1"]),
         ("DELETE FROM sessions", ["session:ses_1"]),
         ("UPDATE endpoints SET status = 'removed'", ["endpoints"]),

@@ -55,7 +55,7 @@ def plans(reader: SqliteReader) -> list[str]:
     reader.projects(None, 1, 99, 10)
     reader.keys(1, 99, 10)
     reader.key("key_1")
-    reader.keys_in_force(1)
+    reader.keys_in_force(1, 0)
     reader.conn.set_trace_callback(None)
     assert len(statements) == 9
     return [

@@ -50,6 +50,8 @@ GET /v3/organisations/{organisationId}/members/{userId}
 PATCH /v3/organisations/{organisationId}/members/{userId}
 DELETE /v3/organisations/{organisationId}/members/{userId}
 POST /v3/organisations/{organisationId}/members/{userId}/password
+GET /v3/organisations/{organisationId}/members/{userId}/sessions
+DELETE /v3/organisations/{organisationId}/members/{userId}/sessions/{browserSessionId}
 DELETE /v3/organisations/{organisationId}/members/{userId}/sessions
 GET /v3/permissions
 GET /v3/organisations/{organisationId}/roles

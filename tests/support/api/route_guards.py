@@ -134,6 +134,8 @@ GET /v3/organisations/{organisationId}/members/{userId}         | organisation |
 PATCH /v3/organisations/{organisationId}/members/{userId}       | organisation | members.manage       | 8 KiB
 POST /v3/organisations/{organisationId}/members/{userId}/password| organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}/sessions| organisation | members.manage       | 8 KiB
+GET /v3/organisations/{organisationId}/members/{userId}/sessions| organisation | members.manage       | -
+DELETE /v3/organisations/{organisationId}/members/{userId}/sessions/{browserSessionId}| organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/projects                 | organisation | -                    | -
 POST /v3/organisations/{organisationId}/projects                | organisation | projects.manage      | 64 KiB
 GET /v3/projects                                                | user         | -                    | -

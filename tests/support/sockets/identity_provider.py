@@ -30,10 +30,10 @@ class Signer:
             "EdDSA": ed25519.Ed25519PrivateKey.generate,
         }[kind]()
 
-    def token(self, **claims: object) -> str:
-        """Return a token that is valid for a minute; a claim that is None is left out."""
+    def token(self, *, typ: object = "JWT", **claims: object) -> str:
+        """Return a token that is valid for a minute; a claim that is None is left out, and so is the header `typ`."""
         wanted: dict[str, object] = {"exp": int(time.time()) + 60, **claims}
-        named = {"kid": self.kid} if self.kid else None
+        named: dict[str, Any] = {"typ": typ, **({"kid": self.kid} if self.kid else {})}
         kept = {name: value for name, value in wanted.items() if value is not None}
         return jwt.encode(kept, self.key, algorithm=self.kind, headers=named)
 

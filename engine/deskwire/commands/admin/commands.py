@@ -10,7 +10,7 @@ from deskwire.engine.accounts.members import PasswordHandover
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.accounts.credentials import CreateCredentialRequest, RotateCredentialRequest
 from deskwire.http.resources.accounts.projects import ChangeProjectRequest, CreateProjectRequest
-from deskwire.http.resources.accounts.requests import Email, Name, NewPassword
+from deskwire.http.resources.accounts.requests import CreateKeyRequest, Email, Name, NewPassword
 
 DAY_S = 86_400
 Handle = Annotated[str, Field(min_length=1, max_length=254)]
@@ -93,11 +93,10 @@ class UserName(Body):
     user: Handle
 
 
-class NewKey(Body):
+class NewKey(CreateKeyRequest):
     """A new server key."""
 
     project: Handle | None = None
-    label: Name
 
 
 class NewCredential(CreateCredentialRequest):

@@ -56,7 +56,9 @@ def credential() -> None:
     help="A permission such as tickets.manage; may be given several times.",
 )
 @click.option(
-    "--expires-at", metavar="TIME", help="When it expires, as 2027-01-31T00:00:00Z; never without this."
+    "--expires-at",
+    metavar="TIME",
+    help="When it expires, as 2027-01-31T00:00:00Z; without this never, or as late as DESKWIRE_CREDENTIAL_MAX_S allows.",
 )
 @_PROJECT
 @common_options

@@ -19,6 +19,7 @@ COLUMNS: Final[Columns] = {
     "key": itemgetter("key"),
     "created": itemgetter("createdAt"),
     "last used": itemgetter("lastUsedAt"),
+    "expires": itemgetter("expiresAt"),
     "revoked": itemgetter("revokedAt"),
 }
 HOUR_S: Final = 3_600
@@ -36,10 +37,15 @@ def key() -> None:
 )
 @click.option("--label", default="made by deskwire key", show_default=True, help="Purpose of the key.")
 @_PROJECT
+@click.option(
+    "--expires-at",
+    metavar="TIME",
+    help="When it expires, as 2027-01-31T00:00:00Z; without this never, or as late as DESKWIRE_CREDENTIAL_MAX_S allows.",
+)
 @common_options
-def create(label: str, project: str | None, data: Path | None, as_json: bool) -> None:
+def create(label: str, project: str | None, expires_at: str | None, data: Path | None, as_json: bool) -> None:
     """Create a server key and print it. It is not shown again."""
-    result = invoke(data, "key.create", project=project, label=label)
+    result = invoke(data, "key.create", project=project, label=label, expiresAt=expires_at)
     show_created(
         result, as_json, "key", f"The server key {result['id']} was created. It is shown only this once:"
     )

@@ -14,6 +14,7 @@ import trio
 from deskwire.commands.admin.client import NoResponseError, send_command
 from deskwire.commands.admin.operations import run_operation
 from deskwire.config.config import Config
+from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
@@ -120,7 +121,14 @@ def _context(config: Config, store: Store, secrets: Callable[[], Secrets]) -> Ad
         return Tokens(secrets(), config.jwt_issuer, config.jwt_audience)
 
     passwords = Passwords(config.argon2_memory_kib, config.one_time_password_s)
-    return AdminContext(store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()))
+    return AdminContext(
+        store,
+        wall_clock,
+        passwords,
+        tokens,
+        lambda: Rotation.of(config, store, secrets()),
+        CredentialLife.of(config.credential_max_s),
+    )
 
 
 async def _run_on_directory(config: Config, name: str, arguments: bytes) -> dict[str, Any]:

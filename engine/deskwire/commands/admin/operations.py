@@ -31,7 +31,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.ownership import disable_lapsed
 from deskwire.http.api.input.validation import parse_body
-from deskwire.http.resources.accounts.credentials import Described, check_end, described, new_machine
+from deskwire.http.resources.accounts.credentials import Described, described, new_machine
 from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
 from deskwire.http.resources.accounts.projects import new_project, patch_project
 from deskwire.program.admin_context import OPERATIONS, AdminContext, Result, operation, refusal
@@ -56,9 +56,9 @@ async def rename_organisation(context: AdminContext, command: commands.Organisat
     """Rename an organisation."""
 
     def rename(tx: Transaction) -> Organisation:
-        organisation = organisation_named(tx, command.organisation)
-        tx.rename_organisation(organisation.rowid, command.name)
-        return replace(organisation, name=command.name)
+        organisation = replace(organisation_named(tx, command.organisation), name=command.name)
+        tx.save_organisation(organisation)
+        return organisation
 
     return organisation_view(await context.store.write(rename))
 
@@ -197,9 +197,10 @@ async def create_key(context: AdminContext, command: commands.NewKey) -> Result:
     """Create a server key. The response is the only one that shows it."""
     now, secret = context.clock(), new_server_key()
     key_id, key_hash = new_id("key", now), hash_server_key(secret)
+    ends = context.credential_life.end(command.expires_at, now)
     key = await context.store.write(
         lambda tx: projects.make_key(
-            tx, project_named(tx, command.project), key_id, key_hash, secret[-4:], command.label, now
+            tx, project_named(tx, command.project), key_id, key_hash, secret[-4:], command.label, now, ends
         )
     )
     return key_view(key, secret)
@@ -216,10 +217,11 @@ async def revoke_key(context: AdminContext, command: commands.KeyName) -> Result
 async def create_credential(context: AdminContext, command: commands.NewCredential) -> Result:
     """Create a machine credential. The response is the only one that shows its secret."""
     now, secret = context.clock(), new_secret()
-    check_end(command.expires_at, now)
+    ends = context.credential_life.end(command.expires_at, now)
     machine = await context.store.write(
         lambda tx: machines.make_machine(
-            tx, new_machine(command, project_named(tx, command.project), ("operator", None), secret, now)
+            tx,
+            new_machine(command, project_named(tx, command.project), ("operator", None), secret, now, ends),
         )
     )
     return machine_view(machine, now, secret=secret)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
@@ -9,9 +10,9 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import WORK, Member, Membership, Organisation, Role, User
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import ActingMember, check_change, check_grant, check_reach, role_named
-from deskwire.engine.accounts.sessions import SessionTransaction
+from deskwire.engine.accounts.sessions import SessionLifetime, SessionTransaction
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
+from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, NotFound, Problem
 from deskwire.engine.core.values import replace
 
 
@@ -61,6 +62,8 @@ def organisation_view(organisation: Organisation, role: Role) -> dict[str, Any]:
         "id": organisation.id,
         "name": organisation.name,
         "role": role,
+        "sessionIdleS": organisation.session_idle_s,
+        "sessionMaxS": organisation.session_max_s,
         "createdAt": iso(organisation.created_at),
     }
 
@@ -213,6 +216,45 @@ def reachable_member(
     target = member_of(reader, organisation, user_id)
     check_reach(actor, target, "end an owner's sessions and access tokens")
     return target
+
+
+def change_organisation(
+    tx: SessionsTransaction,
+    organisation_id: str,
+    changes: Mapping[str, Any],
+    installation: SessionLifetime,
+    now: int,
+) -> Organisation:
+    """Change fields of an organisation, and return it. Sessions of members that have passed the new limits end.
+
+    Raises:
+        NotFound: the organisation has just been deleted.
+        Invalid: a limit is longer than the installation's.
+    """
+    _check_limits(changes, installation)
+    before = tx.organisation(organisation_id)
+    if before is None:
+        raise NotFound("There is no such organisation.", code="organisation_not_found")
+    after = replace(before, **changes)
+    if after != before:
+        tx.save_organisation(after)
+        tx.end_sessions_over_limits(after.rowid, now)
+    return after
+
+
+def _check_limits(changes: Mapping[str, Any], installation: SessionLifetime) -> None:
+    """Raise Invalid for limits of sessions that are longer than the installation's, and so would not apply."""
+    problems = []
+    for field, pointer, longest in (
+        ("session_idle_s", "/sessionIdleS", installation.idle),
+        ("session_max_s", "/sessionMaxS", installation.longest),
+    ):
+        limit = changes.get(field)
+        if limit is not None and limit * 1000 > longest:
+            message = f"The limit of the installation is {longest // 1000} seconds; null leaves it as it is."
+            problems.append(Problem(pointer, "too_long", message))
+    if problems:
+        raise Invalid(*problems)
 
 
 def renew_password(

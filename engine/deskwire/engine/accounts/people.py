@@ -90,12 +90,18 @@ class Project(Struct, frozen=True):
 
 
 class Organisation(Struct, frozen=True):
-    """An organisation, which has members and owns projects."""
+    """An organisation, which has members and owns projects.
+
+    Args:
+        session_idle_s, session_max_s: limits of its members' sessions in seconds, None for the installation's.
+    """
 
     rowid: int
     id: str
     name: str
     created_at: int
+    session_idle_s: int | None = None
+    session_max_s: int | None = None
 
 
 class User(Struct, frozen=True):
@@ -151,6 +157,7 @@ class ServerKey(Struct, frozen=True):
     label: str = ""
     tail: str = ""
     created_at: int = 0
+    expires_at: int | None = None
 
 
 AssigneeType = Literal["user", "team"]

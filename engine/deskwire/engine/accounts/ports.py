@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from deskwire.engine.accounts.credential_ends import CredentialEnds, CredentialType, EndingCredential
 from deskwire.engine.accounts.people import (
     GrantedRole,
     Member,
@@ -84,7 +85,16 @@ class AccountTransaction(AccountReader, Protocol):
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
         """Store a new membership."""
 
-    def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
+    def insert_key(
+        self,
+        key_id: str,
+        project: int,
+        key_hash: bytes,
+        tail: str,
+        label: str,
+        at: int,
+        expires_at: int | None = None,
+    ) -> None:
         """Store a new server key, as its hash and last characters."""
 
     def touch_key(self, key: int, at: int) -> None:
@@ -140,15 +150,24 @@ class OrganisationReader(AccountReader, Protocol):
     def key(self, key_id: str) -> ServerKey | None:
         """Return the key with this public id, of any project."""
 
-    def keys_in_force(self, project: int) -> int:
-        """Count a project's keys that are not revoked."""
+    def keys_in_force(self, project: int, at: int) -> int:
+        """Count a project's keys that are neither revoked nor expired at this time (ms)."""
+
+    def credentials_ending(self, project: int, after: int, until: int) -> Sequence[EndingCredential]:
+        """Return a project's unrevoked server keys and machine credentials that end between two times (ms), soonest first.
+
+        At most ENDING_MAX. Those whose whole life is no longer than this period are left out: they were made for a short use.
+        """
+
+    def count_credential_ends(self, after: int, until: int) -> Mapping[CredentialType, CredentialEnds]:
+        """Count the credentials of all projects by type: those of `credentials_ending`, and unrevoked ones without an end."""
 
 
 class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
     """Changes of organisations, members, projects and keys."""
 
-    def rename_organisation(self, organisation: int, name: str) -> None:
-        """Change the name of an organisation."""
+    def save_organisation(self, organisation: Organisation) -> None:
+        """Store an organisation's name and limits."""
 
     def delete_organisation(self, organisation: int, at: int) -> None:
         """Mark an organisation as deleted at `at` (ms), so that no query by id finds it.
@@ -187,4 +206,4 @@ class CallerCommit(Protocol):
 
     @property
     def people(self) -> bool:
-        """True if a user changed the password or was deleted, or a member changed the role or was removed."""
+        """True if a user changed the password or was deleted, a member joined, changed the role or was removed, or an organisation changed."""

@@ -53,6 +53,7 @@ def key_view(key: ServerKey, secret: str | None = None) -> dict[str, Any]:
         "key": secret or f"sk_…{key.tail}",
         "createdAt": iso(key.created_at),
         "lastUsedAt": iso_or_none(key.last_used_at),
+        "expiresAt": iso_or_none(key.expires_at),
         "revokedAt": iso_or_none(key.revoked_at),
     }
 
@@ -114,13 +115,14 @@ def make_key(
     tail: str,
     label: str,
     at: int,
+    expires_at: int | None = None,
 ) -> ServerKey:
     """Store a new server key. Raises Conflict (`key_limit_reached`)."""
-    if tx.keys_in_force(project.rowid) >= SERVER_KEYS_MAX:
+    if tx.keys_in_force(project.rowid, at) >= SERVER_KEYS_MAX:
         raise Conflict(
             f"A project has at most {SERVER_KEYS_MAX} keys; revoke one first.", code="key_limit_reached"
         )
-    tx.insert_key(key_id, project.rowid, key_hash, tail, label, at)
+    tx.insert_key(key_id, project.rowid, key_hash, tail, label, at, expires_at)
     return key_of(tx, key_id, project)
 
 

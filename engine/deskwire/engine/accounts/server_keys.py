@@ -8,6 +8,7 @@ from typing import Final
 
 from deskwire.engine.accounts.people import ServerKey
 from deskwire.engine.accounts.ports import OrganisationReader
+from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import RefusedCredential, Unauthenticated
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -42,18 +43,32 @@ def hash_server_key(key: str) -> bytes:
 def authenticate_key(reader: OrganisationReader, hashed: bytes) -> ServerKey:
     """Return the server key with this hash.
 
-    Raises Unauthenticated if it is unknown or revoked.
+    Raises Unauthenticated if it is unknown or revoked. Its expiry is checked by `check_key_end`, with each call.
     """
     key = reader.server_key(hashed)
     if key is None:
         raise Unauthenticated("The server key is not known.", code="invalid_server_key")
     if key.revoked_at is not None:
         ended = Unauthenticated("The server key has been revoked.", code="revoked_server_key")
-        raise ended.of(RefusedCredential("server_key", key.id, key.project.rowid))
+        raise ended.of(_shown(key))
     return key
 
 
+def check_key_end(key: ServerKey, now: int) -> None:
+    """Raise Unauthenticated (`key_expired`) if the key has expired at `now` (ms)."""
+    if key.expires_at is not None and key.expires_at <= now:
+        detail = f"The server key expired at {iso(key.expires_at)}."
+        raise Unauthenticated(detail, code="key_expired").of(_shown(key))
+
+
+def _shown(key: ServerKey) -> RefusedCredential:
+    return RefusedCredential("server_key", key.id, key.project.rowid)
+
+
 def key_in_force(reader: OrganisationReader, key_id: str) -> bool:
-    """Return whether there is an unrevoked server key with this id."""
+    """Return whether there is an unrevoked server key with this id.
+
+    The expiry of a key ends no stream that it has authorized, so that a backend without a new key still receives events.
+    """
     key = reader.key(key_id)
     return key is not None and key.revoked_at is None

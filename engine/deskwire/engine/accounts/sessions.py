@@ -37,6 +37,24 @@ SignInMethod = Literal["password", "passkey", "oidc", "invitation"]
 """A way to sign in with a browser. `invitation`: a one-time link, by which the user also chose a password."""
 
 
+class SessionLimits(Struct, frozen=True):
+    """The limits that organisations set for the sessions of their members, in seconds: `idle_s` since the last use, `longest_s`
+    since the start.
+
+    None leaves the limit of the installation.
+    """
+
+    idle_s: int | None = None
+    longest_s: int | None = None
+
+
+NO_LIMITS: Final = SessionLimits()
+
+IDLE_MIN_S: Final = 300
+LONGEST_MIN_S: Final = 900
+"""The shortest limits that an organisation can set. With shorter ones, agents would sign in again during one conversation."""
+
+
 class BrowserSession(Struct, frozen=True):
     """A browser session. Times are in milliseconds.
 
@@ -50,6 +68,7 @@ class BrowserSession(Struct, frozen=True):
         proved_at: time at which the user last proved who uses the session: at the sign-in, or by a step-up.
         second_factor: whether the user proved a second factor, or an identity provider vouches for one.
         provider: the identity provider that signed the user in, with its own id of the session (`sid`), if it gave one.
+        limits: the strictest limits of the user's organisations at the time of the query.
     """
 
     id: str
@@ -63,6 +82,7 @@ class BrowserSession(Struct, frozen=True):
     second_factor: bool = False
     provider: str | None = None
     provider_sid: str | None = None
+    limits: SessionLimits = NO_LIMITS
 
 
 class SessionLifetime(Struct, frozen=True):
@@ -73,11 +93,20 @@ class SessionLifetime(Struct, frozen=True):
 
     def ends_at(self, session: BrowserSession) -> int:
         """Return the time (ms) at which the session expires unless it is used before then."""
-        return min(session.last_seen_at + self.idle, session.created_at + self.longest)
+        life = self.within(session.limits)
+        return min(session.last_seen_at + life.idle, session.created_at + life.longest)
+
+    def within(self, limits: SessionLimits) -> SessionLifetime:
+        """Return the lifetime of a user's sessions: the installation's, or what organisations allow if that is shorter."""
+        return SessionLifetime(_shorter(self.idle, limits.idle_s), _shorter(self.longest, limits.longest_s))
 
     def over(self, now: int) -> SessionCutoffs:
         """Return the cutoffs of sessions that have expired at `now` (ms)."""
         return SessionCutoffs(now - self.idle, now - self.longest)
+
+
+def _shorter(installation: int, limit_s: int | None) -> int:
+    return installation if limit_s is None else min(installation, limit_s * 1000)
 
 
 class SessionCutoffs(Struct, frozen=True):
@@ -107,6 +136,9 @@ class SessionReader(Protocol):
 
         For an access token's id: whether it is not revoked.
         """
+
+    def session_limits(self, user: int) -> SessionLimits:
+        """Return the strictest limits of the organisations of a user (storage key)."""
 
     def sessions_of(
         self, user: int, over: SessionCutoffs, before: int, limit: int
@@ -144,8 +176,17 @@ class SessionTransaction(SessionReader, Protocol):
     def evict_sessions(self, user: int, kept: int) -> None:
         """Delete and record the least recently used sessions of a user, so that `kept` remain."""
 
-    def prune_sessions(self, over: SessionCutoffs, limit: int) -> int:
-        """Delete up to `limit` expired sessions and return the number deleted."""
+    def prune_sessions(self, over: SessionCutoffs, now: int, limit: int) -> int:
+        """Delete up to `limit` sessions that have expired by the installation's limits, and as many by their organisations'.
+
+        Return the number deleted.
+        """
+
+    def end_sessions_over_limits(self, organisation: int, now: int) -> int:
+        """Delete and record the sessions of an organisation's members that have passed its limits at `now` (ms).
+
+        Return the number deleted.
+        """
 
 
 class SessionCommit(Protocol):
@@ -184,13 +225,13 @@ def begin_session(tx: SessionTransaction, user: User, session: BrowserSession, h
     tx.insert_session(session, user.rowid, hashed)
 
 
-def end_own_session(tx: SessionTransaction, user: int, session_id: str) -> None:
+def end_one_session(tx: SessionTransaction, user: int, session_id: str) -> None:
     """End a session of a user (storage key).
 
     Raises NotFound (`browser_session_not_found`) if the user has no such session.
     """
     if not tx.end_session(user, session_id):
-        raise NotFound("You have no such session; it may have ended.", code="browser_session_not_found")
+        raise NotFound("There is no such session; it may have ended.", code="browser_session_not_found")
 
 
 def session_view(session: BrowserSession, current: str | None) -> dict[str, Any]:
@@ -205,6 +246,9 @@ def session_view(session: BrowserSession, current: str | None) -> dict[str, Any]
         "lastSeenAt": iso(session.last_seen_at),
         "client": session.client,
         "current": session.id == current,
+        "signedInBy": session.method,
+        "secondFactor": session.second_factor,
+        "provider": session.provider,
     }
 
 

@@ -85,6 +85,7 @@ class AgentStreams(OpenStreams[AgentStream]):
         )
         self._presence_due = trio.Event()
         self._rights_due = trio.Event()
+        self.rights_version: int = 0
 
     def check_room(self, viewer: Viewer) -> None:
         """Raise TooManyRequests (`too_many_streams`) if the viewer can't open one more stream."""
@@ -239,7 +240,11 @@ class AgentStreams(OpenStreams[AgentStream]):
         commits.subscribe(lambda commit: self.end_sessions(commit.sessions), "sessions")
 
     def rights_changed_nowait(self) -> None:
-        """Schedule a check of all streams, after a committed change of users, members or projects."""
+        """Schedule a check of all streams, after a committed change of users, members or projects.
+
+        The limits of sessions may have changed as well: each reader compares `rights_version`, and reads its credential again.
+        """
+        self.rights_version += 1
         self._rights_due.set()
 
     def end_sessions(self, sessions: Iterable[str]) -> None:

@@ -49,7 +49,11 @@ class Action(Struct, frozen=True):
 
 _ALL: Final = (
     Action("organisation.created", "organisation", "An organisation was created."),
-    Action("organisation.changed", "organisation", "An organisation was renamed."),
+    Action(
+        "organisation.changed",
+        "organisation",
+        "The name or the session limits of an organisation were changed.",
+    ),
     Action(
         "organisation.deleted",
         "organisation",
@@ -78,7 +82,7 @@ _ALL: Final = (
     Action(
         "account.sessions_ended",
         "account",
-        "Browser sessions of a user ended by sign-out or revocation; `sessions` counts them.",
+        "Browser sessions of a user ended by sign-out, revocation or shorter limits; `sessions` counts them.",
         ("sessions",),
         counted=True,
     ),
@@ -94,6 +98,12 @@ _ALL: Final = (
         "A user proved again who uses a browser session, by `method`.",
         ("method",),
         counted=True,
+    ),
+    Action(
+        "sign_in.new_device",
+        "account",
+        "A user signed in with a browser that the user had not signed in with for a year, or never; `session` is the new session.",
+        ("session",),
     ),
     Action(
         "sign_in.failed",

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from deskwire.engine.accounts.people import Project, User
+from deskwire.engine.accounts.people import Organisation, Project, User
 from deskwire.engine.accounts.projects import settings_view
 from deskwire.engine.audit.trail import AuditEntry, Changes
 from deskwire.engine.core.clock import iso_or_none
@@ -36,6 +36,22 @@ def project_changed(before: Project, after: Project) -> list[AuditEntry]:
     """Return the entries for a change of a project's name or settings."""
     changes = differences(_project(before), _project(after))
     return [AuditEntry("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
+
+
+def organisation_changed(before: Organisation, after: Organisation) -> list[AuditEntry]:
+    """Return the entries for a change of an organisation's name or limits."""
+    changes = differences(_organisation(before), _organisation(after))
+    if not changes:
+        return []
+    return [AuditEntry("organisation.changed", after.id, organisation=after.rowid, changes=changes)]
+
+
+def _organisation(organisation: Organisation) -> dict[str, Any]:
+    return {
+        "name": organisation.name,
+        "sessionIdleS": organisation.session_idle_s,
+        "sessionMaxS": organisation.session_max_s,
+    }
 
 
 def machine_made(machine: Machine) -> AuditEntry:
@@ -157,6 +173,11 @@ def signed_in(user: User) -> AuditEntry:
 def proved(user: User, method: str) -> AuditEntry:
     """Return the entry for a proof of who uses a session, by this method."""
     return AuditEntry("sign_in.proved", user.id, account=user.rowid, details={"method": method})
+
+
+def signed_in_with_new_browser(user: User, session: str) -> AuditEntry:
+    """Return the entry for a sign-in with a browser that the user has not signed in with before, by the id of the session."""
+    return AuditEntry("sign_in.new_device", user.id, account=user.rowid, details={"session": session})
 
 
 def sign_in_failed(user: User | None, reason: str) -> AuditEntry:

@@ -18,6 +18,7 @@ import trio
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.access_tokens import AccessTokenTransaction
+from deskwire.engine.accounts.known_browsers import KNOWN_FOR_S, KnownBrowserTransaction
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.sessions import SessionLifetime, SessionTransaction
@@ -184,6 +185,7 @@ _KINDS: Final = (
     "answers",
     "audit",
     "sessions",
+    "browsers",
     "tokens",
     "customer_sessions",
 )
@@ -219,6 +221,7 @@ class RetentionTransaction(
     EventTransaction,
     AuditTransaction,
     SessionTransaction,
+    KnownBrowserTransaction,
     AccessTokenTransaction,
     CustomerSessionTransaction,
     Protocol,
@@ -293,7 +296,9 @@ class Retention:
         done = int(now - self._keep.audit * 1000)
         await self._prune("audit", lambda tx: tx.prune_audit(done, BATCH_SIZE))
         over = self._keep.sessions.over(now)
-        await self._prune("sessions", lambda tx: tx.prune_sessions(over, BATCH_SIZE))
+        await self._prune("sessions", lambda tx: tx.prune_sessions(over, now, BATCH_SIZE))
+        unknown = now - KNOWN_FOR_S * 1000
+        await self._prune("browsers", lambda tx: tx.prune_browsers(unknown, BATCH_SIZE))
         await self._prune("tokens", lambda tx: tx.prune_access_tokens(now, BATCH_SIZE))
         issued = now - IDLE_MS
         await self._prune("customer_sessions", lambda tx: tx.prune_customer_sessions(now, issued, BATCH_SIZE))

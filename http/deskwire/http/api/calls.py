@@ -310,12 +310,13 @@ class RawJson(Struct, frozen=True):
 
 
 class BytesAnswer(Struct, frozen=True):
-    """A response body that is already bytes, with headers of its own."""
+    """A response body that is already bytes, with headers of its own. `cookies` are values of `Set-Cookie`."""
 
     body: bytes
     content_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
+    cookies: Sequence[str] = ()
 
 
 class Streamed(Struct, frozen=True):

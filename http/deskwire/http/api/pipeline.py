@@ -6,7 +6,7 @@ Quart and the fast path have read the request from its connection (ADR 7).
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
@@ -161,13 +161,14 @@ def _nothing() -> None:
 
 
 class ApiResponse(Struct, frozen=True):
-    """A response. If `pieces` is set, it yields the body, whose length is unknown."""
+    """A response. If `pieces` is set, it yields the body, whose length is unknown. `cookies` are values of `Set-Cookie`."""
 
     status: int
     content_type: str
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     pieces: AsyncIterator[bytes] | None = None
+    cookies: Sequence[str] = ()
 
 
 async def handle(services: Services, request: ApiRequest) -> tuple[ApiResponse, Quota | None]:
@@ -571,8 +572,8 @@ def _response(answer: Answer) -> ApiResponse:
     if answer is NO_CONTENT:
         return ApiResponse(204, "")
     match answer:
-        case BytesAnswer(body, content_type, headers, status):
-            return ApiResponse(status, content_type, body, headers)
+        case BytesAnswer(body, content_type, headers, status, cookies):
+            return ApiResponse(status, content_type, body, headers, cookies=cookies)
         case ReplayedAnswer(body):
             return ApiResponse(200, JSON, body + b"\n", {REPLAYED: "true"})
         case Streamed(pieces, content_type, headers, status):

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import trio
 from msgspec import Struct, field
 
+from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.identity.throttle import SignInThrottle
@@ -115,6 +116,7 @@ class Services(Struct, frozen=True):
     Args:
         keys, machines, channels, sessions: caches of server keys, machine credentials, channels and browser sessions.
         ended_tokens: cache of the access tokens that were ended.
+        credential_life: the longest life of new server keys and machine credentials.
         customers: the sessions of customers; `customer_limits` are their limits.
         uploads: the files.
         voice: makes voice replies.
@@ -147,6 +149,7 @@ class Services(Struct, frozen=True):
     channels: ChannelCache
     sessions: Sessions
     ended_tokens: EndedTokenCache
+    credential_life: CredentialLife
     customers: CustomerSessions
     customer_limits: CustomerLimits
     actors: ActorRegistry

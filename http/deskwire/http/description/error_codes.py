@@ -95,6 +95,7 @@ CODES: Final = (
         "invalid_token",
         "The access token is not valid here: altered, incomplete, for another audience, or of an unknown user. `detail` and the log have the reason.",
     ),
+    Code(401, "key_expired", "The server key has expired. Create another one."),
     Code(401, "missing_credential", "The header `Authorization` is missing."),
     Code(401, "revoked_machine_credential", "The machine credential has been revoked."),
     Code(401, "revoked_server_key", "The server key has been revoked."),

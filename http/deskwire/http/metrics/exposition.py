@@ -10,6 +10,7 @@ from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric as Family
 
+from deskwire.engine.accounts.credential_ends import WARNING_MS, CredentialEnds, CredentialType
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import DiskSpace
 from deskwire.engine.core.errors import Unavailable
@@ -48,7 +49,8 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
     ready = await services.readiness.refusal() is None
     conditions, pushes = await _conditions(measured), await _pushes(services)
-    scrape = Scrape(services, lags, room, ready, conditions, pushes, services.clock())
+    ends = await _credential_ends(services)
+    scrape = Scrape(services, lags, room, ready, conditions, pushes, ends, services.clock())
     rows = [
         (metric, list(metric.read(scrape))) for metric in METRICS
     ]  # read on Trio's thread, which changes the values
@@ -68,6 +70,14 @@ async def _pushes(services: Services) -> PushHealth | None:
         return await services.store.read(lambda reader: reader.audit_push_health(_UNPUSHED_MAX))
     except Unavailable:
         return None
+
+
+async def _credential_ends(services: Services) -> Mapping[CredentialType, CredentialEnds]:
+    now = services.clock()
+    try:
+        return await services.store.read(lambda reader: reader.count_credential_ends(now, now + WARNING_MS))
+    except Unavailable:
+        return {}
 
 
 def _room(measured: Measurements) -> DiskSpace | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec.structs import asdict
 
+from deskwire.engine.accounts.credential_ends import CredentialEnds
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Histogram
 from deskwire.engine.events.open_streams import OpenStreams
@@ -99,6 +100,11 @@ def _certificate_ends(scrape: Scrape) -> Rows:
     ends = scrape.services.measured.certificate_ends()
     if ends is not None:
         yield (), ends / 1000
+
+
+def _credentials(read: Callable[[CredentialEnds], int]) -> Callable[[Scrape], Rows]:
+    """Return the reader of a count of credentials by their type."""
+    return lambda scrape: [((kind,), read(ends)) for kind, ends in scrape.credential_ends.items()]
 
 
 def _collections(scrape: Scrape) -> Rows:
@@ -564,6 +570,20 @@ METRICS: Final = (
         "gauge",
         "Unix time at which the server's certificate expires; absent without a certificate.",
         _certificate_ends,
+    ),
+    Metric(
+        "credentials_ending",
+        "gauge",
+        "Server keys and machine credentials that expire within seven days, except those made for no longer; the same at all nodes.",
+        _credentials(lambda ends: ends.ending),
+        ("kind",),
+    ),
+    Metric(
+        "credentials_endless",
+        "gauge",
+        "Unrevoked server keys and machine credentials that never expire; the same at all nodes.",
+        _credentials(lambda ends: ends.endless),
+        ("kind",),
     ),
     Metric(
         "log_dropped_total",

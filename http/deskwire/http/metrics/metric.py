@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.metrics_core import Metric as Family
 
+from deskwire.engine.accounts.credential_ends import CredentialEnds, CredentialType
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import DiskSpace, Histogram
 from deskwire.engine.stream.channel import ChannelKind
@@ -33,6 +34,7 @@ class Scrape(Struct, frozen=True):
         room: disk space, None if it can't be read.
         pushes: the state of the audit trail's pushes; None if it can't be read.
         now: the time (ms).
+        credential_ends: counts of credentials that end or never end, by their type; empty if they can't be read.
         conditions: number of endpoints by their condition; empty if it can't be read.
     """
 
@@ -42,6 +44,7 @@ class Scrape(Struct, frozen=True):
     ready: bool
     conditions: Mapping[str, int]
     pushes: PushHealth | None
+    credential_ends: Mapping[CredentialType, CredentialEnds]
     now: int
 
 

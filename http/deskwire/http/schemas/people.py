@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from deskwire.engine.accounts.credential_ends import CredentialType
 from deskwire.engine.accounts.machines import Maker, MakerState
 from deskwire.engine.accounts.sessions import SignInMethod
 from deskwire.engine.webhooks.endpoint import HealthCode
@@ -126,13 +127,20 @@ class VisitorSession(Shape):
 
 
 class BrowserSessionSummary(Shape):
-    """A session of a user: its start, its last use to the minute, and the browser by its own name."""
+    """A session of a user: its start, its last use to the minute, and the browser by its own name.
+
+    `signedInBy` is the way of the sign-in, `provider` the identity provider of `oidc`. `secondFactor` says whether a second factor was proved,
+    or the provider vouches for one.
+    """
 
     id: SessionId
     created_at: Moment
     last_seen_at: Moment
     client: Annotated[str, Field(max_length=120, examples=["Mozilla/5.0 (X11; Linux x86_64) Firefox/142.0"])]
     current: bool
+    signed_in_by: SignInMethod
+    second_factor: bool
+    provider: Annotated[str, Field(examples=["oidc"])] | None
 
 
 class TokenSummary(Shape):
@@ -185,11 +193,16 @@ class UserPermissions(Shape):
 
 
 class Organisation(Shape):
-    """An organisation, with the signed-in user's role."""
+    """An organisation, with the signed-in user's role.
+
+    `sessionIdleS` and `sessionMaxS` limit its members' sessions, in seconds since their last use and their start; null is the installation's.
+    """
 
     id: OrganisationId
     name: Annotated[str, Field(examples=["Example Ltd"])]
     role: RoleId
+    session_idle_s: Annotated[int, Field(examples=[3600])] | None
+    session_max_s: Annotated[int, Field(examples=[86400])] | None
     created_at: Moment
 
 
@@ -287,6 +300,7 @@ class ServerKey(Shape):
     key: Annotated[str, Field(examples=["sk_…9fQz"])]
     created_at: Moment
     last_used_at: Moment | None
+    expires_at: Moment | None
     revoked_at: Moment | None
 
 
@@ -347,6 +361,15 @@ class UploadRoom(Shape):
     quota_bytes: Count
 
 
+class EndingCredential(Shape):
+    """A server key or machine credential that expires within seven days."""
+
+    type: CredentialType
+    id: Annotated[str, Field(examples=["key_01JC4T2V9QZ6D3M8W5N7R1XKPH"])]
+    name: Annotated[str, Field(examples=["CRM"])]
+    expires_at: Moment
+
+
 class ProjectHealth(Shape):
     """The health of a project. It is `healthy` if every webhook endpoint is."""
 
@@ -356,6 +379,7 @@ class ProjectHealth(Shape):
     outstanding: Count
     oldest_waiting: LongestWait | None
     uploads: UploadRoom
+    credentials_ending: list[EndingCredential]
 
 
 class MachineCredential(Shape):

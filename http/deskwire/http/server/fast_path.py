@@ -398,6 +398,8 @@ def _written(
     if endless:
         length = "transfer-encoding: chunked\r\n"
     own = _lines(response.headers.items()) if response.headers else ""
+    if response.cookies:
+        own += _lines(("Set-Cookie", cookie) for cookie in response.cookies)
     quota = "" if left is None else _lines(header_fields(left).items())
     close = "" if keep_alive else "connection: close\r\n"
     date = _date(int(time.time()))

@@ -160,6 +160,7 @@ class AgentStreamBody(EventStreamBody[AgentStream]):
         super().__init__(streams, opening, heartbeat_s)
         self._good_for = good_for
         self._good_until = -inf
+        self._checked_version = -1
 
     async def _first(self, stream: AgentStream) -> bytes:
         await self._check(stream)  # checked again, because only now do later changes find the stream
@@ -167,6 +168,8 @@ class AgentStreamBody(EventStreamBody[AgentStream]):
         return _hello(_RETRY_MS, {"streamId": stream.id, **self._start(stream), "presence": present})
 
     async def _next(self, stream: AgentStream) -> bytes:
+        if self._checked_version != self._streams.rights_version:
+            await self._check(stream)
         with trio.move_on_at(min(trio.current_time() + self._heartbeat_s, self._good_until)):
             return await self._written(stream)
         if trio.current_time() >= self._good_until - _CREDENTIAL_MARGIN_S:
@@ -176,8 +179,10 @@ class AgentStreamBody(EventStreamBody[AgentStream]):
     async def _check(self, stream: AgentStream) -> None:
         """End the stream if the credential is no longer valid.
 
-        A session may have been used in the meantime.
+        A session may have been used in the meantime, or its limits have changed: `rights_version` grows, and the next item or heartbeat
+        reads them.
         """
+        self._checked_version = self._streams.rights_version
         good_for = await self._good_for()
         self._good_until = trio.current_time() + good_for
         if good_for < _CREDENTIAL_MARGIN_S:

@@ -32,7 +32,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
     Notifications for the rest of the program are collected in `published`, `deliveries`, `erased`, `redacted`,
     `rewritten`, `due`, `runs_due`, `snoozes_due`, `held_due`, `writing` and `sessions_ended` until the commit is durable.
     Triggers set `callers_changed` after changes of server keys, machine credentials, projects and channels, and `people_changed`
-    after changes of passwords, accounts and roles. `scrub_wanted` is True if other text was deleted.
+    after changes of passwords, accounts, members and organisations. `scrub_wanted` is True if other text was deleted.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -76,12 +76,13 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
             "BEGIN SELECT session_ends(NEW.id); END"
         )
         connection.create_function("people_change", 0, self._note_people)
-        for table, what in (
-            ("memberships", "UPDATE"),
-            ("roles", "UPDATE OF permissions"),
-            ("users", "UPDATE OF generation"),
+        for table, changes in (
+            ("memberships", ("INSERT", "UPDATE", "DELETE")),
+            ("roles", ("UPDATE OF permissions", "DELETE")),
+            ("users", ("UPDATE OF generation", "DELETE")),
+            ("organisations", ("UPDATE",)),
         ):
-            for change in (what, "DELETE"):
+            for change in changes:
                 connection.execute(
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT people_change(); END"

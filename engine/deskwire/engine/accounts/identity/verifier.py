@@ -29,6 +29,8 @@ log: Final = structlog.get_logger(__name__)
 
 LEEWAY_S: Final = 30.0
 """Tolerated clock difference to an identity provider."""
+_ACCESS_TOKEN_TYPES: Final = (None, "jwt", "at+jwt")
+"""Values of `typ` that are accepted unless one is required: many providers write none, or `JWT` into every token."""
 _SHOWN_MAX: Final = 80  # characters of a header's value in the log
 
 
@@ -39,6 +41,7 @@ class Provider(Struct, frozen=True):
         algorithms: accepted signature algorithms.
         issuer, audience: required values of `iss` and `aud`, if given.
         user_claim: `sub` if it holds our user id, or `email` if it holds the verified address of a user.
+        token_type: required value of the header `typ`, if given, such as `at+jwt` (RFC 9068).
     """
 
     keys: KeySource
@@ -46,12 +49,19 @@ class Provider(Struct, frozen=True):
     issuer: str | None = None
     audience: str | None = None
     user_claim: UserClaim = "sub"
+    token_type: str | None = None
 
-    async def identity(self, token: str, algorithm: str, kid: str | None) -> TokenIdentity:
+    async def identity(
+        self, token: str, algorithm: str, kid: str | None, typ: object = None
+    ) -> TokenIdentity:
         """Return the identity in the token.
+
+        Args:
+            typ: the header `typ` of the token.
 
         Raises Unauthenticated, or Unavailable while there are no keys.
         """
+        self._check_type(typ)
         if algorithm not in self.algorithms:
             raise InvalidToken("Its algorithm is not accepted here.")
         key = await self.keys.find(kid, algorithm)
@@ -64,10 +74,19 @@ class Provider(Struct, frozen=True):
             if replaced is None:
                 raise
             claims = self._claims(token, replaced)
+        if "events" in claims:
+            raise InvalidToken("It reports an event (`events`), such as a logout, and identifies no caller.")
         known_by = (None, foreign_id(token), expiry_of(claims))
         if self.user_claim == "sub":
             return TokenIdentity("id", claims["sub"], *known_by)
         return TokenIdentity("email", _verified_email(claims), *known_by)
+
+    def _check_type(self, typ: object) -> None:
+        """Raise InvalidToken for a token that was made for another purpose, by its header `typ` (RFC 8725 3.11)."""
+        given = None if typ is None else str(typ).lower().removeprefix("application/")
+        accepted = _ACCESS_TOKEN_TYPES if self.token_type is None else (self.token_type.lower(),)
+        if given not in accepted:
+            raise InvalidToken("Its type (`typ`) is not that of an access token here.")
 
     def _claims(self, token: str, key: VerifyingKey) -> dict[str, Any]:
         return checked_claims(token, key.key, key.algorithm, self.issuer, self.audience, LEEWAY_S)
@@ -107,7 +126,7 @@ class Verifier:
         if algorithm == HS256 and self._tokens is not None:
             return self._tokens.identity(token)
         if isinstance(algorithm, str) and self._provider is not None:
-            return await self._provider.identity(token, algorithm, header.get("kid"))
+            return await self._provider.identity(token, algorithm, header.get("kid"), header.get("typ"))
         raise InvalidToken("Its algorithm is not accepted here.")
 
 

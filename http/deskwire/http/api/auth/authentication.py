@@ -105,7 +105,7 @@ async def admit(services: Services, access: RouteAccess, request: Authentication
     if credential.startswith(SECRET_PREFIX):
         return await _machine(services, access, request, credential)
     if access.kind == "server_key" or (access.kind == "either" and credential.startswith(KEY_PREFIX)):
-        key = await services.keys.authenticate(credential)
+        key = await services.keys.authenticate(credential, at)
         if at - max(services.key_uses.get(key.rowid, 0), key.last_used_at or 0) >= _TOUCH_MS:
             await _note_use(services, key, at)
         return Caller(project=key.project, key=key, credential=f"key {key.rowid}", authorizes_as=key.id)

@@ -23,7 +23,7 @@ from deskwire.engine.accounts.machines import (
 )
 from deskwire.engine.accounts.people import ServerKey
 from deskwire.engine.accounts.ports import CallerCommit
-from deskwire.engine.accounts.server_keys import authenticate_key, hash_server_key
+from deskwire.engine.accounts.server_keys import authenticate_key, check_key_end, hash_server_key
 from deskwire.engine.accounts.sessions import SessionCommit
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
@@ -37,15 +37,15 @@ _CACHE_SIZE_MAX: Final = 1_000
 
 
 class ServerKeyCache(Struct):
-    """The cache of server keys."""
+    """The cache of server keys. Their expiry is checked with each call."""
 
     store: Store
     _known: dict[bytes, ServerKey] = field(default_factory=dict)
 
-    async def authenticate(self, key: str) -> ServerKey:
+    async def authenticate(self, key: str, now: int) -> ServerKey:
         """Return the server key.
 
-        See `authenticate_key`. Only valid keys are cached.
+        See `authenticate_key` and `check_key_end`. Only valid keys are cached.
         """
         hashed, known = hash_server_key(key), self._known
         found = known.get(hashed)
@@ -54,6 +54,7 @@ class ServerKeyCache(Struct):
             if len(known) >= _CACHE_SIZE_MAX:
                 known.clear()
             known[hashed] = found
+        check_key_end(found, now)
         return found
 
     def known(self, key: str) -> ServerKey | None:

@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import structlog
 from msgspec import Struct, field
 
+from deskwire.engine.accounts.known_browsers import KNOWN_FOR_S
+from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.accounts.sessions import (
     SESSION_SECRET,
     BrowserSession,
@@ -26,6 +28,7 @@ from deskwire.engine.accounts.sessions import (
     SessionReader,
     SessionTransaction,
     hash_session_secret,
+    new_session_secret,
 )
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Forbidden, RefusedCredential, Unauthenticated, Unavailable
@@ -42,6 +45,10 @@ TOUCH_INTERVAL_MS: Final = 60_000
 _CACHE_SIZE_MAX: Final = 10_000
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class CallerSessionCommit(CallerCommit, SessionCommit, Protocol):
+    """The part of a commit that ends sessions or may change their limits."""
 
 
 class SessionRequest(Protocol):
@@ -121,8 +128,24 @@ class Sessions(Struct):
         return is_own(origin, headers, origin_of(self.public_url), secure=secure)
 
     def cookie(self, request: SessionRequest, secret: str) -> str:
-        """Return the `Set-Cookie` of a new session."""
+        """Return the `Set-Cookie` of a new session.
+
+        The browser keeps it for the installation's limit, because an organisation can lengthen its own later.
+        """
         return set_cookie(secret, self.life.longest // 1000, secure=self.secure(request))
+
+    def browser_secret(self, request: SessionRequest) -> str:
+        """Return the secret by which the browser is known, a new one if it has none."""
+        found = _secrets(request.headers, _name(BROWSER_COOKIE_NAME, self.secure(request)))
+        if len(found) == 1 and SESSION_SECRET.fullmatch(known := found.pop()) is not None:
+            return known
+        return new_session_secret()
+
+    def browser_cookie(self, request: SessionRequest, secret: str) -> str:
+        """Return the `Set-Cookie` by which the browser is known from now on."""
+        secure = self.secure(request)
+        name = _name(BROWSER_COOKIE_NAME, secure)
+        return f"{name}={secret}; Max-Age={KNOWN_FOR_S}; {_attributes(secure)}"
 
     def no_cookie(self, request: SessionRequest) -> str:
         """Return the `Set-Cookie` of a session that has ended."""
@@ -132,12 +155,12 @@ class Sessions(Struct):
         """True if the browser uses TLS, at least up to a proxy."""
         return request.secure or (self.public_url or "").startswith("https:")
 
-    def follow(self, commits: Commits[SessionCommit]) -> None:
-        """Invalidate the cache with each commit that ends a session, from now on."""
-        commits.subscribe(lambda _: self.invalidate(), "sessions")
+    def follow(self, commits: Commits[CallerSessionCommit]) -> None:
+        """Invalidate the cache with each commit that ends a session or may change the limits of one, from now on."""
+        commits.subscribe(lambda _: self.invalidate(), "sessions", "people")
 
     def invalidate(self) -> None:
-        """Empty the cache: a session has ended."""
+        """Empty the cache: a session has ended, or its limits have changed."""
         self._known = {}  # a look-up under way stores its result in the old dict
 
     async def _found(self, hashed: bytes, at: int) -> BrowserSession:
@@ -145,7 +168,8 @@ class Sessions(Struct):
         found = known.get(hashed) or await self.store.read(InlineQuery(lambda reader: reader.session(hashed)))
         if found is None or not self.allowed or at >= self.life.ends_at(found):
             raise Unauthenticated("The session has ended; sign in again.", code="session_ended")
-        used = at - found.last_seen_at >= TOUCH_INTERVAL_MS
+        # A clock that was set back must not prolong the session, so a use in the future is replaced as well.
+        used = abs(at - found.last_seen_at) >= TOUCH_INTERVAL_MS
         if used:
             found = replace(found, last_seen_at=at)
         if hashed not in known and len(known) >= _CACHE_SIZE_MAX:
@@ -169,7 +193,9 @@ class Sessions(Struct):
 # `__Host-` makes browsers accept the cookie over TLS from this host only (RFC 6265bis 4.1.3.2). Over plain
 # HTTP they refuse that name, so a service without TLS uses the plain one; each service reads only its own.
 COOKIE_NAME: Final = "deskwire"
-SECURE_COOKIE_NAME: Final = f"__Host-{COOKIE_NAME}"
+BROWSER_COOKIE_NAME: Final = f"{COOKIE_NAME}-device"
+_SECURE_PREFIX: Final = "__Host-"
+SECURE_COOKIE_NAME: Final = f"{_SECURE_PREFIX}{COOKIE_NAME}"
 
 
 def session_cookie(headers: Fields, *, secure: bool) -> str | None:
@@ -180,9 +206,8 @@ def session_cookie(headers: Fields, *, secure: bool) -> str | None:
     Raises Unauthenticated (`bad_session_cookie`) for a malformed secret, and for two different ones: another
     page of the host may have set one of them.
     """
-    name = _name(secure)
-    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
-    given = {content.strip() for key, _, content in pairs if key.strip() == name}
+    name = _name(COOKIE_NAME, secure)
+    given = _secrets(headers, name)
     if not given:
         return None
     if len(given) > 1:
@@ -198,22 +223,28 @@ def session_cookie(headers: Fields, *, secure: bool) -> str | None:
     return secret
 
 
+def _secrets(headers: Fields, name: str) -> set[str]:
+    """Return the contents of the cookies of this name."""
+    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
+    return {content.strip() for key, _, content in pairs if key.strip() == name}
+
+
 def set_cookie(secret: str, lasts_s: int, *, secure: bool) -> str:
     """Return the `Set-Cookie` with a session's secret.
 
     Args:
         lasts_s: seconds for which the browser keeps it; the service decides whether it is still valid.
     """
-    return f"{_name(secure)}={secret}; Max-Age={lasts_s}; {_attributes(secure)}"
+    return f"{_name(COOKIE_NAME, secure)}={secret}; Max-Age={lasts_s}; {_attributes(secure)}"
 
 
 def delete_cookie(*, secure: bool) -> str:
     """Return the `Set-Cookie` that deletes the session's cookie."""
-    return f"{_name(secure)}=; Max-Age=0; {_attributes(secure)}"
+    return f"{_name(COOKIE_NAME, secure)}=; Max-Age=0; {_attributes(secure)}"
 
 
-def _name(secure: bool) -> str:
-    return SECURE_COOKIE_NAME if secure else COOKIE_NAME
+def _name(name: str, secure: bool) -> str:
+    return f"{_SECURE_PREFIX}{name}" if secure else name
 
 
 def _attributes(secure: bool) -> str:

@@ -20,6 +20,7 @@ _KEY: Final = (
     "bad_credential",
     "invalid_server_key",
     "revoked_server_key",
+    "key_expired",
     "wrong_credential_kind",
     "repeated_header",
 )

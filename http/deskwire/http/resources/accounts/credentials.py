@@ -23,8 +23,6 @@ from deskwire.engine.accounts.machines import (
     new_secret,
 )
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.clock import milliseconds
-from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader, Transaction
@@ -70,7 +68,7 @@ Permissions = Annotated[list[Permission], Field(max_length=len(EVERY_PERMISSION)
 
 
 class CreateCredentialRequest(Body):
-    """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire."""
+    """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire, or as late as the operator allows."""
 
     name: Name
     permissions: Permissions
@@ -78,7 +76,7 @@ class CreateCredentialRequest(Body):
 
 
 class ChangeCredentialRequest(Body):
-    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`."""
+    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`, or sets the latest that the operator allows."""
 
     name: Name | None = None
     permissions: Permissions | None = None
@@ -91,14 +89,8 @@ class RotateCredentialRequest(Body):
     overlap_seconds: Annotated[int, Field(ge=0, le=OVERLAP_MAX_S)] = OVERLAP_S
 
 
-def check_end(expires_at: str | None, now: int) -> None:
-    """Raise Invalid for the end of a credential in the past."""
-    if expires_at is not None and milliseconds(expires_at) <= now:
-        raise Invalid(Problem("/expiresAt", "not_ahead", "The expiry of a credential must be in the future."))
-
-
 async def _precheck_end(call: Call[Any, Query]) -> None:
-    check_end(call.body.expires_at, call.services.clock())
+    call.services.credential_life.end(call.body.expires_at, call.services.clock())
 
 
 @routes.add(
@@ -139,9 +131,9 @@ async def create_credential(call: Call[CreateCredentialRequest, Query]) -> Answe
     You can only give permissions that you have. A credential created by a machine credential is revoked together
     with it, and its `expiresAt` is at most that credential's.
     """
-    await _precheck_end(call)
     now, secret, identifier = call.services.clock(), new_secret(), call.project.id
-    machine = new_machine(call.body, call.project, _maker(call), secret, now)
+    expires_at = call.services.credential_life.end(call.body.expires_at, now)
+    machine = new_machine(call.body, call.project, _maker(call), secret, now, expires_at)
 
     def make(tx: Any) -> Machine:
         found(tx, identifier)
@@ -182,12 +174,11 @@ async def change_credential(call: Call[ChangeCredentialRequest, Query]) -> Answe
     except for its expiry, and the credentials that it has created, which lose the permissions that it loses.
     """
     given = given_fields(call.body, _NULLABLE)
-    await _precheck_end(call)
     if "permissions" in given:
         given["permissions"] = frozenset(given["permissions"])
-    if given.get("expires_at") is not None:
-        given["expires_at"] = milliseconds(given["expires_at"])
     now = call.services.clock()
+    if "expires_at" in given:
+        given["expires_at"] = call.services.credential_life.end(given["expires_at"], now)
 
     def change(tx: Transaction) -> tuple[Described, list[Endpoint]]:
         changed = machines.change_machine(tx, _id(call), call.project, manager(call), **given)
@@ -255,7 +246,12 @@ async def revoke_credential(call: Call[Body, Query]) -> Answer:
 
 
 def new_machine(
-    body: CreateCredentialRequest, project: Project, by: tuple[Maker, str | None], secret: str, now: int
+    body: CreateCredentialRequest,
+    project: Project,
+    by: tuple[Maker, str | None],
+    secret: str,
+    now: int,
+    expires_at: int | None,
 ) -> Machine:
     """Return a credential that is not stored yet."""
     return Machine(
@@ -268,7 +264,7 @@ def new_machine(
         secret[-4:],
         *by,
         now,
-        own_expires_at=None if body.expires_at is None else milliseconds(body.expires_at),
+        own_expires_at=expires_at,
     )
 
 

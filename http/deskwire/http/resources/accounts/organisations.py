@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from deskwire.engine.accounts.members import change_organisation as change
 from deskwire.engine.accounts.members import membership_view, organisation_view
-from deskwire.engine.accounts.people import Organisation
-from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, fresh, in_organisation
-from deskwire.http.resources.accounts.requests import AccountList, RenameRequest
+from deskwire.http.resources.accounts.requests import AccountList, ChangeOrganisationRequest
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
 
@@ -17,6 +18,7 @@ routes = Routes(
     Tag("Organisations", "Organisations that the signed-in user is a member of."), in_organisation()
 )
 ONE = "/organisations/<organisation_id>"
+_NULLABLE: Final = frozenset({"session_idle_s", "session_max_s"})
 
 
 class OrganisationList(AccountList):
@@ -54,18 +56,24 @@ async def get_organisation(call: Call[Body, Query]) -> Answer:
     ONE,
     fresh(in_organisation("members.manage")),
     operation_id="changeOrganisation",
-    body=RenameRequest,
+    body=ChangeOrganisationRequest,
     answer=shapes.Organisation,
-    records=("organisation.changed",),
+    further=(nulls(*_NULLABLE),),
+    records=("organisation.changed", "account.sessions_ended"),
 )
-async def change_organisation(call: Call[RenameRequest, Query]) -> Answer:
-    """Change an organisation's name."""
-    identifier, name = call.organisation.id, call.body.name
+async def change_organisation(call: Call[ChangeOrganisationRequest, Query]) -> Answer:
+    """Change an organisation's name and the limits of its members' sessions.
 
-    def rename(tx: OrganisationTransaction) -> Organisation:
-        tx.rename_organisation(call.organisation.rowid, name)
-        renamed = tx.organisation(identifier)
-        assert renamed is not None, "organisations are never removed"
-        return renamed
-
-    return organisation_view(await call.services.store.write(rename), call.role)
+    The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed
+    a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
+    """
+    identifier, changes, now = (
+        call.organisation.id,
+        given_fields(call.body, _NULLABLE),
+        call.services.clock(),
+    )
+    life = call.services.sessions.life
+    changed = await call.services.store.write(
+        lambda tx: change(tx, identifier, changes, life, now),
+    )
+    return organisation_view(changed, call.role)

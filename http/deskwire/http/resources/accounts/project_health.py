@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
+from deskwire.engine.accounts.credential_ends import WARNING_MS, ending_view
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso, iso_or_none
@@ -20,14 +22,15 @@ from deskwire.http.schemas import people as shapes
 
 routes = Routes(projects.routes.tag, in_project("conversations.read"))
 
+MANAGE_PROJECTS: Final = "projects.manage"
 OUTSTANDING_MAX: Final = 10_000  # counted waiting deliveries of one endpoint
 
 _LONGEST_WAIT: Final = ConversationSort("waiting", "desc")
 _WAITING: Final = ConversationFilter(waiting=True, archived=False, snoozed=False)
 
 
-class HealthReader(ConversationReader, DeliveryReader, UploadReader, Protocol):
-    """Reads of conversations, deliveries and uploads."""
+class HealthReader(OrganisationReader, ConversationReader, DeliveryReader, UploadReader, Protocol):
+    """Reads of credentials, conversations, deliveries and uploads."""
 
 
 @routes.add("GET", f"{projects.ONE}/health", operation_id="getProjectHealth", answer=shapes.ProjectHealth)
@@ -35,10 +38,13 @@ async def get_health(call: Call[Body, Query]) -> Answer:
     """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the space for uploads.
 
     Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries
-    of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000.
+    of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000. With the permission
+    `projects.manage`, `credentialsEnding` has the server keys and machine credentials that expire within seven days, except those that
+    were made for no longer.
     """
     project, now = call.project, call.services.clock()
-    found = await call.services.store.read(lambda reader: _read(reader, project, now))
+    managing = MANAGE_PROJECTS in call.access.permissions
+    found = await call.services.store.read(lambda reader: _read(reader, project, now, managing=managing))
     consumers = [
         {
             "channel": each.channel,
@@ -51,7 +57,7 @@ async def get_health(call: Call[Body, Query]) -> Answer:
     return {**found, "consumers": consumers}
 
 
-def _read(reader: HealthReader, project: Project, now: int) -> dict[str, Any]:
+def _read(reader: HealthReader, project: Project, now: int, *, managing: bool) -> dict[str, Any]:
     endpoints = [
         _endpoint_view(
             each,
@@ -61,6 +67,7 @@ def _read(reader: HealthReader, project: Project, now: int) -> dict[str, Any]:
         )
         for each in reader.endpoints(project.rowid)
     ]
+    ending = reader.credentials_ending(project.rowid, now, now + WARNING_MS) if managing else ()
     longest = reader.conversations(project.rowid, _WAITING, _LONGEST_WAIT, None, 1)
     return {
         "healthy": all(each["healthy"] for each in endpoints),
@@ -76,6 +83,7 @@ def _read(reader: HealthReader, project: Project, now: int) -> dict[str, Any]:
             "usedBytes": reader.uploads_size(project.rowid),
             "quotaBytes": project.settings.upload_quota_bytes,
         },
+        "credentialsEnding": [ending_view(each) for each in ending],
     }
 
 

@@ -92,6 +92,10 @@ async def _check_languages(call: Call[Any, Query]) -> None:
         with_languages(before, call.body.settings.primary_language, call.body.settings.languages)
 
 
+async def _check_key_end(call: Call[CreateKeyRequest, Query]) -> None:
+    call.services.credential_life.end(call.body.expires_at, call.services.clock())
+
+
 @routes.add(
     "GET",
     "/projects",
@@ -202,20 +206,25 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
     answer=shapes.ServerKey,
     errors=("key_limit_reached",),
     idempotent=True,
+    further=(_check_key_end,),
     records=("key.created",),
 )
 async def create_key(call: Call[CreateKeyRequest, Query]) -> Answer:
     """Create a server key. The response shows the key once; a repeated request masks it.
 
-    A server key can make all S2S calls, so a user needs every permission to create one.
+    A server key can make all S2S calls, so a user needs every permission to create one. Calls with it are refused from
+    `expiresAt` on, with 401 `key_expired`. Streams that it has authorized by then and the project's webhook endpoints go on.
+    The project's health lists it in the last seven days before.
     """
     check_grant(call.access.permissions, EVERY_PERMISSION)
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
+    expires_at = call.services.credential_life.end(call.body.expires_at, now)
     secret, key_id = new_server_key(), new_id("key", now)
 
     def make(tx: OrganisationTransaction) -> ServerKey:
         project = found(tx, identifier)
-        return projects.make_key(tx, project, key_id, hash_server_key(secret), secret[-4:], label, now)
+        hashed, tail = hash_server_key(secret), secret[-4:]
+        return projects.make_key(tx, project, key_id, hashed, tail, label, now, expires_at)
 
     return key_view(await call.services.store.write(call.around(make, key_view)), secret)
 

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.accounts.roles import role_named
+from deskwire.engine.accounts.sessions import IDLE_MIN_S, LONGEST_MIN_S
 from deskwire.http.api.calls import Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged
+from deskwire.http.resources.fields import Time
 
 PASSWORD_MIN = 10
 
@@ -80,7 +82,19 @@ class ChangeMemberRequest(Body):
     role: RoleId
 
 
+class ChangeOrganisationRequest(Body):
+    """The fields to change. Null removes a limit of sessions, so that the installation's applies.
+
+    A limit is in seconds and at most the installation's: `sessionIdleS` since the last use of a session, `sessionMaxS` since its start.
+    """
+
+    name: Name | None = None
+    session_idle_s: Annotated[int, Field(ge=IDLE_MIN_S)] | None = None
+    session_max_s: Annotated[int, Field(ge=LONGEST_MIN_S)] | None = None
+
+
 class CreateKeyRequest(Body):
-    """The label of a server key, shown in lists."""
+    """The label of a server key, shown in lists, and its expiry. Without `expiresAt` it does not expire, or as late as the operator allows."""
 
     label: Name
+    expires_at: Time | None = None

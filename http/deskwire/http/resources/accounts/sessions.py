@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from deskwire.engine.accounts.known_browsers import note_sign_in
 from deskwire.engine.accounts.members import user_view
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import OrganisationReader
@@ -20,12 +21,13 @@ from deskwire.engine.accounts.sessions import (
     hash_session_secret,
     new_session_secret,
 )
-from deskwire.engine.audit.audited_changes import signed_in
+from deskwire.engine.audit.audited_changes import signed_in, signed_in_with_new_browser
 from deskwire.engine.audit.trail import AuditEntry
 from deskwire.engine.conversations.typing import TYPING_TIMEOUT_S
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.validation import Body, Query
@@ -51,7 +53,13 @@ _TIMES: Final = {"typingSeconds": TYPING_TIMEOUT_S}
     body=SignInRequest,
     answer=shapes.BrowserSession,
     errors=(*tokens.REFUSALS, "cross_site_request"),
-    records=("sign_in.succeeded", "sign_in.failed", "account.password_changed", "account.sessions_ended"),
+    records=(
+        "sign_in.succeeded",
+        "sign_in.failed",
+        "sign_in.new_device",
+        "account.password_changed",
+        "account.sessions_ended",
+    ),
 )
 async def start_session(call: Call[SignInRequest, Query]) -> Answer:
     """Sign in with a browser. The response sets an HttpOnly cookie, which identifies the user from then on.
@@ -122,10 +130,11 @@ async def complete_sign_in(
 
 
 class Started(Struct, frozen=True):
-    """A new session with the secret for its cookie."""
+    """A new session with the secret for its cookie, and the one by which the browser is known."""
 
     session: BrowserSession
     secret: str
+    browser: str
 
 
 _BY_PASSWORD: Final = ProvedSignIn("password")
@@ -152,17 +161,20 @@ async def begin(
         provider=sign_in.provider,
         provider_sid=sign_in.provider_sid,
     )
-    before = await _before(call, now)
+    before, browser = await _before(call, now), call.services.sessions.browser_secret(call.incoming)
 
-    def job(tx: Transaction) -> None:
+    def job(tx: Transaction) -> BrowserSession:
         owner = None if before is None else tx.user(before.user_id)
         if before is not None and owner is not None:
             tx.end_session(owner.rowid, before.id)
         begin_session(tx, user, session, hash_session_secret(secret))
         tx.record(*entries)
+        if note_sign_in(tx, user, hash_session_secret(browser), now):
+            tx.record(signed_in_with_new_browser(user, session.id))
+        return replace(session, limits=tx.session_limits(user.rowid))
 
-    await call.signed(user).services.store.write(job)
-    return Started(session, secret)
+    stored = await call.signed(user).services.store.write(job)
+    return Started(stored, secret, browser)
 
 
 async def _before(call: Call[Any, Any], at: int) -> BrowserSession | None:
@@ -174,8 +186,13 @@ async def _before(call: Call[Any, Any], at: int) -> BrowserSession | None:
 
 
 def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Started) -> BytesAnswer:
-    """Return the response that sets the session's cookie."""
-    return _answer(content, call.services.sessions.cookie(call.incoming, started.secret))
+    """Return the response that sets the session's cookie, and the one by which the browser is known."""
+    sessions = call.services.sessions
+    return _answer(
+        content,
+        sessions.cookie(call.incoming, started.secret),
+        sessions.browser_cookie(call.incoming, started.browser),
+    )
 
 
 async def browser_view(
@@ -220,5 +237,5 @@ def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:
     ]
 
 
-def _answer(content: Mapping[str, Any], cookie: str) -> BytesAnswer:
-    return BytesAnswer(json_line(content), JSON, {"Set-Cookie": cookie})
+def _answer(content: Mapping[str, Any], *cookies: str) -> BytesAnswer:
+    return BytesAnswer(json_line(content), JSON, cookies=cookies)

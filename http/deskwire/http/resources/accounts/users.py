@@ -87,7 +87,7 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     body=SetPasswordRequest,
     answer=shapes.AccessToken,
     errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
-    records=("account.password_changed", "account.sessions_ended", "sign_in.failed"),
+    records=("account.password_changed", "account.sessions_ended", "sign_in.failed", "sign_in.new_device"),
 )
 async def set_password(call: Call[SetPasswordRequest, Query]) -> Answer:
     """Change the password. All earlier access tokens are revoked and all sessions end; the response has a new token.

@@ -132,6 +132,8 @@ def _response(ours: ApiResponse) -> QuartResponse:
         headers=dict(ours.headers),
         content_type=ours.content_type or None,
     )
+    for cookie in ours.cookies:
+        response.headers.add("Set-Cookie", cookie)
     if not ours.content_type:
         response.headers.pop("Content-Type", None)
     if ours.pieces is not None:

@@ -308,3 +308,25 @@ CREATE INDEX roles_by_organisation ON roles (organisation, rowid);
     + forget_answers_trigger("roles", "DELETE", None)
     + notify_triggers("roles", "DELETE OR UPDATE OF permissions", "people")
 )
+
+# The limits of sessions by organisation, the ends of server keys, and known browsers; see the migration of SQLite. A new member's
+# sessions are under the limits of the organisation, so other nodes read them again.
+ENDS_OF_SIGN_INS: Final = (
+    typed("""
+ALTER TABLE organisations ADD COLUMN session_idle_s bigint, ADD COLUMN session_max_s bigint;
+ALTER TABLE server_keys ADD COLUMN expires_at bigint;
+CREATE INDEX server_keys_by_end ON server_keys (expires_at) WHERE revoked_at IS NULL;
+CREATE INDEX machine_credentials_by_end ON machine_credentials (expires_at) WHERE revoked_at IS NULL;
+CREATE TABLE known_browsers (
+    rowid IDENTITY, "user" bigint NOT NULL REFERENCES users ON DELETE CASCADE, hash bytea NOT NULL,
+    created_at bigint NOT NULL, used_at bigint NOT NULL, UNIQUE ("user", hash)
+);
+CREATE INDEX known_browsers_by_use ON known_browsers (used_at);
+DROP TRIGGER IF EXISTS note_change ON organisations;
+DROP TRIGGER IF EXISTS begin_epoch ON organisations;
+DROP TRIGGER note_change ON memberships;
+DROP TRIGGER begin_epoch ON memberships;
+""")
+    + notify_triggers("organisations", "UPDATE", "people")
+    + notify_triggers("memberships", "INSERT OR DELETE OR UPDATE", "people")
+)

@@ -72,6 +72,7 @@ from deskwire.storage.sqlite.migrations import (
     m0062_uploads_of_customers,
     m0063_sign_in_of_sessions,
     m0064_roles,
+    m0065_ends_of_sign_ins,
 )
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ SCRIPTS: Final = {
         m0062_uploads_of_customers,
         m0063_sign_in_of_sessions,
         m0064_roles,
+        m0065_ends_of_sign_ins,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -6,10 +6,11 @@ Separate from the queries, because read-only commands must start fast.
 from __future__ import annotations
 
 from deskwire.engine.accounts.people import Organisation, Project, Role, User
-from deskwire.engine.audit.audited_changes import account_changed, differences, project_changed
+from deskwire.engine.audit.audited_changes import account_changed, organisation_changed, project_changed
 from deskwire.engine.audit.trail import AuditEntry
+from deskwire.storage.tables.accounts.known_browsers import KnownBrowserWrites
 from deskwire.storage.tables.accounts.machines import MachineWrites
-from deskwire.storage.tables.accounts.organisations import ORGANISATION, OrganisationReads
+from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import (
     PROJECT,
     USER,
@@ -21,17 +22,18 @@ from deskwire.storage.tables.accounts.people import (
 from deskwire.storage.tables.conversations.held_messages import HeldWrites
 
 
-class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites):
+class OrganisationWrites(
+    OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites, KnownBrowserWrites
+):
     """Changes. Implements `OrganisationTransaction`."""
 
-    def rename_organisation(self, organisation: int, name: str) -> None:
-        sql = f"{ORGANISATION} WHERE o.rowid = ?"
-        before = Organisation(*self.conn.execute(sql, (organisation,)).fetchone())
-        self.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", (name, organisation))
-        if changes := differences({"name": before.name}, {"name": name}):
-            self.record(
-                AuditEntry("organisation.changed", before.id, organisation=organisation, changes=changes)
-            )
+    def save_organisation(self, organisation: Organisation) -> None:
+        before = self.organisation_of(organisation.rowid)
+        self.conn.execute(
+            "UPDATE organisations SET name = ?, session_idle_s = ?, session_max_s = ? WHERE rowid = ?",
+            (organisation.name, organisation.session_idle_s, organisation.session_max_s, organisation.rowid),
+        )
+        self.record(*organisation_changed(before, organisation))
 
     def delete_organisation(self, organisation: int, at: int) -> None:
         sql = "UPDATE organisations SET deleted_at = ? WHERE rowid = ?"
@@ -132,6 +134,7 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
         self.conn.execute("DELETE FROM seen_marks WHERE seen_marks.user = ?", (user,))
         # They name the user's clients. The next generation, below, refuses the tokens themselves.
         self.conn.execute('DELETE FROM access_tokens WHERE access_tokens."user" = ?', (user,))
+        self.forget_browsers(user)
         self.forget_writing(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from deskwire.engine.accounts.credential_ends import (
+    ENDING_MAX,
+    CredentialEnds,
+    CredentialType,
+    EndingCredential,
+)
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Project, ServerKey, User
 from deskwire.storage.dialect import differing
 from deskwire.storage.tables.accounts.people import (
@@ -20,8 +26,18 @@ from deskwire.storage.tables.accounts.people import (
 )
 from deskwire.storage.tables.base import Queries
 
-ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
+_ORGANISATION: Final = "o.rowid, o.id, o.name, o.created_at, o.session_idle_s, o.session_max_s"
+_ORGANISATION_WIDTH: Final = 6
+ORGANISATION: Final = f"SELECT {_ORGANISATION} FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.created_at, {GRANTED} JOIN users u ON u.rowid = m.user"
+
+_IN_FORCE: Final = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+_ENDING: Final = "revoked_at IS NULL AND expires_at > ? AND expires_at <= ? AND expires_at - created_at > ?"
+_CREDENTIALS: Final[tuple[tuple[CredentialType, str, str], ...]] = (
+    ("server_key", "server_keys", "label"),
+    ("machine_credential", "machine_credentials", "name"),
+)
+"""The types of credentials, each with its table and the column of its name."""
 
 _UPTO_SIGN: Final = "rtrim({0}, replace({0}, '$', ''))"
 """SQL for the text up to and including its last `$`."""
@@ -71,14 +87,18 @@ class OrganisationReads(Queries):
 
     def memberships(self, user: int, after: tuple[int, int], limit: int) -> Sequence[Membership]:
         rows = self.conn.execute(
-            f"SELECT o.rowid, o.id, o.name, o.created_at, m.created_at, {GRANTED} "
+            f"SELECT {_ORGANISATION}, m.created_at, {GRANTED} "
             "JOIN organisations o ON o.rowid = m.organisation "
             "WHERE m.user = ? AND (m.created_at, m.organisation) > (?, ?) "
             "ORDER BY m.created_at, m.organisation LIMIT ?",
             (user, *after, limit),
         )
+        width = _ORGANISATION_WIDTH
         return [
-            Membership(Organisation(*row[:4]), row[5], row[4], granted(*row[5:]).permissions) for row in rows
+            Membership(
+                Organisation(*row[:width]), row[width + 1], row[width], granted(*row[width + 1 :]).permissions
+            )
+            for row in rows
         ]
 
     def members(self, organisation: int, after: int, limit: int) -> Sequence[Member]:
@@ -122,9 +142,32 @@ class OrganisationReads(Queries):
         row = self.conn.execute(f"{KEYS} WHERE k.id = ?", (key_id,)).fetchone()
         return None if row is None else as_key(row)
 
-    def keys_in_force(self, project: int) -> int:
-        sql = "SELECT count(*) FROM server_keys WHERE project = ? AND revoked_at IS NULL"
-        return int(self.conn.execute(sql, (project,)).fetchone()[0])
+    def keys_in_force(self, project: int, at: int) -> int:
+        sql = f"SELECT count(*) FROM server_keys WHERE project = ? AND {_IN_FORCE}"
+        return int(self.conn.execute(sql, (project, at)).fetchone()[0])
+
+    def credentials_ending(self, project: int, after: int, until: int) -> Sequence[EndingCredential]:
+        found: list[EndingCredential] = []
+        for kind, table, name in _CREDENTIALS:
+            rows = self.conn.execute(
+                f"SELECT id, {name}, expires_at FROM {table} WHERE project = ? AND {_ENDING} "
+                "ORDER BY expires_at, rowid LIMIT ?",
+                (project, after, until, until - after, ENDING_MAX),
+            )
+            found += [EndingCredential(kind, *row) for row in rows]
+        return sorted(found, key=lambda each: each.expires_at)[:ENDING_MAX]
+
+    def count_credential_ends(self, after: int, until: int) -> Mapping[CredentialType, CredentialEnds]:
+        return {
+            kind: CredentialEnds(
+                *self.conn.execute(
+                    f"SELECT (SELECT count(*) FROM {table} WHERE {_ENDING}), "
+                    f"(SELECT count(*) FROM {table} WHERE revoked_at IS NULL AND expires_at IS NULL)",
+                    (after, until, until - after),
+                ).fetchone()
+            )
+            for kind, table, _ in _CREDENTIALS
+        }
 
     def project_is_used(self, project: int) -> bool:
         referring = self.conn.execute(_REFERRING[self.dialect]).fetchall()

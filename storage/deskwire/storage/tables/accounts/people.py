@@ -17,6 +17,7 @@ from deskwire.engine.accounts.people import (
 )
 from deskwire.engine.audit.audited_changes import made
 from deskwire.engine.audit.trail import AuditEntry
+from deskwire.engine.core.clock import iso
 from deskwire.engine.core.folding import address_key, duplicate_range, fold_name
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
@@ -33,7 +34,7 @@ USER_WIDTH: Final = 10
 GRANTED: Final = "m.role, r.permissions FROM memberships m LEFT JOIN roles r ON r.id = m.role AND r.organisation = m.organisation"
 """The columns that `granted` takes, and the tables that they come from."""
 KEYS: Final = (
-    f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at, k.label, k.tail, k.created_at "
+    f"SELECT {PROJECT}, k.rowid, k.id, k.last_used_at, k.revoked_at, k.label, k.tail, k.created_at, k.expires_at "
     "FROM server_keys k JOIN projects p ON p.rowid = k.project"
 )
 
@@ -193,7 +194,16 @@ class PeopleWrites(AuditWrites):
         )
         self.record_member("member.added", organisation, user, None, role)
 
-    def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
+    def insert_key(
+        self,
+        key_id: str,
+        project: int,
+        key_hash: bytes,
+        tail: str,
+        label: str,
+        at: int,
+        expires_at: int | None = None,
+    ) -> None:
         self._insert(
             "server_keys",
             id=key_id,
@@ -202,8 +212,10 @@ class PeopleWrites(AuditWrites):
             tail=tail,
             label=label,
             created_at=at,
+            expires_at=expires_at,
         )
-        self.record(AuditEntry("key.created", key_id, project=project, changes=made({"label": label})))
+        known = {"label": label} if expires_at is None else {"label": label, "expiresAt": iso(expires_at)}
+        self.record(AuditEntry("key.created", key_id, project=project, changes=made(known)))
 
     def touch_key(self, key: int, at: int) -> None:
         self.conn.execute("UPDATE server_keys SET last_used_at = ? WHERE rowid = ?", (at, key))

@@ -6,21 +6,38 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.access_tokens import ID_PREFIX, AccessToken
-from deskwire.engine.accounts.sessions import BrowserSession, SessionCutoffs
+from deskwire.engine.accounts.sessions import BrowserSession, SessionCutoffs, SessionLimits
 from deskwire.engine.audit.trail import AuditEntry
 from deskwire.engine.core.values import replace
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 
+_STRICTEST: Final = (
+    '(SELECT min(o.{0}) FROM memberships m JOIN organisations o ON o.rowid = m.organisation WHERE m."user" = s."user" '
+    "AND o.deleted_at IS NULL)"
+)
 _SESSION: Final = (
     "SELECT s.id, u.id, s.client, s.created_at, s.last_seen_at, s.rowid, s.method, s.proved_at, s.second_factor, s.provider, "
-    's.provider_sid FROM sessions s JOIN users u ON u.rowid = s."user"'
+    f"s.provider_sid, {_STRICTEST.format('session_idle_s')}, {_STRICTEST.format('session_max_s')} "
+    'FROM sessions s JOIN users u ON u.rowid = s."user"'
 )
+_LIMITS: Final = (
+    "SELECT min(o.session_idle_s), min(o.session_max_s) FROM memberships m JOIN organisations o ON o.rowid = m.organisation "
+    'WHERE m."user" = ? AND o.deleted_at IS NULL'
+)
+_OVER_LIMITS: Final = (
+    'FROM sessions s JOIN memberships m ON m."user" = s."user" JOIN organisations o ON o.rowid = m.organisation '
+    "WHERE (s.last_seen_at <= :now - o.session_idle_s * 1000 OR s.created_at <= :now - o.session_max_s * 1000)"
+)
+"""Finds sessions that have passed the limits of an organisation of their user. A limit of NULL matches none."""
 
 
 def _as_session(row: Sequence[Any]) -> BrowserSession:
-    session = BrowserSession(*row)
-    return replace(session, second_factor=bool(session.second_factor))
+    *columns, idle_s, longest_s = row
+    session = BrowserSession(*columns)
+    return replace(
+        session, second_factor=bool(session.second_factor), limits=SessionLimits(idle_s, longest_s)
+    )
 
 
 class SessionReads(Queries):
@@ -39,6 +56,9 @@ class SessionReads(Queries):
             sql = "SELECT 1 FROM access_tokens WHERE id = ? AND ended_at IS NOT NULL"
             return self.conn.execute(sql, (session_id,)).fetchone() is None
         return self.conn.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is not None
+
+    def session_limits(self, user: int) -> SessionLimits:
+        return SessionLimits(*self.conn.execute(_LIMITS, (user,)).fetchone())
 
     def sessions_of(
         self, user: int, over: SessionCutoffs, before: int, limit: int
@@ -90,12 +110,24 @@ class SessionWrites(AuditWrites):
         newest = "SELECT s.rowid FROM sessions s WHERE s.user = ? ORDER BY s.last_seen_at DESC, s.rowid DESC LIMIT ?"
         self._end(user, f"rowid NOT IN ({newest})", user, kept)
 
-    def prune_sessions(self, over: SessionCutoffs, limit: int) -> int:
-        return self.conn.execute(
+    def prune_sessions(self, over: SessionCutoffs, now: int, limit: int) -> int:
+        expired = self.conn.execute(
             "DELETE FROM sessions WHERE rowid IN "
             "(SELECT rowid FROM sessions WHERE last_seen_at <= ? OR created_at <= ? LIMIT ?)",
             (over.used, over.made, limit),
         ).rowcount
+        sql = f"DELETE FROM sessions WHERE rowid IN (SELECT s.rowid {_OVER_LIMITS} LIMIT :limit)"
+        return expired + self.conn.execute(sql, {"now": now, "limit": limit}).rowcount
+
+    def end_sessions_over_limits(self, organisation: int, now: int) -> int:
+        sql = f'SELECT s."user", s.id {_OVER_LIMITS} AND m.organisation = :organisation ORDER BY s."user"'
+        found = self.conn.execute(sql, {"now": now, "organisation": organisation}).fetchall()
+        ended: dict[int, list[str]] = {}
+        for user, session in found:
+            ended.setdefault(user, []).append(session)
+        for user, sessions in ended.items():
+            self._end(user, f"id IN ({', '.join('?' for _ in sessions)})", *sessions)
+        return len(found)
 
     def _end(self, user: int, which: str, *values: str | int) -> int:
         """Delete sessions of a user and record their number if there were any. Return the number."""
