@@ -45,7 +45,7 @@ def scraped(away: Away) -> dict[str, float]:
     server = away.world.server
     assert server is not None
     assert server.services is not None
-    scrape = Scrape(server.services, {}, None, ready=True, conditions={}, pushes=None, now=0)
+    scrape = Scrape(server.services, {}, None, ready=True, conditions={}, pushes=None, mails=None, now=0)
     found: dict[str, float] = {}
     for metric in METRICS:
         if not metric.name.startswith("webhook_") or metric.kind == "histogram":

@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
+from deskwire.engine.accounts.invitations import InvitationReader, InvitationTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -38,6 +39,7 @@ from deskwire.engine.events.ports import Advance, EventReader, EventTransaction,
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.idempotent_requests import StoredResponseReader, StoredResponseTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
+from deskwire.engine.mail.ports import MailReader, MailTransaction
 from deskwire.engine.reports.ports import ReportReader
 from deskwire.engine.search.ports import SearchReader, SourceTransaction
 from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
@@ -76,6 +78,8 @@ class Reader(
     AuditReader,
     PushReader,
     TeamReader,
+    MailReader,
+    InvitationReader,
     SessionReader,
     AccessTokenReader,
     MachineReader,
@@ -115,6 +119,8 @@ class Transaction(
     AuditTransaction,
     PushTransaction,
     TeamTransaction,
+    MailTransaction,
+    InvitationTransaction,
     SessionTransaction,
     AccessTokenTransaction,
     MachineTransaction,

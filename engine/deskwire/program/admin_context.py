@@ -27,6 +27,7 @@ class AdminContext(Struct, frozen=True):
     Args:
         tokens: the issuer of access tokens; None if the installation does not accept its own.
         rotation: replaces the installation's secret.
+        url: the URL by which browsers reach the service.
     """
 
     store: Store
@@ -34,6 +35,7 @@ class AdminContext(Struct, frozen=True):
     passwords: Passwords
     tokens: Callable[[], Tokens | None]
     rotation: Callable[[], Rotation]
+    url: str = ""
 
     def signed(self, user: int) -> AdminContext:
         """Return a context whose store records this user of the machine as the operator."""

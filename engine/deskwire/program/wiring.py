@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from deskwire.config.config import Config
+from deskwire.config.parsers import sender_parts
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.people import Project
@@ -48,6 +49,9 @@ from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.llm.chat import ChatModel, OpenAiChat
+from deskwire.engine.mail.content import Sender
+from deskwire.engine.mail.queue import MailCounters, Mailer, MailQueue
+from deskwire.engine.mail.smtp import PORTS, SmtpServer
 from deskwire.engine.ports import Commit, Store
 from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
 from deskwire.engine.search.indexer import Indexer
@@ -335,6 +339,28 @@ def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
         return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
 
     return AuditPusher(store, wall_clock, sealing, client)
+
+
+def mailer(config: Config, sealing: Encryption, url: str) -> Mailer | None:
+    """Return the writer of the mail queue; None without mail settings."""
+    return None if config.smtp_host is None else Mailer(sealing, url)
+
+
+def mail_queue(config: Config, store: Store, mailer: Mailer, counters: MailCounters) -> MailQueue:
+    """Return the task that sends queued mails by the server of the settings."""
+    assert config.smtp_host is not None, "there are mail settings"
+    assert config.smtp_from is not None, "it belongs to the host"
+    file, sender = config.smtp_password_file, Sender(*sender_parts(config.smtp_from))
+    server = SmtpServer(
+        config.smtp_host,
+        config.smtp_port or PORTS[config.smtp_security],
+        config.smtp_security,
+        sender,
+        _trusted_roots(),
+        config.smtp_user,
+        None if file is None else lambda: file.read_text().rstrip("\r\n"),
+    )
+    return MailQueue(store, wall_clock, mailer, sender, server.send, counters)
 
 
 @cache

@@ -18,6 +18,7 @@ from deskwire.http.schemas.base import public_name
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.engine.workflows.building import send, workflow
+from tests.support.api.links import invited
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import survey
@@ -132,6 +133,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     credential = (await service.dashboard.post(f"/projects/{project}/credentials", json=named)).json()
     channel = (await service.dashboard.post("/channels", json={"name": "Shop"})).json()
     organisation = (await service.dashboard.get(f"/projects/{project}")).json()["organisationId"]
+    invitation = await invited(service)
     return {
         "conversation_id": conversation["id"],
         "message_id": message["id"],
@@ -155,6 +157,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "workflow_id": flow["id"],
         "response_id": answered.json().get("id", "rsp_00000000000000000000000001"),
         "organisation_id": organisation,
+        "invitation_id": invitation["id"],
         "project_id": project,
         "key_id": key["id"],
         "credential_id": credential["id"],

@@ -56,6 +56,10 @@ class NewUser(Body):
     role: BuiltInRole | None = None
 
 
+class FirstOwnerLink(Body):
+    """A one-time link for the first account. It has no arguments."""
+
+
 class NewPasswordFor(Body):
     """A new password for an account. Without one, a one-time password is generated."""
 

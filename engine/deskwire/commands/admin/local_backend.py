@@ -120,7 +120,10 @@ def _context(config: Config, store: Store, secrets: Callable[[], Secrets]) -> Ad
         return Tokens(secrets(), config.jwt_issuer, config.jwt_audience)
 
     passwords = Passwords(config.argon2_memory_kib, config.one_time_password_s)
-    return AdminContext(store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()))
+    url = config.public_url or f"http://{config.host}:{config.port}"
+    return AdminContext(
+        store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()), url
+    )
 
 
 async def _run_on_directory(config: Config, name: str, arguments: bytes) -> dict[str, Any]:

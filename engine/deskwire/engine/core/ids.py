@@ -40,6 +40,8 @@ Prefix = Literal[
     "psh",
     "chn",
     "cse",
+    "inv",
+    "eml",
 ]
 
 _RANDOM_BITS: Final = 80

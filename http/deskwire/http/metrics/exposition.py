@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import Metric as Family
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import DiskSpace
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.mail.ports import MailHealth
 from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SCRAPER, Media, Routes, Tag
@@ -48,7 +49,8 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     room = await trio.to_thread.run_sync(_room, measured, limiter=measured.threads)
     ready = await services.readiness.refusal() is None
     conditions, pushes = await _conditions(measured), await _pushes(services)
-    scrape = Scrape(services, lags, room, ready, conditions, pushes, services.clock())
+    mails = await _mails(services)
+    scrape = Scrape(services, lags, room, ready, conditions, pushes, mails, services.clock())
     rows = [
         (metric, list(metric.read(scrape))) for metric in METRICS
     ]  # read on Trio's thread, which changes the values
@@ -66,6 +68,13 @@ async def _conditions(measured: Measurements) -> Mapping[str, int]:
 async def _pushes(services: Services) -> PushHealth | None:
     try:
         return await services.store.read(lambda reader: reader.audit_push_health(_UNPUSHED_MAX))
+    except Unavailable:
+        return None
+
+
+async def _mails(services: Services) -> MailHealth | None:
+    try:
+        return await services.store.read(lambda reader: reader.mail_health())
     except Unavailable:
         return None
 

@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import Metric as Family
 
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import DiskSpace, Histogram
+from deskwire.engine.mail.ports import MailHealth
 from deskwire.engine.stream.channel import ChannelKind
 from deskwire.engine.stream.lag import Lag
 from deskwire.http.api.services import Services
@@ -31,6 +32,7 @@ class Scrape(Struct, frozen=True):
 
     Args:
         room: disk space, None if it can't be read.
+        mails: the state of the queue of mails; None if it can't be read.
         pushes: the state of the audit trail's pushes; None if it can't be read.
         now: the time (ms).
         conditions: number of endpoints by their condition; empty if it can't be read.
@@ -42,6 +44,7 @@ class Scrape(Struct, frozen=True):
     ready: bool
     conditions: Mapping[str, int]
     pushes: PushHealth | None
+    mails: MailHealth | None
     now: int
 
 

@@ -121,6 +121,13 @@ BODIES: Final[Mapping[str, Any]] = {
     "SignInRequest": {"email": "grace@example.org", "password": "a long enough password"},
     "ProofRequest": {"password": "a long enough password"},
     "MergeContactRequest": {"from": "visitor-7"},
+    "InspectLinkRequest": {"token": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"},
+    "UseLinkRequest": {
+        "token": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG",
+        "password": "seven tidy otters",
+        "name": "Ada Lovelace",
+    },
+    "PasswordLinkRequest": {"email": "ada@example.com"},
     "AddMemberRequest": {"email": "grace@example.org", "name": "Grace Hopper", "role": "agent"},
     "PutMemoryRequest": {"name": "shoe size", "content": "43"},
     "ChangeMemoryRequest": {"content": "44"},

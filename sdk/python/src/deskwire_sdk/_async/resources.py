@@ -1870,6 +1870,11 @@ class AsyncAudit:
             "account.created",
             "account.changed",
             "account.password_changed",
+            "account.password_link_created",
+            "invitation.created",
+            "invitation.accepted",
+            "invitation.revoked",
+            "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
             "account.deleted",
@@ -1974,6 +1979,11 @@ class AsyncAudit:
             "account.created",
             "account.changed",
             "account.password_changed",
+            "account.password_link_created",
+            "invitation.created",
+            "invitation.accepted",
+            "invitation.revoked",
+            "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
             "account.deleted",
@@ -3509,6 +3519,96 @@ class AsyncImports:
         return found
 
 
+class AsyncInvitations:
+    """The calls of `invitations`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(
+        self, organisation_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> AsyncPager[types.Invitation]:
+        """List the open invitations of an organisation, newest first, with the state of their mails.
+
+        An expired invitation stays in the list for 30 days.
+
+        Permission: `members.manage`.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+        """
+        return AsyncPager(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/invitations",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    async def create(
+        self,
+        organisation_id: str,
+        *,
+        email: str,
+        role: Literal["owner", "admin", "agent", "viewer"],
+        name: str | Omit | None = OMIT,
+    ) -> types.Invitation:
+        """Invite a person to the organisation. The response shows the one-time link once, which is valid for 7 days.
+
+        With mail settings, the link is also sent to the address. A new person chooses a password by the link. The owner of an existing account joins by the account's own password.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+        """
+        found: types.Invitation = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/invitations",
+                body={"email": email, "name": name, "role": role},
+            )
+        )
+        return found
+
+    async def delete(self, organisation_id: str, invitation_id: str) -> types.Deleted:
+        """Revoke an invitation. Its link ends at once.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            invitation_id: The id of the invitation.
+        """
+        found: types.Deleted = await self._transport.json(
+            Request(
+                "DELETE", f"/v3/organisations/{segment(organisation_id)}/invitations/{segment(invitation_id)}"
+            )
+        )
+        return found
+
+    async def renew(self, organisation_id: str, invitation_id: str) -> types.Invitation:
+        """Give an invitation another link, valid for 7 days; the earlier one ends. The response shows it once.
+
+        The caller becomes the inviter, whose right to give the role is checked when the invitation is accepted.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            invitation_id: The id of the invitation.
+        """
+        found: types.Invitation = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/invitations/{segment(invitation_id)}/renew",
+            )
+        )
+        return found
+
+
 class AsyncKeys:
     """The calls of `keys`."""
 
@@ -3568,6 +3668,59 @@ class AsyncKeys:
         """
         found: types.ServerKey = await self._transport.json(
             Request("POST", f"/v3/projects/{segment(project_id)}/keys/{segment(key_id)}/revoke")
+        )
+        return found
+
+
+class AsyncLinks:
+    """The calls of `links`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def inspect(self, *, token: str) -> types.InspectedLink:
+        """Look at a one-time link without using it: its purpose, and the inputs that its use needs."""
+        found: types.InspectedLink = await self._transport.json(
+            Request("POST", "/v3/auth/links/inspect", body={"token": token}, credential=False)
+        )
+        return found
+
+    async def use(
+        self,
+        *,
+        token: str,
+        password: str,
+        name: str | Omit | None = OMIT,
+        email: str | Omit | None = OMIT,
+        organisation_name: str | Omit | None = OMIT,
+    ) -> types.BrowserSession:
+        """Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
+
+        The response sets the cookie of a session, as that of `POST /v3/auth/session`. A link works once.
+        """
+        found: types.BrowserSession = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/auth/links/use",
+                body={
+                    "token": token,
+                    "password": password,
+                    "name": name,
+                    "email": email,
+                    "organisationName": organisation_name,
+                },
+                credential=False,
+            )
+        )
+        return found
+
+    async def request_password(self, *, email: str) -> types.LinkRequested:
+        """Request a mail with a one-time link for a new password, which is valid for an hour.
+
+        The response is the same for addresses without an account, and comes as fast. An address gets up to three mails an hour.
+        """
+        found: types.LinkRequested = await self._transport.json(
+            Request("POST", "/v3/auth/password-links", body={"email": email}, credential=False)
         )
         return found
 
@@ -3808,6 +3961,25 @@ class AsyncMembers:
         found: types.AddedMember = await self._transport.json(
             Request(
                 "POST", f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/password"
+            )
+        )
+        return found
+
+    async def create_password_link(self, organisation_id: str, user_id: str) -> types.PasswordLink:
+        """Create a one-time link by which a member who has forgotten the password chooses another one. The response shows it once.
+
+        It is valid for 7 days, and replaces an earlier one. The password and all sessions stay until the link is used. For an account that also belongs to another organisation, only the operator can do this.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        found: types.PasswordLink = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/password-link",
             )
         )
         return found
@@ -6449,9 +6621,19 @@ class AsyncResources:
         return AsyncImports(self._transport)
 
     @cached_property
+    def invitations(self) -> AsyncInvitations:
+        """The calls of `invitations`."""
+        return AsyncInvitations(self._transport)
+
+    @cached_property
     def keys(self) -> AsyncKeys:
         """The calls of `keys`."""
         return AsyncKeys(self._transport)
+
+    @cached_property
+    def links(self) -> AsyncLinks:
+        """The calls of `links`."""
+        return AsyncLinks(self._transport)
 
     @cached_property
     def me(self) -> AsyncMe:

@@ -1856,6 +1856,11 @@ class Audit:
             "account.created",
             "account.changed",
             "account.password_changed",
+            "account.password_link_created",
+            "invitation.created",
+            "invitation.accepted",
+            "invitation.revoked",
+            "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
             "account.deleted",
@@ -1960,6 +1965,11 @@ class Audit:
             "account.created",
             "account.changed",
             "account.password_changed",
+            "account.password_link_created",
+            "invitation.created",
+            "invitation.accepted",
+            "invitation.revoked",
+            "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
             "account.deleted",
@@ -3489,6 +3499,96 @@ class Imports:
         return found
 
 
+class Invitations:
+    """The calls of `invitations`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self, organisation_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[types.Invitation]:
+        """List the open invitations of an organisation, newest first, with the state of their mails.
+
+        An expired invitation stays in the list for 30 days.
+
+        Permission: `members.manage`.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+        """
+        return first_page(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/invitations",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    def create(
+        self,
+        organisation_id: str,
+        *,
+        email: str,
+        role: Literal["owner", "admin", "agent", "viewer"],
+        name: str | Omit | None = OMIT,
+    ) -> types.Invitation:
+        """Invite a person to the organisation. The response shows the one-time link once, which is valid for 7 days.
+
+        With mail settings, the link is also sent to the address. A new person chooses a password by the link. The owner of an existing account joins by the account's own password.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+        """
+        found: types.Invitation = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/invitations",
+                body={"email": email, "name": name, "role": role},
+            )
+        )
+        return found
+
+    def delete(self, organisation_id: str, invitation_id: str) -> types.Deleted:
+        """Revoke an invitation. Its link ends at once.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            invitation_id: The id of the invitation.
+        """
+        found: types.Deleted = self._transport.json(
+            Request(
+                "DELETE", f"/v3/organisations/{segment(organisation_id)}/invitations/{segment(invitation_id)}"
+            )
+        )
+        return found
+
+    def renew(self, organisation_id: str, invitation_id: str) -> types.Invitation:
+        """Give an invitation another link, valid for 7 days; the earlier one ends. The response shows it once.
+
+        The caller becomes the inviter, whose right to give the role is checked when the invitation is accepted.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            invitation_id: The id of the invitation.
+        """
+        found: types.Invitation = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/invitations/{segment(invitation_id)}/renew",
+            )
+        )
+        return found
+
+
 class Keys:
     """The calls of `keys`."""
 
@@ -3546,6 +3646,59 @@ class Keys:
         """
         found: types.ServerKey = self._transport.json(
             Request("POST", f"/v3/projects/{segment(project_id)}/keys/{segment(key_id)}/revoke")
+        )
+        return found
+
+
+class Links:
+    """The calls of `links`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def inspect(self, *, token: str) -> types.InspectedLink:
+        """Look at a one-time link without using it: its purpose, and the inputs that its use needs."""
+        found: types.InspectedLink = self._transport.json(
+            Request("POST", "/v3/auth/links/inspect", body={"token": token}, credential=False)
+        )
+        return found
+
+    def use(
+        self,
+        *,
+        token: str,
+        password: str,
+        name: str | Omit | None = OMIT,
+        email: str | Omit | None = OMIT,
+        organisation_name: str | Omit | None = OMIT,
+    ) -> types.BrowserSession:
+        """Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
+
+        The response sets the cookie of a session, as that of `POST /v3/auth/session`. A link works once.
+        """
+        found: types.BrowserSession = self._transport.json(
+            Request(
+                "POST",
+                "/v3/auth/links/use",
+                body={
+                    "token": token,
+                    "password": password,
+                    "name": name,
+                    "email": email,
+                    "organisationName": organisation_name,
+                },
+                credential=False,
+            )
+        )
+        return found
+
+    def request_password(self, *, email: str) -> types.LinkRequested:
+        """Request a mail with a one-time link for a new password, which is valid for an hour.
+
+        The response is the same for addresses without an account, and comes as fast. An address gets up to three mails an hour.
+        """
+        found: types.LinkRequested = self._transport.json(
+            Request("POST", "/v3/auth/password-links", body={"email": email}, credential=False)
         )
         return found
 
@@ -3784,6 +3937,25 @@ class Members:
         found: types.AddedMember = self._transport.json(
             Request(
                 "POST", f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/password"
+            )
+        )
+        return found
+
+    def create_password_link(self, organisation_id: str, user_id: str) -> types.PasswordLink:
+        """Create a one-time link by which a member who has forgotten the password chooses another one. The response shows it once.
+
+        It is valid for 7 days, and replaces an earlier one. The password and all sessions stay until the link is used. For an account that also belongs to another organisation, only the operator can do this.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        found: types.PasswordLink = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/password-link",
             )
         )
         return found
@@ -6413,9 +6585,19 @@ class Resources:
         return Imports(self._transport)
 
     @cached_property
+    def invitations(self) -> Invitations:
+        """The calls of `invitations`."""
+        return Invitations(self._transport)
+
+    @cached_property
     def keys(self) -> Keys:
         """The calls of `keys`."""
         return Keys(self._transport)
+
+    @cached_property
+    def links(self) -> Links:
+        """The calls of `links`."""
+        return Links(self._transport)
 
     @cached_property
     def me(self) -> Me:

@@ -143,6 +143,7 @@ MIGRATIONS: Final = (
         indexes=additions.UPLOADS_OF_CUSTOMERS_INDEXES,
     ),
     Migration("m0036_sign_in_of_sessions", "m0032_deliveries_by_day", additions.SIGN_IN_OF_SESSIONS),
+    Migration("m0037_links_and_mails", "m0032_deliveries_by_day", additions.LINKS_AND_MAILS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -8,6 +8,7 @@ from __future__ import annotations
 from deskwire.engine.accounts.people import Organisation, Project, Role, User
 from deskwire.engine.audit.audited_changes import account_changed, differences, project_changed
 from deskwire.engine.audit.trail import AuditEntry
+from deskwire.storage.tables.accounts.links import LinkWrites
 from deskwire.storage.tables.accounts.machines import MachineWrites
 from deskwire.storage.tables.accounts.organisations import ORGANISATION, OrganisationReads
 from deskwire.storage.tables.accounts.people import (
@@ -21,7 +22,7 @@ from deskwire.storage.tables.accounts.people import (
 from deskwire.storage.tables.conversations.held_messages import HeldWrites
 
 
-class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites):
+class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites, LinkWrites):
     """Changes. Implements `OrganisationTransaction`."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
@@ -36,6 +37,7 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
     def delete_organisation(self, organisation: int, at: int) -> None:
         sql = "UPDATE organisations SET deleted_at = ? WHERE rowid = ?"
         self.conn.execute(sql, (at, organisation))
+        self.delete_invitations_of(organisation)
         before = self.organisation_of(organisation)
         self.record(AuditEntry("organisation.deleted", before.id, organisation=organisation))
 
@@ -124,8 +126,9 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
         )
 
     def delete_user(self, user: int, at: int) -> None:
-        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+        user_id, email = self.conn.execute("SELECT id, email FROM users WHERE rowid = ?", (user,)).fetchone()
         self.record(AuditEntry("account.deleted", user_id, account=user))
+        self.forget_address(user, email)
         self.redact_user_in_audit(user_id)
         self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
         self.conn.execute("DELETE FROM seen_marks WHERE seen_marks.user = ?", (user,))
