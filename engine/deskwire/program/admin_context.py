@@ -27,6 +27,7 @@ class AdminContext(Struct, frozen=True):
     Args:
         tokens: the issuer of access tokens; None if the installation does not accept its own.
         rotation: replaces the installation's secret.
+        send_test_mail: sends a test mail to an address; None without mail settings.
         url: the URL by which browsers reach the service.
     """
 
@@ -36,6 +37,7 @@ class AdminContext(Struct, frozen=True):
     tokens: Callable[[], Tokens | None]
     rotation: Callable[[], Rotation]
     url: str = ""
+    send_test_mail: Callable[[str], Awaitable[None]] | None = None
 
     def signed(self, user: int) -> AdminContext:
         """Return a context whose store records this user of the machine as the operator."""

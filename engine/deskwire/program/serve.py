@@ -379,7 +379,13 @@ async def _first_owner_link(config: Config, services: Services, url: str) -> str
 def _admin_context(parts: Parts, services: Services) -> AdminContext:
     tokens = services.tokens if parts.config.own_tokens else None
     return AdminContext(
-        parts.store, services.clock, services.passwords, lambda: tokens, lambda: parts.rotation, parts.url
+        parts.store,
+        services.clock,
+        services.passwords,
+        lambda: tokens,
+        lambda: parts.rotation,
+        parts.url,
+        wiring.test_mail_sender(parts.config, parts.url),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from typing import Any, Final
@@ -32,6 +32,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Buckets, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
@@ -49,7 +50,8 @@ from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.llm.chat import ChatModel, OpenAiChat
-from deskwire.engine.mail.content import Sender
+from deskwire.engine.mail.content import Sender, checked_address, message_of, test_mail
+from deskwire.engine.mail.ports import Mail
 from deskwire.engine.mail.queue import MailCounters, Mailer, MailQueue
 from deskwire.engine.mail.smtp import PORTS, SmtpServer
 from deskwire.engine.ports import Commit, Store
@@ -347,11 +349,31 @@ def mailer(config: Config, sealing: Encryption, url: str) -> Mailer | None:
 
 
 def mail_queue(config: Config, store: Store, mailer: Mailer, counters: MailCounters) -> MailQueue:
-    """Return the task that sends queued mails by the server of the settings."""
+    """Return the task that sends queued mails."""
+    server = smtp_server(config)
+    return MailQueue(store, wall_clock, mailer, server.sender, server.send, counters)
+
+
+def test_mail_sender(config: Config, url: str) -> Callable[[str], Awaitable[None]] | None:
+    """Return the function that sends a test mail; None without mail settings."""
+    if config.smtp_host is None:
+        return None
+    server = smtp_server(config)
+
+    async def send(address: str) -> None:
+        now = wall_clock()
+        mail = Mail(new_id("eml", now), "invitation", address, now, now, now)
+        await server.send(message_of(mail, test_mail(url), server.sender, now), checked_address(address))
+
+    return send
+
+
+def smtp_server(config: Config) -> SmtpServer:
+    """Return the SMTP server of the settings."""
     assert config.smtp_host is not None, "there are mail settings"
     assert config.smtp_from is not None, "it belongs to the host"
     file, sender = config.smtp_password_file, Sender(*sender_parts(config.smtp_from))
-    server = SmtpServer(
+    return SmtpServer(
         config.smtp_host,
         config.smtp_port or PORTS[config.smtp_security],
         config.smtp_security,
@@ -360,7 +382,6 @@ def mail_queue(config: Config, store: Store, mailer: Mailer, counters: MailCount
         config.smtp_user,
         None if file is None else lambda: file.read_text().rstrip("\r\n"),
     )
-    return MailQueue(store, wall_clock, mailer, sender, server.send, counters)
 
 
 @cache

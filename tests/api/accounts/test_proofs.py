@@ -19,6 +19,10 @@ from tests.support.api.staff import PASSWORD, client, code, organisation_of, sig
 
 MINUTE_MS = 60_000
 FRESH = {
+    "createInvitation",
+    "createPasswordLink",
+    "renewInvitation",
+    "revokeInvitation",
     "addMember",
     "changeCredential",
     "changeMember",

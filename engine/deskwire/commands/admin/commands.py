@@ -56,6 +56,12 @@ class NewUser(Body):
     role: BuiltInRole | None = None
 
 
+class TestMail(Body):
+    """A mail by which the operator checks the settings."""
+
+    address: Email
+
+
 class FirstOwnerLink(Body):
     """A one-time link for the first account. It has no arguments."""
 

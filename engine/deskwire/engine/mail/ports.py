@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
 from deskwire.engine.accounts.invitations import InvitationTransaction
+from deskwire.engine.core.clock import iso, iso_or_none
 
 MailPurpose = Literal["invitation", "password", "passwordRequest"]
 MailStatus = Literal["waiting", "sent", "failed"]
@@ -44,6 +45,21 @@ class Mail(Struct, frozen=True):
     error: str | None = None
     last_at: int | None = None
     rowid: int = 0
+
+
+def mail_view(mail: Mail) -> dict[str, Any]:
+    """Return the mail as the operator sees it, without its text."""
+    return {
+        "id": mail.id,
+        "recipient": mail.recipient,
+        "purpose": mail.purpose,
+        "status": mail.status,
+        "attempts": mail.attempts,
+        "error": mail.error,
+        "createdAt": iso(mail.created_at),
+        "lastAttemptAt": iso_or_none(mail.last_at),
+        "nextAttemptAt": iso(mail.due_at) if mail.status == "waiting" else None,
+    }
 
 
 class MailHealth(Struct, frozen=True):

@@ -19,6 +19,7 @@ from deskwire.engine.accounts.links import (
     make_password_link,
     new_link_token,
 )
+from deskwire.engine.accounts.roles import MANAGE
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import new_id
@@ -26,7 +27,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import Routes
+from deskwire.http.api.routing import Routes, fresh, in_organisation
 from deskwire.http.resources.accounts import members
 from deskwire.http.resources.accounts.members import acting_member
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
@@ -34,14 +35,21 @@ from deskwire.http.resources.accounts.requests import AccountList, AddMemberRequ
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
-routes = Routes(members.routes.tag, members.routes.access)
+routes = Routes(members.routes.tag, fresh(in_organisation(MANAGE)))
 
 _ALL: Final = f"{ORGANISATION}/invitations"
 _ONE: Final = f"{_ALL}/<invitation_id>"
 _NEWEST: Final = (1 << 63) - 1
 
 
-@routes.add("GET", _ALL, operation_id="listInvitations", query=AccountList, answer=page_of(shapes.Invitation))
+@routes.add(
+    "GET",
+    _ALL,
+    in_organisation(MANAGE),
+    operation_id="listInvitations",
+    query=AccountList,
+    answer=page_of(shapes.Invitation),
+)
 async def list_invitations(call: Call[Body, AccountList]) -> Answer:
     """List the open invitations of an organisation, newest first, with the state of their mails.
 
