@@ -49,6 +49,10 @@ SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
             f"{_COMMANDS}.admin.credential:credential", "Create, list, rotate and revoke machine credentials"
         ),
         "token": LazyCommand(f"{_COMMANDS}.admin.key:token", "Issue, list and end access tokens"),
+        "mail": LazyCommand(
+            f"{_COMMANDS}.admin.mail:mail",
+            "List mails that wait, were sent or have failed, and test the settings",
+        ),
         "audit": LazyCommand(
             f"{_COMMANDS}.admin.audit:audit",
             "Show the audit trail: each action with its actor, time and address",

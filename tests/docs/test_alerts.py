@@ -46,7 +46,15 @@ def scraped(away: Away) -> dict[str, float]:
     assert server is not None
     assert server.services is not None
     scrape = Scrape(
-        server.services, {}, None, ready=True, conditions={}, pushes=None, credential_ends={}, now=0
+        server.services,
+        {},
+        None,
+        ready=True,
+        conditions={},
+        pushes=None,
+        credential_ends={},
+        mails=None,
+        now=0,
     )
     found: dict[str, float] = {}
     for metric in METRICS:

@@ -58,6 +58,20 @@ def contradictions(config: Settings, settings: Mapping[str, Setting]) -> Iterato
         for name in ("node", "require_sync_standby"):
             if getattr(config, name):
                 yield about("{} has no effect without {}", name, "database_url")
+    if (config.smtp_host is None) != (config.smtp_from is None):
+        yield about("{} and {} belong together: set both or neither", "smtp_host", "smtp_from")
+    if (config.smtp_user is None) != (config.smtp_password_file is None):
+        yield about("{} and {} belong together: set both or neither", "smtp_user", "smtp_password_file")
+    if config.smtp_host is None:
+        for name in ("smtp_port", "smtp_user"):
+            if getattr(config, name) is not None:
+                yield about("{} has no effect without {}", name, "smtp_host")
+    elif config.smtp_security == "none" and config.smtp_user is not None and not _is_local(config.smtp_host):
+        yield about(
+            "{} must not be none with {}, whose password others could read on the way",
+            "smtp_security",
+            "smtp_user",
+        )
     if config.secret_previous is not None and config.secret is None:
         yield about("{} has no effect without {}", "secret_previous", "secret")
     if (config.tls_cert is None) != (config.tls_key is None):
@@ -66,6 +80,10 @@ def contradictions(config: Settings, settings: Mapping[str, Setting]) -> Iterato
         yield about("{} must begin with https:// while {} is set", "public_url", "tls_cert")
     if config.stream_resume_window_s > config.event_window_s:
         yield about("{} must not be more than {}", "stream_resume_window_s", "event_window_s")
+
+
+def _is_local(host: str) -> bool:
+    return host in {"localhost", "127.0.0.1", "::1"}
 
 
 def _last_retry_over_s(config: Settings) -> float:

@@ -286,6 +286,24 @@ def proxy_url(text: str) -> str:
     return text
 
 
+def mail_sender(text: str) -> str:
+    """Parse the sender of mails: a plain address, or a name and an address in angle brackets."""
+    name, address = sender_parts(text)
+    domain = address.rpartition("@")[2]
+    plain = re.fullmatch(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+", address)
+    if plain is None or not domain or not name.isprintable() or any(mark in name for mark in '<>"@'):
+        raise ValueError(
+            f"must be an address, or a name and an address such as Support <support@example.com>, not {text!r}"
+        )
+    return text
+
+
+def sender_parts(text: str) -> tuple[str, str]:
+    """Return the name, "" for none, and the address of a sender of mails."""
+    name, bracket, rest = text.rpartition("<")
+    return (name.strip(), rest.removesuffix(">")) if bracket and rest.endswith(">") else ("", text)
+
+
 def networks(text: str) -> tuple[Network, ...]:
     """Parse CIDR blocks separated by commas, each without host bits."""
     try:

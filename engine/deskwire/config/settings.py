@@ -28,6 +28,7 @@ from deskwire.config.parsers import (
     integer,
     key_text,
     keys_url,
+    mail_sender,
     networks,
     number,
     numbers,
@@ -47,6 +48,7 @@ from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S
 # Fixed, because receivers see the number of the attempt (contract 6.4.2).
 RETRIES: Final = len(DEFAULT_RETRY_DELAYS_S)
 
+Security: TypeAlias = Literal["starttls", "tls", "none"]
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
@@ -236,6 +238,32 @@ class Settings:
         "Lowest severity that is logged: debug, info, warning or error.",
         option="--log-level",
         metavar="LEVEL",
+    )
+
+    # Mail
+    smtp_host: str | None = setting(  # ADR 15
+        None,
+        optional(words),
+        "Host name of the SMTP server that sends invitations and links for new passwords; unset: no mails.",
+    )
+    smtp_port: int | None = setting(
+        None,
+        optional(integer(1, 65_535)),
+        "Its port; unset: 587 with starttls, 465 with tls, 25 with none.",
+    )
+    smtp_security: Security = setting(
+        "starttls",
+        choice("starttls", "tls", "none"),
+        "Encryption of the connection: starttls, tls from the start, or none. Certificates are always verified.",
+    )
+    smtp_user: str | None = setting(None, optional(words), "User to sign in to it; unset: no sign-in.")
+    smtp_password_file: Path | None = setting(
+        None, optional(path), "File with that user's password; it is read again for each mail."
+    )
+    smtp_from: str | None = setting(
+        None,
+        optional(mail_sender),
+        "Sender of all mails: an address, or a name and an address such as Support <support@example.com>.",
     )
 
     # Requests

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
 from deskwire.engine.accounts.custom_roles import RoleReader, RoleTransaction
+from deskwire.engine.accounts.invitations import InvitationReader, InvitationTransaction
 from deskwire.engine.accounts.known_browsers import KnownBrowserTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
@@ -40,6 +41,7 @@ from deskwire.engine.events.ports import Advance, EventReader, EventTransaction,
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.idempotent_requests import StoredResponseReader, StoredResponseTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
+from deskwire.engine.mail.ports import MailReader, MailTransaction
 from deskwire.engine.reports.ports import ReportReader
 from deskwire.engine.search.ports import SearchReader, SourceTransaction
 from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
@@ -79,6 +81,8 @@ class Reader(
     PushReader,
     TeamReader,
     RoleReader,
+    MailReader,
+    InvitationReader,
     SessionReader,
     AccessTokenReader,
     MachineReader,
@@ -119,6 +123,8 @@ class Transaction(
     PushTransaction,
     TeamTransaction,
     RoleTransaction,
+    MailTransaction,
+    InvitationTransaction,
     SessionTransaction,
     KnownBrowserTransaction,
     AccessTokenTransaction,

@@ -29,6 +29,8 @@ class AdminContext(Struct, frozen=True):
         tokens: the issuer of access tokens; None if the installation does not accept its own.
         rotation: replaces the installation's secret.
         credential_life: the longest life of new server keys and machine credentials.
+        send_test_mail: sends a test mail to an address; None without mail settings.
+        url: the URL by which browsers reach the service.
     """
 
     store: Store
@@ -37,6 +39,8 @@ class AdminContext(Struct, frozen=True):
     tokens: Callable[[], Tokens | None]
     rotation: Callable[[], Rotation]
     credential_life: CredentialLife = CredentialLife()
+    url: str = ""
+    send_test_mail: Callable[[str], Awaitable[None]] | None = None
 
     def signed(self, user: int) -> AdminContext:
         """Return a context whose store records this user of the machine as the operator."""

@@ -236,10 +236,24 @@ def _path_line(called_as: str, found: str | None) -> str:
 """
 
 
-def running(base_url: str, written: Path, *, desk: bool = True) -> str:
-    """Return the text of every later start."""
+def running(base_url: str, written: Path, first_owner: str | None = None, *, desk: bool = True) -> str:
+    """Return the text of every later start, and of a start without a demo.
+
+    Args:
+        first_owner: the one-time link for the first account, if there is none yet.
+    """
     channel = _demo_channel(written)
     page = f"A page with its chat is at {_demo_page(base_url, channel)}\n" if channel else ""
     desk_hint = f"The desk is at {base_url}/desk\n" if desk else ""
     where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
-    return f"Deskwire is running at {base_url}\n{desk_hint}{page}{where}Stop it with Ctrl-C."
+    set_up = "" if first_owner is None else _set_up(first_owner)
+    return f"Deskwire is running at {base_url}\n{desk_hint}{page}{where}{set_up}Stop it with Ctrl-C."
+
+
+def _set_up(link: str) -> str:
+    return f"""There is no account yet. Create the first one with this link, which works once and for 7 days:
+
+  {link}
+
+`deskwire user first-owner-link` prints another one.
+"""

@@ -43,6 +43,7 @@ def share_limits(here: OpenedStore, services: Services) -> None:
         services.rate_limits.share(membership.size)
         services.customer_limits.share(membership.size)
         services.throttle.share(membership.size)
+        services.link_requests.share(membership.size)
 
     share()
     membership.on_nodes_changed(share)

@@ -28,6 +28,7 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
 from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.idempotency.idempotent_requests import StoredResponses
+from deskwire.engine.mail.queue import Mailer
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
@@ -107,6 +108,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     indexer: Indexer
     connections: Connections
     measured: Measurements
+    mailer: Mailer | None
 
 
 async def assemble(
@@ -212,6 +214,7 @@ async def assemble(
         indexer=indexer,
         connections=connections,
         measured=wiring.measured(here, indexer, dispatcher, stream, follower, certificate, connections),
+        mailer=wiring.mailer(config, sealing, url),
     )
 
 
@@ -282,6 +285,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         cluster=cluster,
         authorization_refused=parts.stream.authorization_refused,
         sign_in=config.own_tokens,
+        mailer=parts.mailer,
     )
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from deskwire.config.config import Config
 from deskwire.config.locations import shown_database
+from deskwire.engine.accounts.links import hash_link_token, link_url, make_first_owner_link, new_link_token
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.conversations.held_sending import HeldSender
 from deskwire.engine.conversations.timers import SnoozeTimer, WorkflowTimer
@@ -78,6 +79,7 @@ class Serving(Struct, frozen=True):
     Args:
         url: the URL for clients.
         demo: the demo's credentials if this start created it.
+        first_owner: the link for the first account, if there is none yet.
         certificate: None for plain HTTP.
         stop: starts an orderly stop; `serve` returns at its end.
     """
@@ -86,6 +88,7 @@ class Serving(Struct, frozen=True):
     demo: Demo | None
     certificate: Certificate | None
     _stop: trio.Event
+    first_owner: str | None = None
 
     def stop(self) -> None:
         """Start an orderly stop."""
@@ -232,6 +235,9 @@ async def serve(
             )
             pusher = wiring.pusher(config, store, parts.sealing)
             outgoing.start_soon(run_with_restarts, "audit.pushes", partial(while_leader, pusher.run))
+            if parts.mailer is not None:
+                mails = wiring.mail_queue(config, store, parts.mailer, parts.measured.mails)
+                outgoing.start_soon(run_with_restarts, "mail.queue", partial(while_leader, mails.run))
             outgoing.start_soon(run_with_restarts, "secret.rotation", partial(parts.rotation.run, interval_s))
             outgoing.start_soon(run_with_restarts, "search.index", partial(while_leader, parts.indexer.run))
             if config.database_url is None:
@@ -303,6 +309,7 @@ async def _front(
     """Serve clients until the stop."""
     config, port, certificate = parts.config, parts.port, parts.certificate
     demo = await _provision(config, services, password, parts.url)
+    first_owner = await _first_owner_link(config, services, parts.url)
     if open_to_others := exposed(config.data_dir):
         log.warning(
             "data.open_to_others", names=open_to_others, advice="run chmod -R go= on the data directory"
@@ -332,7 +339,7 @@ async def _front(
         log.info("program.ready", url=parts.url, **_place(config))
         if config.allow_private_webhooks:
             log.warning("webhooks.private_addresses_allowed", advice="for development only")
-        task_status.started(Serving(parts.url, demo, certificate, stop))
+        task_status.started(Serving(parts.url, demo, certificate, stop, first_owner))
         await stop.wait()
         parts.here.give_up(config.shutdown_s * _DATABASE_SHARE)
         services.readiness.up = False
@@ -358,6 +365,17 @@ async def _provision(
     return plan.demo
 
 
+async def _first_owner_link(config: Config, services: Services, url: str) -> str | None:
+    """Return a new one-time link for the first account; None if there is an account, or users have no passwords here."""
+    if not config.own_tokens:
+        return None
+    if await services.store.read(InlineQuery(lambda reader: reader.has_users())):
+        return None
+    token, now = new_link_token(), services.clock()
+    stored = await services.store.write(lambda tx: make_first_owner_link(tx, hash_link_token(token), now))
+    return link_url(url, token) if stored else None
+
+
 def _admin_context(parts: Parts, services: Services) -> AdminContext:
     tokens = services.tokens if parts.config.own_tokens else None
     return AdminContext(
@@ -367,13 +385,15 @@ def _admin_context(parts: Parts, services: Services) -> AdminContext:
         lambda: tokens,
         lambda: parts.rotation,
         services.credential_life,
+        parts.url,
+        wiring.test_mail_sender(parts.config, parts.url),
     )
 
 
 def _greeting(serving: Serving, config: Config) -> str:
     written = config.data_dir / DEMO_FILE
     if serving.demo is None:
-        return running(serving.url, written, desk=config.ui)
+        return running(serving.url, written, serving.first_owner, desk=config.ui)
     return welcome(serving.demo, serving.url, written, desk=config.ui)
 
 

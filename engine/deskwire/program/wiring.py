@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from typing import Any, Final
@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from deskwire.config.config import Config
+from deskwire.config.parsers import sender_parts
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.people import Project
@@ -31,6 +32,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Buckets, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
@@ -48,6 +50,10 @@ from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.llm.chat import ChatModel, OpenAiChat
+from deskwire.engine.mail.content import Sender, checked_address, message_of, test_mail
+from deskwire.engine.mail.ports import Mail
+from deskwire.engine.mail.queue import MailCounters, Mailer, MailQueue
+from deskwire.engine.mail.smtp import PORTS, SmtpServer
 from deskwire.engine.ports import Commit, Store
 from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
 from deskwire.engine.search.indexer import Indexer
@@ -335,6 +341,47 @@ def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
         return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
 
     return AuditPusher(store, wall_clock, sealing, client)
+
+
+def mailer(config: Config, sealing: Encryption, url: str) -> Mailer | None:
+    """Return the writer of the mail queue; None without mail settings."""
+    return None if config.smtp_host is None else Mailer(sealing, url)
+
+
+def mail_queue(config: Config, store: Store, mailer: Mailer, counters: MailCounters) -> MailQueue:
+    """Return the task that sends queued mails."""
+    server = smtp_server(config)
+    return MailQueue(store, wall_clock, mailer, server.sender, server.send, counters)
+
+
+def test_mail_sender(config: Config, url: str) -> Callable[[str], Awaitable[None]] | None:
+    """Return the function that sends a test mail; None without mail settings."""
+    if config.smtp_host is None:
+        return None
+    server = smtp_server(config)
+
+    async def send(address: str) -> None:
+        now = wall_clock()
+        mail = Mail(new_id("eml", now), "invitation", address, now, now, now)
+        await server.send(message_of(mail, test_mail(url), server.sender, now), checked_address(address))
+
+    return send
+
+
+def smtp_server(config: Config) -> SmtpServer:
+    """Return the SMTP server of the settings."""
+    assert config.smtp_host is not None, "there are mail settings"
+    assert config.smtp_from is not None, "it belongs to the host"
+    file, sender = config.smtp_password_file, Sender(*sender_parts(config.smtp_from))
+    return SmtpServer(
+        config.smtp_host,
+        config.smtp_port or PORTS[config.smtp_security],
+        config.smtp_security,
+        sender,
+        _trusted_roots(),
+        config.smtp_user,
+        None if file is None else lambda: file.read_text().rstrip("\r\n"),
+    )
 
 
 @cache

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from deskwire.engine.core.counters import CommitCounters, DiskSpace, Histogram, SharedCommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.http1 import METHODS
+from deskwire.engine.mail.queue import MailCounters
 from deskwire.engine.privacy.retention import RetentionCounters
 from deskwire.engine.search.indexer import Progress
 from deskwire.engine.webhooks.dispatcher import Dispatcher
@@ -143,6 +144,7 @@ class Measurements(Struct, frozen=True):
         certificate_ends: the expiry of the certificate in use, in milliseconds since the epoch; None
             without one.
         identity: whether the database is the expected one.
+        mails: counters of the mails that this node sent.
         node: the figures of a node that shares its database; None for a single node.
     """
 
@@ -161,6 +163,7 @@ class Measurements(Struct, frozen=True):
     certificate_ends: Callable[[], int | None] = lambda: None
     identity: DatabaseIdentity = field(default_factory=DatabaseIdentity)
     node: NodeMeasurements | None = None
+    mails: MailCounters = field(default_factory=MailCounters)
     pruned: RetentionCounters = field(default_factory=RetentionCounters)
     stalls: Stalls = field(default_factory=Stalls)
     requests: RequestCounts = field(default_factory=RequestCounts)

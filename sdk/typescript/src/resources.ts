@@ -29,6 +29,7 @@ import type {
   ChangeCustomerRequest,
   ChangeMemberRequest,
   ChangeMemoryRequest,
+  ChangeOrganisationRequest,
   ChangeProjectRequest,
   ChangeRoleRequest,
   ChangeSnippetRequest,
@@ -104,6 +105,11 @@ import type {
   ImportedMessage,
   InboxCounters,
   InsightsRefresh,
+  InspectLinkRequest,
+  InspectedLink,
+  Invitation,
+  InvitationPage,
+  LinkRequested,
   ListedConversation,
   ListedConversationPageAsOf,
   ListedDraftPage,
@@ -124,6 +130,8 @@ import type {
   NetworkLogs,
   Organisation,
   OrganisationPage,
+  PasswordLink,
+  PasswordLinkRequest,
   PendingStep,
   PermissionTable,
   PostCustomerMessageRequest,
@@ -205,6 +213,7 @@ import type {
   Translation,
   TranslationEntryPage,
   Upload,
+  UseLinkRequest,
   User,
   UserPermissions,
   ValidateSurveyRequest,
@@ -854,6 +863,18 @@ export interface MembersListParams {
   cursor?: string | undefined;
 }
 
+export interface MembersListSessionsParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface InvitationsListParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface MembersListTokensParams {
   /** Default: `50`. */
   limit?: number | undefined;
@@ -895,7 +916,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -903,7 +924,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -3996,7 +4017,7 @@ export class MeResource {
   }
 
   /**
-   * List the sessions of the signed-in user, newest first. `current` is the caller's.
+   * List the sessions of the signed-in user, newest first, each with the way of its sign-in. `current` is the caller's.
    *
    * `GET /v3/users/me/sessions`
    */
@@ -4067,13 +4088,15 @@ export class OrganisationsResource {
   }
 
   /**
-   * Change an organisation's name.
+   * Change an organisation's name and the limits of its members' sessions.
+   *
+   * The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
    *
    * Permission: `members.manage`.
    *
    * `PATCH /v3/organisations/{organisationId}`
    */
-  update(organisationId: string, params: RenameRequest, options?: RequestOptions): Promise<Organisation> {
+  update(organisationId: string, params?: ChangeOrganisationRequest, options?: RequestOptions): Promise<Organisation> {
     return this.#transport.json({ name: "organisations.update", method: "PATCH", path: `/v3/organisations/${segment("organisationId", organisationId)}`, credential: true, body: params }, options);
   }
 }
@@ -4141,6 +4164,28 @@ export class MembersResource {
   }
 
   /**
+   * List the sessions of a member, newest first, for any organisation.
+   *
+   * Permission: `members.manage`.
+   *
+   * `GET /v3/organisations/{organisationId}/members/{userId}/sessions`
+   */
+  listSessions(organisationId: string, userId: string, params?: MembersListSessionsParams, options?: RequestOptions): PagePromise<BrowserSessionSummaryPage> {
+    return this.#transport.pages({ name: "members.listSessions", method: "GET", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}/sessions`, credential: true, query: params }, options);
+  }
+
+  /**
+   * End a session of a member, and its streams. An owner's sessions can only be ended by an owner.
+   *
+   * Permission: `members.manage`.
+   *
+   * `DELETE /v3/organisations/{organisationId}/members/{userId}/sessions/{browserSessionId}`
+   */
+  endSession(organisationId: string, userId: string, browserSessionId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "members.endSession", method: "DELETE", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}/sessions/${segment("browserSessionId", browserSessionId)}`, credential: true }, options);
+  }
+
+  /**
    * End all sessions of a member, for any organisation. An owner's sessions can only be ended by an owner.
    *
    * Access tokens stay until they expire.
@@ -4167,6 +4212,19 @@ export class MembersResource {
   }
 
   /**
+   * Create a one-time link by which a member who has forgotten the password chooses another one. The response shows it once.
+   *
+   * It is valid for 7 days, and replaces an earlier one. The password and all sessions stay until the link is used. For an account that also belongs to another organisation, only the operator can do this.
+   *
+   * Permission: `members.manage`.
+   *
+   * `POST /v3/organisations/{organisationId}/members/{userId}/password-link`
+   */
+  createPasswordLink(organisationId: string, userId: string, options?: RequestOptions): Promise<PasswordLink> {
+    return this.#transport.json({ name: "members.createPasswordLink", method: "POST", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}/password-link`, credential: true }, options);
+  }
+
+  /**
    * List the valid access tokens of a member, newest first, for any organisation.
    *
    * Permission: `members.manage`.
@@ -4186,6 +4244,103 @@ export class MembersResource {
    */
   endToken(organisationId: string, userId: string, tokenId: string, options?: RequestOptions): Promise<Deleted> {
     return this.#transport.json({ name: "members.endToken", method: "DELETE", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}/tokens/${segment("tokenId", tokenId)}`, credential: true }, options);
+  }
+}
+
+export class InvitationsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the open invitations of an organisation, newest first, with the state of their mails.
+   *
+   * An expired invitation stays in the list for 30 days.
+   *
+   * Permission: `members.manage`.
+   *
+   * `GET /v3/organisations/{organisationId}/invitations`
+   */
+  list(organisationId: string, params?: InvitationsListParams, options?: RequestOptions): PagePromise<InvitationPage> {
+    return this.#transport.pages({ name: "invitations.list", method: "GET", path: `/v3/organisations/${segment("organisationId", organisationId)}/invitations`, credential: true, query: params }, options);
+  }
+
+  /**
+   * Invite a person to the organisation. The response shows the one-time link once, which is valid for 7 days.
+   *
+   * With mail settings, the link is also sent to the address. A new person chooses a password by the link. The owner of an existing account joins by the account's own password.
+   *
+   * Permission: `members.manage`.
+   *
+   * `POST /v3/organisations/{organisationId}/invitations`
+   */
+  create(organisationId: string, params: AddMemberRequest, options?: RequestOptions): Promise<Invitation> {
+    return this.#transport.json({ name: "invitations.create", method: "POST", path: `/v3/organisations/${segment("organisationId", organisationId)}/invitations`, credential: true, body: params }, options);
+  }
+
+  /**
+   * Revoke an invitation. Its link ends at once.
+   *
+   * Permission: `members.manage`.
+   *
+   * `DELETE /v3/organisations/{organisationId}/invitations/{invitationId}`
+   */
+  delete(organisationId: string, invitationId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "invitations.delete", method: "DELETE", path: `/v3/organisations/${segment("organisationId", organisationId)}/invitations/${segment("invitationId", invitationId)}`, credential: true }, options);
+  }
+
+  /**
+   * Give an invitation another link, valid for 7 days; the earlier one ends. The response shows it once.
+   *
+   * The caller becomes the inviter, whose right to give the role is checked when the invitation is accepted.
+   *
+   * Permission: `members.manage`.
+   *
+   * `POST /v3/organisations/{organisationId}/invitations/{invitationId}/renew`
+   */
+  renew(organisationId: string, invitationId: string, options?: RequestOptions): Promise<Invitation> {
+    return this.#transport.json({ name: "invitations.renew", method: "POST", path: `/v3/organisations/${segment("organisationId", organisationId)}/invitations/${segment("invitationId", invitationId)}/renew`, credential: true }, options);
+  }
+}
+
+export class LinksResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Look at a one-time link without using it: its purpose, and the inputs that its use needs.
+   *
+   * `POST /v3/auth/links/inspect`
+   */
+  inspect(params: InspectLinkRequest, options?: RequestOptions): Promise<InspectedLink> {
+    return this.#transport.json({ name: "links.inspect", method: "POST", path: "/v3/auth/links/inspect", body: params }, options);
+  }
+
+  /**
+   * Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
+   *
+   * The response sets the cookie of a session, as that of `POST /v3/auth/session`. A link works once.
+   *
+   * `POST /v3/auth/links/use`
+   */
+  use(params: UseLinkRequest, options?: RequestOptions): Promise<BrowserSession> {
+    return this.#transport.json({ name: "links.use", method: "POST", path: "/v3/auth/links/use", body: params }, options);
+  }
+
+  /**
+   * Request a mail with a one-time link for a new password, which is valid for an hour.
+   *
+   * The response is the same for addresses without an account, and comes as fast. An address gets up to three mails an hour.
+   *
+   * `POST /v3/auth/password-links`
+   */
+  requestPassword(params: PasswordLinkRequest, options?: RequestOptions): Promise<LinkRequested> {
+    return this.#transport.json({ name: "links.requestPassword", method: "POST", path: "/v3/auth/password-links", body: params }, options);
   }
 }
 
@@ -4331,7 +4486,7 @@ export class ProjectsResource {
   /**
    * Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the space for uploads.
    *
-   * Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000.
+   * Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000. With the permission `projects.manage`, `credentialsEnding` has the server keys and machine credentials that expire within seven days, except those that were made for no longer.
    *
    * Permission: `conversations.read`.
    *
@@ -4363,7 +4518,7 @@ export class KeysResource {
   /**
    * Create a server key. The response shows the key once; a repeated request masks it.
    *
-   * A server key can make all S2S calls, so a user needs every permission to create one.
+   * A server key can make all S2S calls, so a user needs every permission to create one. Calls with it are refused from `expiresAt` on, with 401 `key_expired`. Streams that it has authorized by then and the project's webhook endpoints go on. The project's health lists it in the last seven days before.
    *
    * Permission: `projects.manage`.
    *
@@ -4600,7 +4755,9 @@ export class Resources {
   readonly events: EventsResource;
   readonly exports: ExportsResource;
   readonly imports: ImportsResource;
+  readonly invitations: InvitationsResource;
   readonly keys: KeysResource;
+  readonly links: LinksResource;
   readonly me: MeResource;
   readonly members: MembersResource;
   readonly memory: MemoryResource;
@@ -4636,7 +4793,9 @@ export class Resources {
     this.events = new EventsResource(transport);
     this.exports = new ExportsResource(transport);
     this.imports = new ImportsResource(transport);
+    this.invitations = new InvitationsResource(transport);
     this.keys = new KeysResource(transport);
+    this.links = new LinksResource(transport);
     this.me = new MeResource(transport);
     this.members = new MembersResource(transport);
     this.memory = new MemoryResource(transport);

@@ -322,7 +322,7 @@ export interface AuditChange {
 
 /** The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact. */
 export interface AuditObject {
-  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "translation" | "team" | "stream_consumer" | "audit_push" | "role" | "service" | (string & {});
+  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "translation" | "team" | "stream_consumer" | "audit_push" | "role" | "service" | "invitation" | (string & {});
   id: string | null;
   name: string | null;
 }
@@ -357,7 +357,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -469,7 +469,11 @@ export interface BrowserSession {
   proofMethods: string[];
 }
 
-/** A session of a user: its start, its last use to the minute, and the browser by its own name. */
+/**
+ * A session of a user: its start, its last use to the minute, and the browser by its own name.
+ *
+ * `signedInBy` is the way of the sign-in, `provider` the identity provider of `oidc`. `secondFactor` says whether a second factor was proved, or the provider vouches for one.
+ */
 export interface BrowserSessionSummary {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
@@ -478,6 +482,9 @@ export interface BrowserSessionSummary {
   lastSeenAt: string;
   client: string;
   current: boolean;
+  signedInBy: "password" | "passkey" | "oidc" | "invitation" | (string & {});
+  secondFactor: boolean;
+  provider: string | null;
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
@@ -560,7 +567,7 @@ export interface ChangeConversationRequest {
   visible?: boolean | undefined;
 }
 
-/** The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`. */
+/** The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`, or sets the latest that the operator allows. */
 export interface ChangeCredentialRequest {
   name?: string | undefined;
   permissions?: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage" | (string & {}))[] | undefined;
@@ -585,6 +592,17 @@ export interface ChangeMemberRequest {
 export interface ChangeMemoryRequest {
   content?: string | undefined;
   description?: string | null | undefined;
+}
+
+/**
+ * The fields to change. Null removes a limit of sessions, so that the installation's applies.
+ *
+ * A limit is in seconds and at most the installation's: `sessionIdleS` since the last use of a session, `sessionMaxS` since its start.
+ */
+export interface ChangeOrganisationRequest {
+  name?: string | undefined;
+  sessionIdleS?: number | null | undefined;
+  sessionMaxS?: number | null | undefined;
 }
 
 /** The fields to change. */
@@ -1285,16 +1303,17 @@ export interface CreateConversationRequest {
   message?: PostMessageRequest | null | undefined;
 }
 
-/** The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire. */
+/** The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire, or as late as the operator allows. */
 export interface CreateCredentialRequest {
   name: string;
   permissions: ("contacts.manage" | "contacts.read" | "conversations.delete" | "conversations.manage" | "conversations.read" | "conversations.reply" | "members.manage" | "memory.manage" | "memory.read" | "projects.manage" | "snippets.manage" | "surveys.manage" | "surveys.read" | "tickets.manage" | "tickets.read" | "translations.manage" | "translations.read" | "webhooks.manage" | (string & {}))[];
   expiresAt?: string | null | undefined;
 }
 
-/** The label of a server key, shown in lists. */
+/** The label of a server key, shown in lists, and its expiry. Without `expiresAt` it does not expire, or as late as the operator allows. */
 export interface CreateKeyRequest {
   label: string;
+  expiresAt?: string | null | undefined;
 }
 
 /**
@@ -1828,6 +1847,15 @@ export interface EndedConsumer {
   ended: string[];
 }
 
+/** A server key or machine credential that expires within seven days. */
+export interface EndingCredential {
+  type: "server_key" | "machine_credential" | (string & {});
+  id: string;
+  name: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+}
+
 /** The endpoint of the event, which never receives the event itself. */
 export interface EndpointData {
   endpoint: EndpointHealth;
@@ -2295,6 +2323,58 @@ export interface InsightsRefresh {
   source: "keywords" | "model" | "api" | (string & {}) | null;
 }
 
+/** The token of a link, which is the fragment of its URL. */
+export interface InspectLinkRequest {
+  token: string;
+}
+
+/** A one-time link that can be used, and the inputs that its use needs. */
+export interface InspectedLink {
+  purpose: "invitation" | "password" | "setUp" | (string & {});
+  /** Null for the first account, whose owner gives it. */
+  email: string | null;
+  organisationName: string | null;
+  /** The name in the invitation. */
+  name: string | null;
+  /** True if the use of the link creates an account. */
+  nameNeeded: boolean;
+  /** True if the invited address has an account: its own password is needed, not a new one. */
+  account: boolean;
+  methods: LinkMethods;
+}
+
+/** An open invitation to an organisation. `url` is the one-time link, shown once, and null in lists. */
+export interface Invitation {
+  id: string;
+  email: string;
+  name: string | null;
+  /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
+  role: string;
+  /** The member who created or renewed it last, and must still have the right. */
+  invitedBy: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+  url: string | null;
+  /** True if the link is also sent by mail. */
+  mailed: boolean;
+  mail: InvitationMail | null;
+}
+
+/** The mail of an invitation. `failed`: no further attempt will be made; `error` is the reason of the last failure. */
+export interface InvitationMail {
+  status: "waiting" | "sent" | "failed" | (string & {});
+  error: string | null;
+  lastAttemptAt: string | null;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface InvitationPage {
+  nextCursor: string | null;
+  items: Invitation[];
+}
+
 /** The numbers of entries with and without a translation into a language. */
 export interface LanguageProgress {
   /** A language tag (BCP 47). */
@@ -2318,6 +2398,17 @@ export interface LastMessage {
   internal: boolean;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
+}
+
+/** The ways to use a link: with a password, or by signing in with one of these identity providers. */
+export interface LinkMethods {
+  password: boolean;
+  oidc: SignInProvider[];
+}
+
+/** The answer to a request for a mail, which is the same for every address. */
+export interface LinkRequested {
+  accepted: boolean;
 }
 
 /** A conversation, with its tags if requested by `include=tags`. */
@@ -2697,12 +2788,18 @@ export interface NoteData {
   conversation: AgentConversationSnapshot;
 }
 
-/** An organisation, with the signed-in user's role. */
+/**
+ * An organisation, with the signed-in user's role.
+ *
+ * `sessionIdleS` and `sessionMaxS` limit its members' sessions, in seconds since their last use and their start; null is the installation's.
+ */
 export interface Organisation {
   id: string;
   name: string;
   /** `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles. */
   role: string;
+  sessionIdleS: number | null;
+  sessionMaxS: number | null;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
 }
@@ -2751,6 +2848,18 @@ export interface PageContext {
   language?: string | undefined;
   timezone?: string | undefined;
   custom?: Record<string, unknown> | undefined;
+}
+
+/** A one-time link by which a member chooses a new password. It is shown once. */
+export interface PasswordLink {
+  url: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+}
+
+/** The address of the account whose owner has forgotten the password. */
+export interface PasswordLinkRequest {
+  email: string;
 }
 
 /** The pending workflow step, which waits for the contact; null without one. */
@@ -2827,6 +2936,7 @@ export interface ProjectHealth {
   outstanding: number;
   oldestWaiting: LongestWait | null;
   uploads: UploadRoom;
+  credentialsEnding: EndingCredential[];
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
@@ -3221,6 +3331,7 @@ export interface ServerKey {
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
   lastUsedAt: string | null;
+  expiresAt: string | null;
   revokedAt: string | null;
 }
 
@@ -3294,6 +3405,17 @@ export interface SignInMethods {
   password: boolean;
   /** Null: an identity provider has no page here. */
   oidc: string | null;
+  /** The way to a new password: `mail` by `POST /v3/auth/password-links`, `administrator` by a link from a manager of members. Null if users have no passwords here. */
+  forgottenPassword: "mail" | "administrator" | (string & {}) | null;
+  /** True if there is no account yet. The log has a one-time link for the first one. */
+  setUp: boolean;
+}
+
+/** An identity provider to sign in with. */
+export interface SignInProvider {
+  id: string;
+  name: string;
+  startUrl: string;
 }
 
 /** The credentials to sign in with. `newPassword` replaces the password, and is required with a one-time password. */
@@ -4160,6 +4282,19 @@ export interface Upload {
 export interface UploadRoom {
   usedBytes: number;
   quotaBytes: number;
+}
+
+/**
+ * The token of a link, and the password.
+ *
+ * The password is a new one, except for an invitation of an address that has an account: then it is the account's own. `name` is for a new account, `email` and `organisationName` for the first one.
+ */
+export interface UseLinkRequest {
+  token: string;
+  password: string;
+  name?: string | null | undefined;
+  email?: string | null | undefined;
+  organisationName?: string | null | undefined;
 }
 
 /** A user: an account to sign in with. */

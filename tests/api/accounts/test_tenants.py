@@ -19,6 +19,7 @@ from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.engine.workflows.building import send, workflow
 from tests.support.api.browsers import browser, enter
+from tests.support.api.links import invited
 from tests.support.api.openapi_check import caller
 from tests.support.api.service import Service, running
 from tests.support.api.surveys import survey
@@ -140,6 +141,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     async with browser(service) as page:
         await enter(page, "owner@demo.example", service.demo["user"]["password"])
         session = (await page.get("/users/me/sessions")).json()["items"][0]["id"]
+    invitation = await invited(service)
     return {
         "role_id": made_role["id"],
         "conversation_id": conversation["id"],
@@ -164,6 +166,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "workflow_id": flow["id"],
         "response_id": answered.json().get("id", "rsp_00000000000000000000000001"),
         "organisation_id": organisation,
+        "invitation_id": invitation["id"],
         "project_id": project,
         "key_id": key["id"],
         "credential_id": credential["id"],

@@ -9,6 +9,7 @@ import httpx
 from deskwire.engine.audit.audited_changes import shown_url
 from tests.api.audit.stage import CLIENT, NEW_PASSWORD, Stage, done
 from tests.support.api.browsers import PAGE, browser, enter, staff
+from tests.support.api.links import invited
 from tests.support.api.staff import PASSWORD, client, hire, organisation_of, sign_in
 from tests.support.log_leaks import plant
 
@@ -232,3 +233,41 @@ async def renew_member_password(stage: Stage) -> Any:
     hired = await staff(stage.service, "agent")
     path = f"{await stage.members()}/{hired['id']}/password"
     return done(lambda: stage.owner.post(path), "user")
+
+
+async def create_invitation(stage: Stage) -> Any:
+    path = f"/organisations/{await organisation_of(stage.service)}/invitations"
+    body, changes = (
+        {"email": "ada@example.com", "role": "agent"},
+        {"role": {"before": None, "after": "agent"}},
+    )
+    return done(lambda: stage.owner.post(path, json=body), "user", changes=changes)
+
+
+async def revoke_invitation(stage: Stage) -> Any:
+    path = await invitation_of(stage)
+    return done(lambda: stage.owner.delete(path), "user")
+
+
+async def renew_invitation(stage: Stage) -> Any:
+    path = await invitation_of(stage)
+    return done(lambda: stage.owner.post(f"{path}/renew"), "user")
+
+
+async def invitation_of(stage: Stage) -> str:
+    """Return the path of a new invitation."""
+    organisation, made = await organisation_of(stage.service), await invited(stage.service)
+    return f"/organisations/{organisation}/invitations/{made['id']}"
+
+
+async def create_password_link(stage: Stage) -> Any:
+    path = f"{await stage.members()}/{(await hire(stage.service, 'agent'))['id']}/password-link"
+    return done(lambda: stage.owner.post(path), "user")
+
+
+async def use_link(stage: Stage) -> Any:
+    token = (await invited(stage.service, name="Ada"))["url"].partition("#")[2]
+    body = {"token": token, "password": PASSWORD}
+    return done(
+        lambda: stage.backend.post("/auth/links/use", json=body, headers={"Authorization": ""}), "user"
+    )

@@ -45,7 +45,8 @@ def test_changes_of_recorded_objects_have_no_reason_to_be_unrecorded() -> None:
         for route in ROUTES
         if route.method != "GET" and route.unrecorded and route.path.removeprefix("/v3").startswith(about)
     }
-    assert silent == {"testEndpoint"}
+    # The queue of mails records the link when it makes one; the call is the same for an unknown address.
+    assert silent == {"testEndpoint", "inspectLink", "requestPasswordLink"}
 
 
 def exports(route: Route) -> bool:

@@ -71,6 +71,8 @@ async def organisations(call: Recorder) -> None:
     await call("endMemberSession", organisation, hired["id"], sessions["items"][0]["id"])
     await call("endMemberSessions", organisation, hired["id"])
     await call("renewMemberPassword", organisation, hired["id"])
+    await call("createPasswordLink", organisation, hired["id"])
+    await links(call, organisation)
     await call("removeMember", organisation, member)
     await roles(call, organisation)
 
@@ -84,6 +86,20 @@ async def roles(call: Recorder, organisation: str) -> None:
     await call("changeRole", organisation, role, body={"permissions": ["tickets.read", "surveys.read"]})
     await call("getRole", organisation, role)
     await call("deleteRole", organisation, role)
+
+
+async def links(call: Recorder, organisation: str) -> None:
+    """Call the operations of invitations and one-time links."""
+    body = {"email": "invited@example.org", "name": None, "role": "agent"}
+    invitation = (await call("createInvitation", organisation, body=body))["id"]
+    await call("listInvitations", organisation, limit=10)
+    token = (await call("renewInvitation", organisation, invitation))["url"].partition("#")[2]
+    async with browser(call.service) as page:
+        await call("inspectLink", client=page, body={"token": token})
+        used = {"token": token, "password": PASSWORD, "name": "Ada", "email": None, "organisationName": None}
+        await call("useLink", client=page, body=used)
+    again = (await call("createInvitation", organisation, body={**body, "email": "again@example.org"}))["id"]
+    await call("revokeInvitation", organisation, again)
 
 
 async def projects(call: Recorder) -> None:

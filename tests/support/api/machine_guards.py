@@ -44,6 +44,11 @@ DELETE /v3/organisations/{organisationId}/members/{userId}/tokens/{tokenId}
 GET /v3/organisations
 GET /v3/organisations/{organisationId}
 PATCH /v3/organisations/{organisationId}
+GET /v3/organisations/{organisationId}/invitations
+POST /v3/organisations/{organisationId}/invitations
+DELETE /v3/organisations/{organisationId}/invitations/{invitationId}
+POST /v3/organisations/{organisationId}/invitations/{invitationId}/renew
+POST /v3/organisations/{organisationId}/members/{userId}/password-link
 GET /v3/organisations/{organisationId}/members
 POST /v3/organisations/{organisationId}/members
 GET /v3/organisations/{organisationId}/members/{userId}
@@ -119,6 +124,8 @@ READS_USER: Final = frozenset(
         "accounts/access_tokens.end_own",
         "accounts/access_tokens.end_this",
         "accounts/access_tokens.list_tokens",
+        "accounts/invitations.create",
+        "accounts/invitations._mailed",
         "accounts/members.acting_member",
         "accounts/organisations.list_organisations",
         "accounts/organisations.get_organisation",

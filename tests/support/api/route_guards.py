@@ -31,6 +31,9 @@ GET /metrics                                                    | metrics      |
 GET /readyz                                                     | none         | -                    | -
 GET /v3/asyncapi.json                                           | none         | -                    | -
 GET /v3/auth/methods                                            | none         | -                    | -
+POST /v3/auth/links/inspect                                     | none         | -                    | 8 KiB
+POST /v3/auth/links/use                                         | none         | -                    | 8 KiB
+POST /v3/auth/password-links                                    | none         | -                    | 8 KiB
 DELETE /v3/auth/session                                         | visitor      | -                    | 8 KiB
 GET /v3/auth/session                                            | visitor      | -                    | -
 POST /v3/auth/session                                           | none         | -                    | 8 KiB
@@ -121,6 +124,11 @@ GET /v3/organisations/{organisationId}/audit/push              | organisation | 
 PUT /v3/organisations/{organisationId}/audit/push              | organisation | members.manage       | 64 KiB
 DELETE /v3/organisations/{organisationId}/audit/push           | organisation | members.manage       | 8 KiB
 POST /v3/organisations/{organisationId}/audit/push/rotate-secret | organisation | members.manage       | 8 KiB
+GET /v3/organisations/{organisationId}/invitations              | organisation | members.manage       | -
+POST /v3/organisations/{organisationId}/invitations             | organisation | members.manage       | 8 KiB
+DELETE /v3/organisations/{organisationId}/invitations/{invitationId}| organisation | members.manage       | 8 KiB
+POST /v3/organisations/{organisationId}/invitations/{invitationId}/renew| organisation | members.manage       | 8 KiB
+POST /v3/organisations/{organisationId}/members/{userId}/password-link| organisation | members.manage       | 8 KiB
 GET /v3/organisations/{organisationId}/members                  | organisation | -                    | -
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
 GET /v3/permissions                                             | user         | -                    | -

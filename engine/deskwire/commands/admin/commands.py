@@ -59,6 +59,16 @@ class NewUser(Body):
     role: RoleHandle | None = None
 
 
+class TestMail(Body):
+    """A mail by which the operator checks the settings."""
+
+    address: Email
+
+
+class FirstOwnerLink(Body):
+    """A one-time link for the first account. It has no arguments."""
+
+
 class NewPasswordFor(Body):
     """A new password for an account. Without one, a one-time password is generated."""
 

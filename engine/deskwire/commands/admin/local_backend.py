@@ -121,14 +121,15 @@ def _context(config: Config, store: Store, secrets: Callable[[], Secrets]) -> Ad
         return Tokens(secrets(), config.jwt_issuer, config.jwt_audience)
 
     passwords = Passwords(config.argon2_memory_kib, config.one_time_password_s)
-    return AdminContext(
-        store,
-        wall_clock,
-        passwords,
-        tokens,
-        lambda: Rotation.of(config, store, secrets()),
-        CredentialLife.of(config.credential_max_s),
-    )
+    url = config.public_url or f"http://{config.host}:{config.port}"
+    send_test_mail = None
+    if config.smtp_host is not None:
+        from deskwire.program.wiring import test_mail_sender  # it imports the whole server
+
+        send_test_mail = test_mail_sender(config, url)
+    rotation = lambda: Rotation.of(config, store, secrets())
+    life = CredentialLife.of(config.credential_max_s)
+    return AdminContext(store, wall_clock, passwords, tokens, rotation, life, url, send_test_mail)
 
 
 async def _run_on_directory(config: Config, name: str, arguments: bytes) -> dict[str, Any]:

@@ -18,6 +18,13 @@ from deskwire.commands.admin.read_queries import (
 from deskwire.engine.accounts import machines, members, projects
 from deskwire.engine.accounts.access_tokens import AccessToken, end_token, new_access_token
 from deskwire.engine.accounts.identity.password_strength import hash_chosen
+from deskwire.engine.accounts.links import (
+    LINK_LIFETIME_MS,
+    hash_link_token,
+    link_url,
+    make_first_owner_link,
+    new_link_token,
+)
 from deskwire.engine.accounts.machines import machine_view, new_secret
 from deskwire.engine.accounts.members import NewAccount, member_view, user_view, with_password
 from deskwire.engine.accounts.people import Organisation, User
@@ -25,9 +32,19 @@ from deskwire.engine.accounts.projects import key_view, project_view
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.audit.audited_changes import secret_rotated, token_issued
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
+from deskwire.engine.core.errors import (
+    BadRequest,
+    Conflict,
+    DomainError,
+    Forbidden,
+    Invalid,
+    Problem,
+    Unavailable,
+)
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
+from deskwire.engine.mail.content import UnusableAddress
+from deskwire.engine.mail.smtp import MailFailed
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.ownership import disable_lapsed
 from deskwire.http.api.input.validation import parse_body
@@ -35,6 +52,8 @@ from deskwire.http.resources.accounts.credentials import Described, described, n
 from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
 from deskwire.http.resources.accounts.projects import new_project, patch_project
 from deskwire.program.admin_context import OPERATIONS, AdminContext, Result, operation, refusal
+
+TEST_MAIL_TIMEOUT_S = 25.0  # less than a command waits for its response
 
 
 @operation("org.create", commands.OrganisationName)
@@ -154,6 +173,38 @@ async def add_member(context: AdminContext, command: commands.NewMember) -> Resu
         return {**member_view(member), **(_one_time(context, member.user, one_time) if renewed else {})}
 
     return await context.store.write(add)
+
+
+@operation("mail.test", commands.TestMail)
+async def send_test_mail(context: AdminContext, command: commands.TestMail) -> Result:
+    """Send a mail with the settings, without the queue. Raises BadRequest or Unavailable with the reason of a failure."""
+    if context.send_test_mail is None:
+        raise BadRequest("There are no mail settings; set DESKWIRE_SMTP_HOST and DESKWIRE_SMTP_FROM.")
+    try:
+        with trio.fail_after(TEST_MAIL_TIMEOUT_S):
+            await context.send_test_mail(command.address)
+    except (MailFailed, UnusableAddress) as failure:
+        raise Unavailable(f"The mail was not sent: {failure}.", code="mail_failed") from failure
+    except trio.TooSlowError:
+        reason = f"The mail was not sent: the server did not take it within {TEST_MAIL_TIMEOUT_S:g} s."
+        raise Unavailable(reason, code="mail_failed") from None
+    return {"sentTo": command.address}
+
+
+@operation("user.first-owner-link", commands.FirstOwnerLink)
+async def first_owner_link(context: AdminContext, command: commands.FirstOwnerLink) -> Result:
+    """Create a one-time link for the first account, as long as there is none."""
+    if context.tokens() is None:
+        raise Forbidden(
+            "Users of this installation sign in with an identity provider.", code="sign_in_disabled"
+        )
+    token, now = new_link_token(), context.clock()
+    if not await context.store.write(lambda tx: make_first_owner_link(tx, hash_link_token(token), now)):
+        raise Conflict(
+            "There is an account already. Create others with `deskwire user create`, or invite them in the desk.",
+            code="already_set_up",
+        )
+    return {"url": link_url(context.url, token), "expiresAt": iso(now + LINK_LIFETIME_MS)}
 
 
 @operation("user.role", commands.MemberRole)

@@ -17,6 +17,7 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.folding import fold_name
 from deskwire.engine.core.ids import is_id
+from deskwire.engine.mail.ports import MailReader, mail_view
 
 V = TypeVar("V")
 QueryResult = Mapping[str, Any]
@@ -162,6 +163,13 @@ def _items(rows: Sequence[V], view: Callable[[V], QueryResult]) -> QueryResult:
     return {"items": [view(row) for row in rows]}
 
 
+def mails(reader: MailReader, _: int) -> QueryResult:
+    """Return the newest mails, without their texts."""
+    return {"items": [mail_view(each) for each in reader.mails(_MAILS_MAX)]}
+
+
+_MAILS_MAX: Final = 1_000
+
 READ_QUERIES: Final[Mapping[str, Callable[..., QueryResult]]] = {
     "org.list": organisations,
     "org.show": organisation,
@@ -173,6 +181,7 @@ READ_QUERIES: Final[Mapping[str, Callable[..., QueryResult]]] = {
     "credential.list": credentials,
     "token.list": tokens,
     "audit.list": audit_records,
+    "mail.list": mails,
 }
 """The queries by the names of their commands."""
 

@@ -108,6 +108,19 @@ def password(user: str, password_stdin: bool, one_time: bool, data: Path | None,
     show_created(result, as_json, "password", words)
 
 
+@user.command("first-owner-link", examples=["deskwire user first-owner-link"])
+@common_options
+def first_owner_link(data: Path | None, as_json: bool) -> None:
+    """Print a one-time link for the first account of an installation without a demo. Its owner owns the organisation.
+
+    The link works once and for 7 days, and only while there is no account.
+    """
+    result = invoke(data, "user.first-owner-link", make=True)
+    show_created(
+        result, as_json, "url", f"Open this link to create the first account, until {result['expiresAt']}:"
+    )
+
+
 @user.command("add", examples=["deskwire user add ada@example.com --org Acme --role admin"])
 @click.argument("user")
 @_ORG

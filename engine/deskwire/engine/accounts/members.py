@@ -269,29 +269,40 @@ def renew_password(
 
     Return the member.
 
-    The account must belong to this organisation alone because the actor could sign in with the new password.
-
     Raises:
         NotFound: there is no such member.
         Forbidden: the member is the actor (`own_password`), an owner (`owner_protected`), or has permissions that the
             actor lacks (`permission_not_held`).
         Conflict: the account has another home or is a member of another organisation, too (`member_elsewhere`).
     """
-    target = member_of(tx, organisation, user_id)
+    target = check_password_reset(tx, actor, organisation, user_id)
+    user = with_password(target.user, password_hash, at, temporary=True)
+    tx.save_user(user)
+    return replace(target, user=user)
+
+
+def check_password_reset(
+    reader: OrganisationReader, actor: ActingMember, organisation: int, user_id: str
+) -> Member:
+    """Return a member to whom the actor may give a new password, or a link for one.
+
+    The account must belong to this organisation alone because the actor could sign in with the new password.
+
+    Raises the errors of `renew_password`.
+    """
+    target = member_of(reader, organisation, user_id)
     check_reach(actor, target, "give an owner a new password")
     if target.user.rowid == actor.user:
         raise Forbidden("Change your own password by the present one.", code="own_password")
     if (
         target.user.home not in (None, organisation)
-        or len(tx.memberships(target.user.rowid, (-1, -1), 2)) > 1
+        or len(reader.memberships(target.user.rowid, (-1, -1), 2)) > 1
     ):
         raise Conflict(
             "The account belongs to another organisation, too; the operator can give it a new password.",
             code="member_elsewhere",
         )
-    user = with_password(target.user, password_hash, at, temporary=True)
-    tx.save_user(user)
-    return replace(target, user=user)
+    return target
 
 
 def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:

@@ -36,6 +36,13 @@ class ActingMember(Struct, frozen=True):
     permissions: frozenset[str]
 
 
+def acting_member(reader: AccountReader, organisation: int, user_id: str | None) -> ActingMember | None:
+    """Return the member with this user id, with the present role, None if there is none."""
+    user = None if user_id is None else reader.user(user_id)
+    role = None if user is None else reader.role(organisation, user.rowid)
+    return None if user is None or role is None else ActingMember(user.rowid, role.id, role.permissions)
+
+
 def role_named(reader: AccountReader, organisation: int, role: Role) -> GrantedRole:
     """Return the organisation's role with this id. Raises Invalid at `/role` if there is none."""
     found = reader.granted_role(organisation, role)

@@ -31,6 +31,7 @@ ObjectType = Literal[
     "audit_push",
     "role",
     "service",
+    "invitation",
 ]
 
 
@@ -74,6 +75,20 @@ _ALL: Final = (
         "account",
         "A user's password was changed; all earlier access tokens and sessions ended.",
     ),
+    Action(
+        "account.password_link_created",
+        "account",
+        "A link by which a user chooses a new password was created: by a manager, or by mail for the user.",
+    ),
+    Action("invitation.created", "invitation", "A person was invited to the organisation with this role."),
+    Action(
+        "invitation.accepted",
+        "invitation",
+        "The invited person became a member; `user` is the account.",
+        ("user",),
+    ),
+    Action("invitation.revoked", "invitation", "An invitation was revoked; its link ended."),
+    Action("invitation.renewed", "invitation", "An invitation got another link; the earlier one ended."),
     Action(
         "account.tokens_revoked",
         "account",

@@ -41,6 +41,8 @@ Prefix = Literal[
     "chn",
     "cse",
     "rol",
+    "inv",
+    "eml",
 ]
 
 _RANDOM_BITS: Final = 80

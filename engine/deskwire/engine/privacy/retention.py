@@ -18,6 +18,7 @@ import trio
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.access_tokens import AccessTokenTransaction
+from deskwire.engine.accounts.invitations import EXPIRED_KEPT_MS
 from deskwire.engine.accounts.known_browsers import KNOWN_FOR_S, KnownBrowserTransaction
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
@@ -38,6 +39,7 @@ from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.engine.customers.session import IDLE_MS, CustomerSessionTransaction
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransaction
+from deskwire.engine.mail.ports import MailTransaction
 from deskwire.engine.webhooks.ports import DeliveryTransaction
 
 log: Final = structlog.get_logger(__name__)
@@ -188,6 +190,9 @@ _KINDS: Final = (
     "browsers",
     "tokens",
     "customer_sessions",
+    "links",
+    "invitations",
+    "mails",
 )
 
 
@@ -224,6 +229,7 @@ class RetentionTransaction(
     KnownBrowserTransaction,
     AccessTokenTransaction,
     CustomerSessionTransaction,
+    MailTransaction,
     Protocol,
 ):
     """Changes that delete rows after their retention."""
@@ -302,6 +308,10 @@ class Retention:
         await self._prune("tokens", lambda tx: tx.prune_access_tokens(now, BATCH_SIZE))
         issued = now - IDLE_MS
         await self._prune("customer_sessions", lambda tx: tx.prune_customer_sessions(now, issued, BATCH_SIZE))
+        await self._prune("links", lambda tx: tx.prune_links(now, BATCH_SIZE))
+        expired = now - EXPIRED_KEPT_MS
+        await self._prune("invitations", lambda tx: tx.prune_invitations(expired, BATCH_SIZE))
+        await self._prune("mails", lambda tx: tx.prune_mails(now, BATCH_SIZE))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
     async def _prune(self, what: str, batch: Callable[[RetentionTransaction], int]) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
+from deskwire.engine.accounts.identity.link_throttle import LinkRequestThrottle
 from deskwire.engine.accounts.identity.throttle import SignInThrottle
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.agents.streams import AgentStreams
@@ -27,6 +28,7 @@ from deskwire.engine.customers.streams import CustomerStreams
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.idempotency.idempotent_requests import StoredResponses
+from deskwire.engine.mail.queue import Mailer
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.erasure import Erasures
@@ -140,6 +142,7 @@ class Services(Struct, frozen=True):
         holding: calls that wait during a database outage.
         authorization_refused: called when a stream authorization is refused temporarily; see
             `RealtimeStream.authorization_refused`.
+        mailer: queues mails; None without mail settings. `link_requests` throttles requests for a new password by mail.
         key_uses, machine_uses: when each credential's last use was recorded, in milliseconds.
     """
 
@@ -197,6 +200,8 @@ class Services(Struct, frozen=True):
     cluster: Cluster = field(default_factory=SingleNode)
     holding: HeldCalls = field(default_factory=HeldCalls)
     authorization_refused: Callable[[str, str, float, bool], None] = lambda *_: None
+    mailer: Mailer | None = None
+    link_requests: LinkRequestThrottle = field(default_factory=lambda: LinkRequestThrottle(trio.current_time))
 
     def signed(self, origin: ChangeOrigin) -> Services:
         """Return the same services with a store that writes in this name."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import ENDED_MAX
 from deskwire.engine.accounts.custom_roles import ROLES_MAX
+from deskwire.engine.accounts.invitations import INVITATIONS_MAX
 from deskwire.engine.accounts.machines import MACHINES_MAX
 from deskwire.engine.accounts.projects import PROJECTS_MAX, SERVER_KEYS_MAX
 from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER as STREAMS_MAX
@@ -179,6 +180,16 @@ CODES: Final = (
         "one_time_password_ended",
         "The one-time password was not replaced within `DESKWIRE_ONE_TIME_PASSWORD_S` (72 hours) and has ended; ask for another one.",
     ),
+    Code(
+        403,
+        "inviter_not_permitted",
+        "The member who created or renewed the invitation may no longer give its role; ask for another one.",
+    ),
+    Code(
+        403,
+        "mail_disabled",
+        "The installation has no mail settings (`DESKWIRE_SMTP_HOST`); ask a manager of members for a link.",
+    ),
     Code(403, "sign_in_disabled", "Users of this installation sign in with an identity provider."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
     Code(
@@ -192,6 +203,9 @@ CODES: Final = (
     Code(404, "entry_not_found", "There is no such translatable entry."),
     Code(404, "event_not_found", "The event id is newer than the newest event of the feed."),
     Code(404, "credential_not_found", "The project has no such machine credential."),
+    Code(
+        404, "invitation_not_found", "There is no such invitation; it was accepted, revoked or has expired."
+    ),
     Code(404, "key_not_found", "The project has no such server key."),
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
@@ -330,6 +344,16 @@ CODES: Final = (
         "member_elsewhere",
         "The account also belongs to another organisation, so only the operator can set a new password.",
     ),
+    Code(
+        409,
+        "invitation_exists",
+        "The address is invited to the organisation already; renew or revoke that invitation.",
+    ),
+    Code(
+        409,
+        "invitation_limit_reached",
+        f"An organisation has at most {INVITATIONS_MAX:,} open invitations; revoke one first.",
+    ),
     Code(409, "email_in_use", "The address has an account that only the operator can add as a member."),
     Code(
         409, "idempotency_in_progress", "The first request with this `Idempotency-Key` is still in progress."
@@ -379,6 +403,11 @@ CODES: Final = (
         "The workflow starts automatically in new conversations, and can't be started by a call.",
     ),
     Code(409, "workflow_running", "A workflow is already running in the conversation."),
+    Code(
+        410,
+        "link_ended",
+        "The one-time link was used, replaced or revoked, has expired, or never existed; ask for a new one.",
+    ),
     Code(410, "event_not_stored", "The event is no longer stored, so it can't be sent again."),
     Code(
         410,

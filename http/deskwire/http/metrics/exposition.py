@@ -14,6 +14,7 @@ from deskwire.engine.accounts.credential_ends import WARNING_MS, CredentialEnds,
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import DiskSpace
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.mail.ports import MailHealth
 from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SCRAPER, Media, Routes, Tag
@@ -50,7 +51,8 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     ready = await services.readiness.refusal() is None
     conditions, pushes = await _conditions(measured), await _pushes(services)
     ends = await _credential_ends(services)
-    scrape = Scrape(services, lags, room, ready, conditions, pushes, ends, services.clock())
+    mails = await _mails(services)
+    scrape = Scrape(services, lags, room, ready, conditions, pushes, ends, mails, services.clock())
     rows = [
         (metric, list(metric.read(scrape))) for metric in METRICS
     ]  # read on Trio's thread, which changes the values
@@ -78,6 +80,13 @@ async def _credential_ends(services: Services) -> Mapping[CredentialType, Creden
         return await services.store.read(lambda reader: reader.count_credential_ends(now, now + WARNING_MS))
     except Unavailable:
         return {}
+
+
+async def _mails(services: Services) -> MailHealth | None:
+    try:
+        return await services.store.read(lambda reader: reader.mail_health())
+    except Unavailable:
+        return None
 
 
 def _room(measured: Measurements) -> DiskSpace | None:

@@ -14,6 +14,7 @@ from deskwire.engine.accounts.credential_ends import CredentialEnds
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Histogram
 from deskwire.engine.events.open_streams import OpenStreams
+from deskwire.engine.mail.ports import MailHealth
 from deskwire.http.api.routing import public_path
 from deskwire.http.api.services import Services
 from deskwire.http.metrics.metric import Metric, Rows, Scrape
@@ -61,6 +62,17 @@ def _pushes(scrape: Scrape) -> Rows:
 
 def _failing_s(pushes: PushHealth, now: int) -> float:
     return 0.0 if pushes.failing_since is None else max(0, now - pushes.failing_since) / 1000
+
+
+def _mails(scrape: Scrape) -> Iterator[tuple[str, int]]:
+    counters = scrape.services.measured.mails
+    yield "sent", counters.sent
+    yield "failed", counters.failures - counters.given_up
+    yield "given_up", counters.given_up
+
+
+def _oldest_s(mails: MailHealth, now: int) -> float:
+    return 0.0 if mails.oldest_at is None else max(0, now - mails.oldest_at) / 1000
 
 
 def _attempts(scrape: Scrape) -> Rows:
@@ -400,6 +412,32 @@ METRICS: Final = (
         "gauge",
         "Records removed from an audit trail at the end of their retention before they could be pushed.",
         lambda s: [] if s.pushes is None else [((), s.pushes.missed)],
+    ),
+    # Mails
+    Metric(
+        "mails",
+        "counter",
+        "Attempts of this node to send a mail, by outcome; `given_up`: the mail failed for good.",
+        lambda s: [((outcome,), count) for outcome, count in _mails(s)],
+        ("outcome",),
+    ),
+    Metric(
+        "mails_waiting",
+        "gauge",
+        "Mails that wait to be sent; the same at all nodes.",
+        lambda s: [] if s.mails is None else [((), s.mails.waiting)],
+    ),
+    Metric(
+        "mails_waiting_seconds",
+        "gauge",
+        "Age of the oldest waiting mail; 0 without one.",
+        lambda s: [] if s.mails is None else [((), _oldest_s(s.mails, s.now))],
+    ),
+    Metric(
+        "mails_failed",
+        "gauge",
+        "Mails of the last 7 days that failed for good; `deskwire mail list` has the reasons.",
+        lambda s: [] if s.mails is None else [((), s.mails.failed)],
     ),
     # The stream
     Metric("stream_connections", "gauge", "Open websockets.", _one(lambda s: s.measured.consumers())),

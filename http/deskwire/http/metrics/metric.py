@@ -17,6 +17,7 @@ from prometheus_client.metrics_core import Metric as Family
 from deskwire.engine.accounts.credential_ends import CredentialEnds, CredentialType
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import DiskSpace, Histogram
+from deskwire.engine.mail.ports import MailHealth
 from deskwire.engine.stream.channel import ChannelKind
 from deskwire.engine.stream.lag import Lag
 from deskwire.http.api.services import Services
@@ -32,6 +33,7 @@ class Scrape(Struct, frozen=True):
 
     Args:
         room: disk space, None if it can't be read.
+        mails: the state of the queue of mails; None if it can't be read.
         pushes: the state of the audit trail's pushes; None if it can't be read.
         now: the time (ms).
         credential_ends: counts of credentials that end or never end, by their type; empty if they can't be read.
@@ -45,6 +47,7 @@ class Scrape(Struct, frozen=True):
     conditions: Mapping[str, int]
     pushes: PushHealth | None
     credential_ends: Mapping[CredentialType, CredentialEnds]
+    mails: MailHealth | None
     now: int
 
 

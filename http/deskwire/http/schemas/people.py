@@ -16,6 +16,7 @@ from deskwire.http.schemas.base import (
     Count,
     Email,
     EndpointId,
+    InvitationId,
     KeyId,
     MachineId,
     Moment,
@@ -177,6 +178,92 @@ class SignInMethods(Shape):
     oidc: Annotated[
         str | None, Field(description="Null: an identity provider has no page here.", examples=[None])
     ]
+    forgotten_password: Annotated[
+        Literal["mail", "administrator"] | None,
+        Field(
+            description="The way to a new password: `mail` by `POST /v3/auth/password-links`, `administrator` by a link from a "
+            "manager of members. Null if users have no passwords here."
+        ),
+    ]
+    set_up: Annotated[
+        bool,
+        Field(description="True if there is no account yet. The log has a one-time link for the first one."),
+    ]
+
+
+class InvitationMail(Shape):
+    """The mail of an invitation. `failed`: no further attempt will be made; `error` is the reason of the last failure."""
+
+    status: Literal["waiting", "sent", "failed"]
+    error: Annotated[str | None, Field(examples=["the server refused the recipient: 550 5.1.1 no such user"])]
+    last_attempt_at: Moment | None
+
+
+OneTimeUrl = Annotated[
+    str, Field(examples=["https://desk.example.com/desk/link#0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"])
+]
+
+
+class Invitation(Shape):
+    """An open invitation to an organisation. `url` is the one-time link, shown once, and null in lists."""
+
+    id: InvitationId
+    email: Email
+    name: PersonName | None
+    role: RoleId
+    invited_by: Annotated[
+        UserId, Field(description="The member who created or renewed it last, and must still have the right.")
+    ]
+    created_at: Moment
+    expires_at: Moment
+    url: OneTimeUrl | None
+    mailed: Annotated[bool, Field(description="True if the link is also sent by mail.")]
+    mail: InvitationMail | None
+
+
+class PasswordLink(Shape):
+    """A one-time link by which a member chooses a new password. It is shown once."""
+
+    url: OneTimeUrl
+    expires_at: Moment
+
+
+class LinkMethods(Shape):
+    """The ways to use a link: with a password, or by signing in with one of these identity providers."""
+
+    password: bool
+    oidc: list[SignInProvider]
+
+
+class SignInProvider(Shape):
+    """An identity provider to sign in with."""
+
+    id: Annotated[str, Field(examples=["oidc"])]
+    name: Annotated[str, Field(examples=["Company account"])]
+    start_url: Annotated[str, Field(examples=["/v3/auth/oidc/start?provider=oidc"])]
+
+
+class InspectedLink(Shape):
+    """A one-time link that can be used, and the inputs that its use needs."""
+
+    purpose: Literal["invitation", "password", "setUp"]
+    email: Annotated[Email | None, Field(description="Null for the first account, whose owner gives it.")]
+    organisation_name: Annotated[str | None, Field(examples=["Example Ltd"])]
+    name: Annotated[PersonName | None, Field(description="The name in the invitation.")]
+    name_needed: Annotated[bool, Field(description="True if the use of the link creates an account.")]
+    account: Annotated[
+        bool,
+        Field(
+            description="True if the invited address has an account: its own password is needed, not a new one."
+        ),
+    ]
+    methods: LinkMethods
+
+
+class LinkRequested(Shape):
+    """The answer to a request for a mail, which is the same for every address."""
+
+    accepted: Literal[True]
 
 
 class SessionEnded(Shape):

@@ -368,7 +368,7 @@ class AuditObject(TypedDict):
     """The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact."""
 
     type: str
-    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `translation`, `team`, `stream_consumer`, `audit_push`, `role`, `service`; a later release may add others."""
+    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `translation`, `team`, `stream_consumer`, `audit_push`, `role`, `service`, `invitation`; a later release may add others."""
     id: str | None
     name: str | None
 
@@ -405,7 +405,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -519,7 +519,9 @@ class BrowserSession(TypedDict):
 
 
 class BrowserSessionSummary(TypedDict):
-    """A session of a user: its start, its last use to the minute, and the browser by its own name."""
+    """A session of a user: its start, its last use to the minute, and the browser by its own name.
+
+    `signedInBy` is the way of the sign-in, `provider` the identity provider of `oidc`. `secondFactor` says whether a second factor was proved, or the provider vouches for one."""
 
     id: str
     createdAt: str
@@ -528,6 +530,10 @@ class BrowserSessionSummary(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     client: str
     current: bool
+    signedInBy: str
+    """Known values: `password`, `passkey`, `oidc`, `invitation`; a later release may add others."""
+    secondFactor: bool
+    provider: str | None
 
 
 class BrowserSessionSummaryPage(TypedDict):
@@ -619,7 +625,7 @@ class ChangeConversationRequest(TypedDict):
 
 
 class ChangeCredentialRequest(TypedDict):
-    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`."""
+    """The fields to change. `permissions` replaces all permissions. Null clears `expiresAt`, or sets the latest that the operator allows."""
 
     name: NotRequired[str]
     permissions: NotRequired[
@@ -670,6 +676,16 @@ class ChangeMemoryRequest(TypedDict):
 
     content: NotRequired[str]
     description: NotRequired[str | None]
+
+
+class ChangeOrganisationRequest(TypedDict):
+    """The fields to change. Null removes a limit of sessions, so that the installation's applies.
+
+    A limit is in seconds and at most the installation's: `sessionIdleS` since the last use of a session, `sessionMaxS` since its start."""
+
+    name: NotRequired[str]
+    sessionIdleS: NotRequired[int | None]
+    sessionMaxS: NotRequired[int | None]
 
 
 class ChangeProjectRequest(TypedDict):
@@ -1471,7 +1487,7 @@ class CreateConversationRequest(TypedDict):
 
 
 class CreateCredentialRequest(TypedDict):
-    """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire."""
+    """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire, or as late as the operator allows."""
 
     name: str
     permissions: list[
@@ -1500,9 +1516,10 @@ class CreateCredentialRequest(TypedDict):
 
 
 class CreateKeyRequest(TypedDict):
-    """The label of a server key, shown in lists."""
+    """The label of a server key, shown in lists, and its expiry. Without `expiresAt` it does not expire, or as late as the operator allows."""
 
     label: str
+    expiresAt: NotRequired[str | None]
 
 
 class CreateMyResponseRequest(TypedDict):
@@ -2110,6 +2127,17 @@ class EndedConsumer(TypedDict):
     """The channels that the consumer was connected to."""
 
 
+class EndingCredential(TypedDict):
+    """A server key or machine credential that expires within seven days."""
+
+    type: str
+    """Known values: `server_key`, `machine_credential`; a later release may add others."""
+    id: str
+    name: str
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
 class EndpointData(TypedDict):
     """The endpoint of the event, which never receives the event itself."""
 
@@ -2641,6 +2669,66 @@ class InsightsRefresh(TypedDict):
     """Known values: `keywords`, `model`, `api`; a later release may add others."""
 
 
+class InspectLinkRequest(TypedDict):
+    """The token of a link, which is the fragment of its URL."""
+
+    token: str
+
+
+class InspectedLink(TypedDict):
+    """A one-time link that can be used, and the inputs that its use needs."""
+
+    purpose: str
+    """Known values: `invitation`, `password`, `setUp`; a later release may add others."""
+    email: str | None
+    """Null for the first account, whose owner gives it."""
+    organisationName: str | None
+    name: str | None
+    """The name in the invitation."""
+    nameNeeded: bool
+    """True if the use of the link creates an account."""
+    account: bool
+    """True if the invited address has an account: its own password is needed, not a new one."""
+    methods: LinkMethods
+
+
+class Invitation(TypedDict):
+    """An open invitation to an organisation. `url` is the one-time link, shown once, and null in lists."""
+
+    id: str
+    email: str
+    name: str | None
+    role: str
+    """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
+    invitedBy: str
+    """The member who created or renewed it last, and must still have the right."""
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    url: str | None
+    mailed: bool
+    """True if the link is also sent by mail."""
+    mail: InvitationMail | None
+
+
+class InvitationMail(TypedDict):
+    """The mail of an invitation. `failed`: no further attempt will be made; `error` is the reason of the last failure."""
+
+    status: str
+    """Known values: `waiting`, `sent`, `failed`; a later release may add others."""
+    error: str | None
+    lastAttemptAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class InvitationPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[Invitation]
+
+
 class LanguageProgress(TypedDict):
     """The numbers of entries with and without a translation into a language."""
 
@@ -2668,6 +2756,19 @@ class LastMessage(TypedDict):
     internal: bool
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class LinkMethods(TypedDict):
+    """The ways to use a link: with a password, or by signing in with one of these identity providers."""
+
+    password: bool
+    oidc: list[SignInProvider]
+
+
+class LinkRequested(TypedDict):
+    """The answer to a request for a mail, which is the same for every address."""
+
+    accepted: bool
 
 
 class ListedConversation(TypedDict):
@@ -3098,12 +3199,16 @@ class NoteData(TypedDict):
 
 
 class Organisation(TypedDict):
-    """An organisation, with the signed-in user's role."""
+    """An organisation, with the signed-in user's role.
+
+    `sessionIdleS` and `sessionMaxS` limit its members' sessions, in seconds since their last use and their start; null is the installation's."""
 
     id: str
     name: str
     role: str
     """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
+    sessionIdleS: int | None
+    sessionMaxS: int | None
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 
@@ -3158,6 +3263,20 @@ class PageContext(TypedDict):
     language: NotRequired[str]
     timezone: NotRequired[str]
     custom: NotRequired[dict[str, Any]]
+
+
+class PasswordLink(TypedDict):
+    """A one-time link by which a member chooses a new password. It is shown once."""
+
+    url: str
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class PasswordLinkRequest(TypedDict):
+    """The address of the account whose owner has forgotten the password."""
+
+    email: str
 
 
 class PendingStep(TypedDict):
@@ -3242,6 +3361,7 @@ class ProjectHealth(TypedDict):
     outstanding: int
     oldestWaiting: LongestWait | None
     uploads: UploadRoom
+    credentialsEnding: list[EndingCredential]
 
 
 class ProjectPage(TypedDict):
@@ -3687,6 +3807,8 @@ class ServerKey(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     lastUsedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
+    expiresAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
     revokedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
 
@@ -3773,6 +3895,18 @@ class SignInMethods(TypedDict):
     password: bool
     oidc: str | None
     """Null: an identity provider has no page here."""
+    forgottenPassword: str | None
+    """The way to a new password: `mail` by `POST /v3/auth/password-links`, `administrator` by a link from a manager of members. Null if users have no passwords here."""
+    setUp: bool
+    """True if there is no account yet. The log has a one-time link for the first one."""
+
+
+class SignInProvider(TypedDict):
+    """An identity provider to sign in with."""
+
+    id: str
+    name: str
+    startUrl: str
 
 
 class SignInRequest(TypedDict):
@@ -4761,6 +4895,18 @@ class UploadRoom(TypedDict):
 
     usedBytes: int
     quotaBytes: int
+
+
+class UseLinkRequest(TypedDict):
+    """The token of a link, and the password.
+
+    The password is a new one, except for an invitation of an address that has an account: then it is the account's own. `name` is for a new account, `email` and `organisationName` for the first one."""
+
+    token: str
+    password: str
+    name: NotRequired[str | None]
+    email: NotRequired[str | None]
+    organisationName: NotRequired[str | None]
 
 
 class User(TypedDict):

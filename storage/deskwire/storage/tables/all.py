@@ -9,6 +9,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.links import LinkReads
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
 from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
@@ -50,6 +51,7 @@ from deskwire.storage.tables.customers import CustomerSessionReads, CustomerSess
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites, FeedReads
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
+from deskwire.storage.tables.mail import MailReads, MailWrites
 from deskwire.storage.tables.reports.reports import ReportReads
 from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
 from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites
@@ -95,6 +97,8 @@ class AllReads(
     MachineReads,
     SessionReads,
     AccessTokenReads,
+    MailReads,
+    LinkReads,
     ChannelReads,
     CustomerSessionReads,
     ConsumerReads,
@@ -140,6 +144,7 @@ class AllWrites(
     MachineWrites,
     SessionWrites,
     AccessTokenWrites,
+    MailWrites,
     CustomerSessionWrites,
     ConsumerWrites,
     MemoryWrites,

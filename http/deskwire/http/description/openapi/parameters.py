@@ -78,6 +78,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "members/user_id": PathParameter(
         "The id of the user.", "usr_01KZ0000000000000000AGENT1", "member_not_found", people.Member
     ),
+    "invitation_id": PathParameter(
+        "The id of the invitation.",
+        "inv_01KZ00000000000000000000J1",
+        "invitation_not_found",
+        people.Invitation,
+    ),
     "browser_session_id": PathParameter(
         "The id of the session.",
         "ses_01KZ00000000000000000000B1",

@@ -128,6 +128,13 @@ BODIES: Final[Mapping[str, Any]] = {
         "permissions": ["conversations.read", "conversations.reply", "surveys.manage", "surveys.read"],
     },
     "ChangeRoleRequest": {"permissions": ["conversations.read", "conversations.reply"]},
+    "InspectLinkRequest": {"token": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"},
+    "UseLinkRequest": {
+        "token": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG",
+        "password": "seven tidy otters",
+        "name": "Ada Lovelace",
+    },
+    "PasswordLinkRequest": {"email": "ada@example.com"},
     "AddMemberRequest": {"email": "grace@example.org", "name": "Grace Hopper", "role": "agent"},
     "PutMemoryRequest": {"name": "shoe size", "content": "43"},
     "ChangeMemoryRequest": {"content": "44"},

@@ -27,6 +27,7 @@ from deskwire.engine.conversations.typing import TYPING_TIMEOUT_S
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, BytesAnswer, Call
@@ -78,7 +79,15 @@ async def start_session(call: Call[SignInRequest, Query]) -> Answer:
 @routes.add("GET", "/auth/methods", OPEN, operation_id="listSignInMethods", answer=shapes.SignInMethods)
 async def list_methods(call: Call[Body, Query]) -> Answer:
     """List the ways to sign in. Without `password`, users get their access tokens from an identity provider."""
-    return {"password": call.services.sign_in, "oidc": None}
+    services = call.services
+    set_up = not await services.store.read(InlineQuery(lambda reader: reader.has_users()))
+    forgotten = "administrator" if services.mailer is None else "mail"
+    return {
+        "password": services.sign_in,
+        "oidc": None,
+        "forgottenPassword": forgotten if services.sign_in else None,
+        "setUp": set_up and services.sign_in,
+    }
 
 
 @routes.add("GET", "/auth/session", operation_id="getSession", answer=shapes.VisitorSession)

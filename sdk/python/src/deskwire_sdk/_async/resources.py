@@ -1873,6 +1873,11 @@ class AsyncAudit:
             "account.created",
             "account.changed",
             "account.password_changed",
+            "account.password_link_created",
+            "invitation.created",
+            "invitation.accepted",
+            "invitation.revoked",
+            "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
             "account.deleted",
@@ -1880,6 +1885,7 @@ class AsyncAudit:
             "token.ended",
             "sign_in.succeeded",
             "sign_in.proved",
+            "sign_in.new_device",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -1980,6 +1986,11 @@ class AsyncAudit:
             "account.created",
             "account.changed",
             "account.password_changed",
+            "account.password_link_created",
+            "invitation.created",
+            "invitation.accepted",
+            "invitation.revoked",
+            "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
             "account.deleted",
@@ -1987,6 +1998,7 @@ class AsyncAudit:
             "token.ended",
             "sign_in.succeeded",
             "sign_in.proved",
+            "sign_in.new_device",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -3515,6 +3527,92 @@ class AsyncImports:
         return found
 
 
+class AsyncInvitations:
+    """The calls of `invitations`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(
+        self, organisation_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> AsyncPager[types.Invitation]:
+        """List the open invitations of an organisation, newest first, with the state of their mails.
+
+        An expired invitation stays in the list for 30 days.
+
+        Permission: `members.manage`.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+        """
+        return AsyncPager(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/invitations",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    async def create(
+        self, organisation_id: str, *, email: str, role: str, name: str | Omit | None = OMIT
+    ) -> types.Invitation:
+        """Invite a person to the organisation. The response shows the one-time link once, which is valid for 7 days.
+
+        With mail settings, the link is also sent to the address. A new person chooses a password by the link. The owner of an existing account joins by the account's own password.
+
+        Permission: `members.manage`.
+
+        Args:
+            role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles.
+            organisation_id: The id of the organisation.
+        """
+        found: types.Invitation = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/invitations",
+                body={"email": email, "name": name, "role": role},
+            )
+        )
+        return found
+
+    async def delete(self, organisation_id: str, invitation_id: str) -> types.Deleted:
+        """Revoke an invitation. Its link ends at once.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            invitation_id: The id of the invitation.
+        """
+        found: types.Deleted = await self._transport.json(
+            Request(
+                "DELETE", f"/v3/organisations/{segment(organisation_id)}/invitations/{segment(invitation_id)}"
+            )
+        )
+        return found
+
+    async def renew(self, organisation_id: str, invitation_id: str) -> types.Invitation:
+        """Give an invitation another link, valid for 7 days; the earlier one ends. The response shows it once.
+
+        The caller becomes the inviter, whose right to give the role is checked when the invitation is accepted.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            invitation_id: The id of the invitation.
+        """
+        found: types.Invitation = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/invitations/{segment(invitation_id)}/renew",
+            )
+        )
+        return found
+
+
 class AsyncKeys:
     """The calls of `keys`."""
 
@@ -3540,11 +3638,16 @@ class AsyncKeys:
         )
 
     async def create(
-        self, project_id: str, *, label: str, idempotency_key: str | None = None
+        self,
+        project_id: str,
+        *,
+        label: str,
+        expires_at: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
     ) -> types.ServerKey:
         """Create a server key. The response shows the key once; a repeated request masks it.
 
-        A server key can make all S2S calls, so a user needs every permission to create one.
+        A server key can make all S2S calls, so a user needs every permission to create one. Calls with it are refused from `expiresAt` on, with 401 `key_expired`. Streams that it has authorized by then and the project's webhook endpoints go on. The project's health lists it in the last seven days before.
 
         Permission: `projects.manage`.
 
@@ -3556,7 +3659,7 @@ class AsyncKeys:
             Request(
                 "POST",
                 f"/v3/projects/{segment(project_id)}/keys",
-                body={"label": label},
+                body={"label": label, "expiresAt": expires_at},
                 idempotent=True,
                 idempotency_key=idempotency_key,
             )
@@ -3576,6 +3679,59 @@ class AsyncKeys:
         """
         found: types.ServerKey = await self._transport.json(
             Request("POST", f"/v3/projects/{segment(project_id)}/keys/{segment(key_id)}/revoke")
+        )
+        return found
+
+
+class AsyncLinks:
+    """The calls of `links`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def inspect(self, *, token: str) -> types.InspectedLink:
+        """Look at a one-time link without using it: its purpose, and the inputs that its use needs."""
+        found: types.InspectedLink = await self._transport.json(
+            Request("POST", "/v3/auth/links/inspect", body={"token": token}, credential=False)
+        )
+        return found
+
+    async def use(
+        self,
+        *,
+        token: str,
+        password: str,
+        name: str | Omit | None = OMIT,
+        email: str | Omit | None = OMIT,
+        organisation_name: str | Omit | None = OMIT,
+    ) -> types.BrowserSession:
+        """Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
+
+        The response sets the cookie of a session, as that of `POST /v3/auth/session`. A link works once.
+        """
+        found: types.BrowserSession = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/auth/links/use",
+                body={
+                    "token": token,
+                    "password": password,
+                    "name": name,
+                    "email": email,
+                    "organisationName": organisation_name,
+                },
+                credential=False,
+            )
+        )
+        return found
+
+    async def request_password(self, *, email: str) -> types.LinkRequested:
+        """Request a mail with a one-time link for a new password, which is valid for an hour.
+
+        The response is the same for addresses without an account, and comes as fast. An address gets up to three mails an hour.
+        """
+        found: types.LinkRequested = await self._transport.json(
+            Request("POST", "/v3/auth/password-links", body={"email": email}, credential=False)
         )
         return found
 
@@ -3629,7 +3785,7 @@ class AsyncMe:
     def list_sessions(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> AsyncPager[types.BrowserSessionSummary]:
-        """List the sessions of the signed-in user, newest first. `current` is the caller's.
+        """List the sessions of the signed-in user, newest first, each with the way of its sign-in. `current` is the caller's.
 
         Args:
             limit: Default: `50`.
@@ -3786,6 +3942,45 @@ class AsyncMembers:
         )
         return found
 
+    def list_sessions(
+        self, organisation_id: str, user_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> AsyncPager[types.BrowserSessionSummary]:
+        """List the sessions of a member, newest first, for any organisation.
+
+        Permission: `members.manage`.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        return AsyncPager(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/sessions",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    async def end_session(self, organisation_id: str, user_id: str, browser_session_id: str) -> types.Deleted:
+        """End a session of a member, and its streams. An owner's sessions can only be ended by an owner.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+            browser_session_id: The id of the session.
+        """
+        found: types.Deleted = await self._transport.json(
+            Request(
+                "DELETE",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/sessions/{segment(browser_session_id)}",
+            )
+        )
+        return found
+
     async def end_sessions(self, organisation_id: str, user_id: str) -> types.SessionsEnded:
         """End all sessions of a member, for any organisation. An owner's sessions can only be ended by an owner.
 
@@ -3818,6 +4013,25 @@ class AsyncMembers:
         found: types.AddedMember = await self._transport.json(
             Request(
                 "POST", f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/password"
+            )
+        )
+        return found
+
+    async def create_password_link(self, organisation_id: str, user_id: str) -> types.PasswordLink:
+        """Create a one-time link by which a member who has forgotten the password chooses another one. The response shows it once.
+
+        It is valid for 7 days, and replaces an earlier one. The password and all sessions stay until the link is used. For an account that also belongs to another organisation, only the operator can do this.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        found: types.PasswordLink = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/password-link",
             )
         )
         return found
@@ -4130,8 +4344,17 @@ class AsyncOrganisations:
         )
         return found
 
-    async def update(self, organisation_id: str, *, name: str) -> types.Organisation:
-        """Change an organisation's name.
+    async def update(
+        self,
+        organisation_id: str,
+        *,
+        name: str | Omit = OMIT,
+        session_idle_s: int | Omit | None = OMIT,
+        session_max_s: int | Omit | None = OMIT,
+    ) -> types.Organisation:
+        """Change an organisation's name and the limits of its members' sessions.
+
+        The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
 
         Permission: `members.manage`.
 
@@ -4139,7 +4362,11 @@ class AsyncOrganisations:
             organisation_id: The id of the organisation.
         """
         found: types.Organisation = await self._transport.json(
-            Request("PATCH", f"/v3/organisations/{segment(organisation_id)}", body={"name": name})
+            Request(
+                "PATCH",
+                f"/v3/organisations/{segment(organisation_id)}",
+                body={"name": name, "sessionIdleS": session_idle_s, "sessionMaxS": session_max_s},
+            )
         )
         return found
 
@@ -4261,7 +4488,7 @@ class AsyncProjects:
     async def get_health(self, project_id: str) -> types.ProjectHealth:
         """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the space for uploads.
 
-        Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000.
+        Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000. With the permission `projects.manage`, `credentialsEnding` has the server keys and machine credentials that expire within seven days, except those that were made for no longer.
 
         Permission: `conversations.read`.
 
@@ -6614,9 +6841,19 @@ class AsyncResources:
         return AsyncImports(self._transport)
 
     @cached_property
+    def invitations(self) -> AsyncInvitations:
+        """The calls of `invitations`."""
+        return AsyncInvitations(self._transport)
+
+    @cached_property
     def keys(self) -> AsyncKeys:
         """The calls of `keys`."""
         return AsyncKeys(self._transport)
+
+    @cached_property
+    def links(self) -> AsyncLinks:
+        """The calls of `links`."""
+        return AsyncLinks(self._transport)
 
     @cached_property
     def me(self) -> AsyncMe:

@@ -1859,6 +1859,11 @@ class Audit:
             "account.created",
             "account.changed",
             "account.password_changed",
+            "account.password_link_created",
+            "invitation.created",
+            "invitation.accepted",
+            "invitation.revoked",
+            "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
             "account.deleted",
@@ -1866,6 +1871,7 @@ class Audit:
             "token.ended",
             "sign_in.succeeded",
             "sign_in.proved",
+            "sign_in.new_device",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -1966,6 +1972,11 @@ class Audit:
             "account.created",
             "account.changed",
             "account.password_changed",
+            "account.password_link_created",
+            "invitation.created",
+            "invitation.accepted",
+            "invitation.revoked",
+            "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
             "account.deleted",
@@ -1973,6 +1984,7 @@ class Audit:
             "token.ended",
             "sign_in.succeeded",
             "sign_in.proved",
+            "sign_in.new_device",
             "sign_in.failed",
             "project.created",
             "project.changed",
@@ -3495,6 +3507,92 @@ class Imports:
         return found
 
 
+class Invitations:
+    """The calls of `invitations`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self, organisation_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[types.Invitation]:
+        """List the open invitations of an organisation, newest first, with the state of their mails.
+
+        An expired invitation stays in the list for 30 days.
+
+        Permission: `members.manage`.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+        """
+        return first_page(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/invitations",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    def create(
+        self, organisation_id: str, *, email: str, role: str, name: str | Omit | None = OMIT
+    ) -> types.Invitation:
+        """Invite a person to the organisation. The response shows the one-time link once, which is valid for 7 days.
+
+        With mail settings, the link is also sent to the address. A new person chooses a password by the link. The owner of an existing account joins by the account's own password.
+
+        Permission: `members.manage`.
+
+        Args:
+            role: `owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles.
+            organisation_id: The id of the organisation.
+        """
+        found: types.Invitation = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/invitations",
+                body={"email": email, "name": name, "role": role},
+            )
+        )
+        return found
+
+    def delete(self, organisation_id: str, invitation_id: str) -> types.Deleted:
+        """Revoke an invitation. Its link ends at once.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            invitation_id: The id of the invitation.
+        """
+        found: types.Deleted = self._transport.json(
+            Request(
+                "DELETE", f"/v3/organisations/{segment(organisation_id)}/invitations/{segment(invitation_id)}"
+            )
+        )
+        return found
+
+    def renew(self, organisation_id: str, invitation_id: str) -> types.Invitation:
+        """Give an invitation another link, valid for 7 days; the earlier one ends. The response shows it once.
+
+        The caller becomes the inviter, whose right to give the role is checked when the invitation is accepted.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            invitation_id: The id of the invitation.
+        """
+        found: types.Invitation = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/invitations/{segment(invitation_id)}/renew",
+            )
+        )
+        return found
+
+
 class Keys:
     """The calls of `keys`."""
 
@@ -3519,10 +3617,17 @@ class Keys:
             ),
         )
 
-    def create(self, project_id: str, *, label: str, idempotency_key: str | None = None) -> types.ServerKey:
+    def create(
+        self,
+        project_id: str,
+        *,
+        label: str,
+        expires_at: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.ServerKey:
         """Create a server key. The response shows the key once; a repeated request masks it.
 
-        A server key can make all S2S calls, so a user needs every permission to create one.
+        A server key can make all S2S calls, so a user needs every permission to create one. Calls with it are refused from `expiresAt` on, with 401 `key_expired`. Streams that it has authorized by then and the project's webhook endpoints go on. The project's health lists it in the last seven days before.
 
         Permission: `projects.manage`.
 
@@ -3534,7 +3639,7 @@ class Keys:
             Request(
                 "POST",
                 f"/v3/projects/{segment(project_id)}/keys",
-                body={"label": label},
+                body={"label": label, "expiresAt": expires_at},
                 idempotent=True,
                 idempotency_key=idempotency_key,
             )
@@ -3554,6 +3659,59 @@ class Keys:
         """
         found: types.ServerKey = self._transport.json(
             Request("POST", f"/v3/projects/{segment(project_id)}/keys/{segment(key_id)}/revoke")
+        )
+        return found
+
+
+class Links:
+    """The calls of `links`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def inspect(self, *, token: str) -> types.InspectedLink:
+        """Look at a one-time link without using it: its purpose, and the inputs that its use needs."""
+        found: types.InspectedLink = self._transport.json(
+            Request("POST", "/v3/auth/links/inspect", body={"token": token}, credential=False)
+        )
+        return found
+
+    def use(
+        self,
+        *,
+        token: str,
+        password: str,
+        name: str | Omit | None = OMIT,
+        email: str | Omit | None = OMIT,
+        organisation_name: str | Omit | None = OMIT,
+    ) -> types.BrowserSession:
+        """Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
+
+        The response sets the cookie of a session, as that of `POST /v3/auth/session`. A link works once.
+        """
+        found: types.BrowserSession = self._transport.json(
+            Request(
+                "POST",
+                "/v3/auth/links/use",
+                body={
+                    "token": token,
+                    "password": password,
+                    "name": name,
+                    "email": email,
+                    "organisationName": organisation_name,
+                },
+                credential=False,
+            )
+        )
+        return found
+
+    def request_password(self, *, email: str) -> types.LinkRequested:
+        """Request a mail with a one-time link for a new password, which is valid for an hour.
+
+        The response is the same for addresses without an account, and comes as fast. An address gets up to three mails an hour.
+        """
+        found: types.LinkRequested = self._transport.json(
+            Request("POST", "/v3/auth/password-links", body={"email": email}, credential=False)
         )
         return found
 
@@ -3607,7 +3765,7 @@ class Me:
     def list_sessions(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[types.BrowserSessionSummary]:
-        """List the sessions of the signed-in user, newest first. `current` is the caller's.
+        """List the sessions of the signed-in user, newest first, each with the way of its sign-in. `current` is the caller's.
 
         Args:
             limit: Default: `50`.
@@ -3762,6 +3920,45 @@ class Members:
         )
         return found
 
+    def list_sessions(
+        self, organisation_id: str, user_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[types.BrowserSessionSummary]:
+        """List the sessions of a member, newest first, for any organisation.
+
+        Permission: `members.manage`.
+
+        Args:
+            limit: Default: `50`.
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        return first_page(
+            self._transport,
+            Request(
+                "GET",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/sessions",
+                query={"limit": limit, "cursor": cursor},
+            ),
+        )
+
+    def end_session(self, organisation_id: str, user_id: str, browser_session_id: str) -> types.Deleted:
+        """End a session of a member, and its streams. An owner's sessions can only be ended by an owner.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+            browser_session_id: The id of the session.
+        """
+        found: types.Deleted = self._transport.json(
+            Request(
+                "DELETE",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/sessions/{segment(browser_session_id)}",
+            )
+        )
+        return found
+
     def end_sessions(self, organisation_id: str, user_id: str) -> types.SessionsEnded:
         """End all sessions of a member, for any organisation. An owner's sessions can only be ended by an owner.
 
@@ -3794,6 +3991,25 @@ class Members:
         found: types.AddedMember = self._transport.json(
             Request(
                 "POST", f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/password"
+            )
+        )
+        return found
+
+    def create_password_link(self, organisation_id: str, user_id: str) -> types.PasswordLink:
+        """Create a one-time link by which a member who has forgotten the password chooses another one. The response shows it once.
+
+        It is valid for 7 days, and replaces an earlier one. The password and all sessions stay until the link is used. For an account that also belongs to another organisation, only the operator can do this.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        found: types.PasswordLink = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/password-link",
             )
         )
         return found
@@ -4106,8 +4322,17 @@ class Organisations:
         )
         return found
 
-    def update(self, organisation_id: str, *, name: str) -> types.Organisation:
-        """Change an organisation's name.
+    def update(
+        self,
+        organisation_id: str,
+        *,
+        name: str | Omit = OMIT,
+        session_idle_s: int | Omit | None = OMIT,
+        session_max_s: int | Omit | None = OMIT,
+    ) -> types.Organisation:
+        """Change an organisation's name and the limits of its members' sessions.
+
+        The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
 
         Permission: `members.manage`.
 
@@ -4115,7 +4340,11 @@ class Organisations:
             organisation_id: The id of the organisation.
         """
         found: types.Organisation = self._transport.json(
-            Request("PATCH", f"/v3/organisations/{segment(organisation_id)}", body={"name": name})
+            Request(
+                "PATCH",
+                f"/v3/organisations/{segment(organisation_id)}",
+                body={"name": name, "sessionIdleS": session_idle_s, "sessionMaxS": session_max_s},
+            )
         )
         return found
 
@@ -4233,7 +4462,7 @@ class Projects:
     def get_health(self, project_id: str) -> types.ProjectHealth:
         """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the space for uploads.
 
-        Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000.
+        Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000. With the permission `projects.manage`, `credentialsEnding` has the server keys and machine credentials that expire within seven days, except those that were made for no longer.
 
         Permission: `conversations.read`.
 
@@ -6578,9 +6807,19 @@ class Resources:
         return Imports(self._transport)
 
     @cached_property
+    def invitations(self) -> Invitations:
+        """The calls of `invitations`."""
+        return Invitations(self._transport)
+
+    @cached_property
     def keys(self) -> Keys:
         """The calls of `keys`."""
         return Keys(self._transport)
+
+    @cached_property
+    def links(self) -> Links:
+        """The calls of `links`."""
+        return Links(self._transport)
 
     @cached_property
     def me(self) -> Me:

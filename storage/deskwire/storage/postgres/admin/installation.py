@@ -274,7 +274,7 @@ def accept_moved_database(url: str) -> None:
 
 
 def reset_restored_database(url: str, *, skip_pending: bool, now: int) -> int:
-    """Remove the nodes, leases and sessions of a restored database, and accept its server.
+    """Remove the nodes, leases, sessions, one-time links and mails of a restored database, and accept its server.
 
     Returns the number of skipped deliveries.
 
@@ -290,8 +290,9 @@ def reset_restored_database(url: str, *, skip_pending: bool, now: int) -> int:
         connection.execute("DELETE FROM nodes")
         connection.execute("DELETE FROM lanes")
         connection.execute("UPDATE consumers SET connected = 0, node = '', incarnation = 0, wanted = NULL")
-        # A session that has ended since must not become valid again.
-        connection.execute("DELETE FROM sessions")
+        # A session or one-time link that has ended since must not become valid again; mails have such links.
+        for table in ("sessions", "one_time_links", "mails"):
+            connection.execute(f"DELETE FROM {table}")
         connection.execute("UPDATE installation SET epoch = epoch + 1")
         if not skip_pending:
             return 0

@@ -145,6 +145,7 @@ MIGRATIONS: Final = (
     Migration("m0036_sign_in_of_sessions", "m0032_deliveries_by_day", additions.SIGN_IN_OF_SESSIONS),
     Migration("m0037_roles", "m0032_deliveries_by_day", additions.ROLES),
     Migration("m0038_ends_of_sign_ins", "m0032_deliveries_by_day", additions.ENDS_OF_SIGN_INS),
+    Migration("m0039_links_and_mails", "m0032_deliveries_by_day", additions.LINKS_AND_MAILS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

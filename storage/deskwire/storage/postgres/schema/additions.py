@@ -330,3 +330,31 @@ DROP TRIGGER begin_epoch ON memberships;
     + notify_triggers("organisations", "UPDATE", "people")
     + notify_triggers("memberships", "INSERT OR DELETE OR UPDATE", "people")
 )
+
+# Invitations, one-time links, and the queue of mails; see the migration of SQLite.
+LINKS_AND_MAILS: Final = typed("""
+CREATE TABLE invitations (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, organisation bigint NOT NULL REFERENCES organisations, email TEXT NOT NULL,
+    folded TEXT NOT NULL, name TEXT, role TEXT NOT NULL, invited_by TEXT NOT NULL, created_at bigint NOT NULL,
+    expires_at bigint NOT NULL
+);
+CREATE INDEX invitations_by_organisation ON invitations (organisation, rowid);
+CREATE INDEX invitations_by_address ON invitations (folded);
+CREATE INDEX invitations_by_end ON invitations (expires_at);
+CREATE TABLE one_time_links (
+    rowid IDENTITY, purpose TEXT NOT NULL, hash bytea NOT NULL UNIQUE, created_at bigint NOT NULL, expires_at bigint NOT NULL,
+    invitation bigint REFERENCES invitations, "user" bigint REFERENCES users, generation bigint,
+    organisation bigint REFERENCES organisations, made_by TEXT
+);
+CREATE INDEX one_time_links_by_end ON one_time_links (expires_at);
+CREATE INDEX one_time_links_by_user ON one_time_links ("user") WHERE "user" IS NOT NULL;
+CREATE INDEX one_time_links_by_invitation ON one_time_links (invitation) WHERE invitation IS NOT NULL;
+CREATE TABLE mails (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, purpose TEXT NOT NULL, recipient TEXT NOT NULL, folded TEXT NOT NULL,
+    created_at bigint NOT NULL, expires_at bigint NOT NULL, due_at bigint NOT NULL, sealed bytea,
+    invitation bigint REFERENCES invitations, status TEXT NOT NULL, attempts bigint NOT NULL, error TEXT, last_at bigint
+);
+CREATE INDEX mails_due ON mails (due_at, rowid) WHERE status = 'waiting';
+CREATE INDEX mails_by_address ON mails (folded);
+CREATE INDEX mails_by_invitation ON mails (invitation) WHERE invitation IS NOT NULL;
+""")

@@ -179,9 +179,13 @@ def _forget_secret(connection: sqlite3.Connection) -> None:
 
 
 def _end_sessions(connection: sqlite3.Connection) -> None:
-    """End all browser sessions, because sessions that ended after the backup would be valid again."""
-    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sessions'").fetchone():
-        connection.execute("DELETE FROM sessions")
+    """End all browser sessions and one-time links, because those that ended after the backup would be valid again.
+
+    Waiting mails have such links, or were sent since.
+    """
+    for table in ("sessions", "one_time_links", "mails"):  # backups of older versions lack some of them
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone():
+            connection.execute(f"DELETE FROM {table}")
 
 
 def _move(stage: Path, directory: Path) -> None:

@@ -73,6 +73,7 @@ from deskwire.storage.sqlite.migrations import (
     m0063_sign_in_of_sessions,
     m0064_roles,
     m0065_ends_of_sign_ins,
+    m0066_links_and_mails,
 )
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ SCRIPTS: Final = {
         m0063_sign_in_of_sessions,
         m0064_roles,
         m0065_ends_of_sign_ins,
+        m0066_links_and_mails,
     )
 }
 """The SQL of each migration by name, in the order of application."""

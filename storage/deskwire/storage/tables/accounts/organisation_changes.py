@@ -9,6 +9,7 @@ from deskwire.engine.accounts.people import Organisation, Project, Role, User
 from deskwire.engine.audit.audited_changes import account_changed, organisation_changed, project_changed
 from deskwire.engine.audit.trail import AuditEntry
 from deskwire.storage.tables.accounts.known_browsers import KnownBrowserWrites
+from deskwire.storage.tables.accounts.links import LinkWrites
 from deskwire.storage.tables.accounts.machines import MachineWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import (
@@ -23,7 +24,7 @@ from deskwire.storage.tables.conversations.held_messages import HeldWrites
 
 
 class OrganisationWrites(
-    OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites, KnownBrowserWrites
+    OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites, KnownBrowserWrites, LinkWrites
 ):
     """Changes. Implements `OrganisationTransaction`."""
 
@@ -39,6 +40,7 @@ class OrganisationWrites(
         sql = "UPDATE organisations SET deleted_at = ? WHERE rowid = ?"
         self.conn.execute(sql, (at, organisation))
         self.conn.execute("DELETE FROM roles WHERE organisation = ?", (organisation,))
+        self.delete_invitations_of(organisation)
         before = self.organisation_of(organisation)
         self.record(AuditEntry("organisation.deleted", before.id, organisation=organisation))
 
@@ -127,8 +129,9 @@ class OrganisationWrites(
         )
 
     def delete_user(self, user: int, at: int) -> None:
-        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+        user_id, email = self.conn.execute("SELECT id, email FROM users WHERE rowid = ?", (user,)).fetchone()
         self.record(AuditEntry("account.deleted", user_id, account=user))
+        self.forget_address(user, email)
         self.redact_user_in_audit(user_id)
         self.conn.execute("DELETE FROM agent_seen WHERE agent_seen.user = ?", (user,))
         self.conn.execute("DELETE FROM seen_marks WHERE seen_marks.user = ?", (user,))

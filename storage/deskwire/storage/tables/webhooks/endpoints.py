@@ -17,6 +17,7 @@ from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.audit_push import renew_push_seals
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.channels import renew_channel_seals
+from deskwire.storage.tables.mail import renew_mail_seals
 
 _COLUMNS: Final = (
     "rowid, id, project, url, events, sealed_secret, secret_tail, created_at, updated_at, status, status_reason, "
@@ -213,9 +214,11 @@ class EndpointWrites(AuditWrites):
 def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
     """Reseal all secrets with `renewed`.
 
-    Returns the number of changed endpoints, channels and audit pushes.
+    Returns the number of changed endpoints, channels, audit pushes and mails.
     """
-    changed = renew_push_seals(connection, renewed) + renew_channel_seals(connection, renewed)
+    changed = sum(
+        each(connection, renewed) for each in (renew_push_seals, renew_channel_seals, renew_mail_seals)
+    )
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"
     ).fetchall():
