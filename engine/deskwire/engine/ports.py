@@ -13,6 +13,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
+from deskwire.engine.accounts.identity.oidc.identities import IdentityChanges, IdentityReader
+from deskwire.engine.accounts.identity.oidc.requests import OidcRequestTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -76,6 +78,7 @@ class Reader(
     AuditReader,
     PushReader,
     TeamReader,
+    IdentityReader,
     SessionReader,
     AccessTokenReader,
     MachineReader,
@@ -115,6 +118,8 @@ class Transaction(
     AuditTransaction,
     PushTransaction,
     TeamTransaction,
+    IdentityChanges,
+    OidcRequestTransaction,
     SessionTransaction,
     AccessTokenTransaction,
     MachineTransaction,

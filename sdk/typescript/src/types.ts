@@ -353,7 +353,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "account.created" | "account.changed" | "account.password_changed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -2078,6 +2078,21 @@ export interface HeldThen {
   snoozedUntil?: string | undefined;
 }
 
+/** The identities of a user. */
+export interface Identities {
+  items: Identity[];
+}
+
+/** A binding of the account to a user of an identity provider, which knows the user as `subject`. */
+export interface Identity {
+  id: string;
+  provider: string;
+  subject: string;
+  email: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+}
+
 /** The sign-in of customers. A list of keys replaces all keys. */
 export interface IdentityBody {
   mode?: "optional" | "required" | "none" | (string & {}) | undefined;
@@ -2675,6 +2690,13 @@ export interface NoteData {
   conversation: AgentConversationSnapshot;
 }
 
+/** An identity provider to sign in with. A browser opens `startUrl`, with `returnTo` for a page of the desk. */
+export interface OidcMethod {
+  id: string;
+  name: string;
+  startUrl: string;
+}
+
 /** An organisation, with the signed-in user's role. */
 export interface Organisation {
   id: string;
@@ -3227,11 +3249,10 @@ export interface ShowViewRequest {
   composing?: string | null | undefined;
 }
 
-/** The ways to sign in: with a password, or with an identity provider, which has no page here. */
+/** The ways to sign in: with a password, or with identity providers. */
 export interface SignInMethods {
   password: boolean;
-  /** Null: an identity provider has no page here. */
-  oidc: string | null;
+  oidc: OidcMethod[];
 }
 
 /** The credentials to sign in with. `newPassword` replaces the password, and is required with a one-time password. */

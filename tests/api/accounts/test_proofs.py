@@ -19,6 +19,7 @@ from tests.support.api.staff import PASSWORD, client, code, organisation_of, sig
 
 MINUTE_MS = 60_000
 FRESH = {
+    "unlinkIdentity",
     "addMember",
     "changeCredential",
     "changeMember",

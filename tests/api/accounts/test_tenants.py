@@ -161,6 +161,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "channel_id": channel["id"],
         "token_id": (await service.dashboard.get("/users/me/tokens")).json()["items"][0]["id"],
         "upload_id": "upl_00000000000000000000000000",
+        "identity_id": "idn_00000000000000000000000000",
         "customer_session_id": "cse_00000000000000000000000000",
         "stream_id": "str_00000000000000000000000000",
     }

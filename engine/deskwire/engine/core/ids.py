@@ -40,6 +40,7 @@ Prefix = Literal[
     "psh",
     "chn",
     "cse",
+    "idn",
 ]
 
 _RANDOM_BITS: Final = 80

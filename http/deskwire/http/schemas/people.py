@@ -162,13 +162,35 @@ class SessionsEnded(Shape):
     ended: Count
 
 
+class OidcMethod(Shape):
+    """An identity provider to sign in with. A browser opens `startUrl`, with `returnTo` for a page of the desk."""
+
+    id: Annotated[str, Field(examples=["oidc"])]
+    name: Annotated[str, Field(examples=["Company account"])]
+    start_url: Annotated[str, Field(examples=["/v3/auth/oidc/start?provider=oidc"])]
+
+
 class SignInMethods(Shape):
-    """The ways to sign in: with a password, or with an identity provider, which has no page here."""
+    """The ways to sign in: with a password, or with identity providers."""
 
     password: bool
-    oidc: Annotated[
-        str | None, Field(description="Null: an identity provider has no page here.", examples=[None])
-    ]
+    oidc: list[OidcMethod]
+
+
+class UserIdentity(Shape):
+    """A binding of the account to a user of an identity provider, which knows the user as `subject`."""
+
+    id: Annotated[str, Field(examples=["idn_01KZ0000000000000000000001"])]
+    provider: Annotated[str, Field(examples=["oidc"])]
+    subject: Annotated[str, Field(examples=["248289761001"])]
+    email: Email
+    created_at: Moment
+
+
+class Identities(Shape):
+    """The identities of a user."""
+
+    items: list[UserIdentity]
 
 
 class SessionEnded(Shape):

@@ -402,7 +402,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `account.created`, `account.changed`, `account.password_changed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -2361,6 +2361,23 @@ class HeldThen(TypedDict):
     snoozedUntil: NotRequired[str]
 
 
+class Identities(TypedDict):
+    """The identities of a user."""
+
+    items: list[Identity]
+
+
+class Identity(TypedDict):
+    """A binding of the account to a user of an identity provider, which knows the user as `subject`."""
+
+    id: str
+    provider: str
+    subject: str
+    email: str
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
 class IdentityBody(TypedDict):
     """The sign-in of customers. A list of keys replaces all keys."""
 
@@ -3031,6 +3048,14 @@ class NoteData(TypedDict):
     conversation: AgentConversationSnapshot
 
 
+class OidcMethod(TypedDict):
+    """An identity provider to sign in with. A browser opens `startUrl`, with `returnTo` for a page of the desk."""
+
+    id: str
+    name: str
+    startUrl: str
+
+
 class Organisation(TypedDict):
     """An organisation, with the signed-in user's role."""
 
@@ -3659,11 +3684,10 @@ class ShowViewRequest(TypedDict):
 
 
 class SignInMethods(TypedDict):
-    """The ways to sign in: with a password, or with an identity provider, which has no page here."""
+    """The ways to sign in: with a password, or with identity providers."""
 
     password: bool
-    oidc: str | None
-    """Null: an identity provider has no page here."""
+    oidc: list[OidcMethod]
 
 
 class SignInRequest(TypedDict):

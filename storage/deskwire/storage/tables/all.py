@@ -10,6 +10,7 @@ from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
+from deskwire.storage.tables.accounts.oidc import IdentityReads, OidcWrites
 from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
@@ -92,6 +93,7 @@ class AllReads(
     PeopleReads,
     MachineReads,
     SessionReads,
+    IdentityReads,
     AccessTokenReads,
     ChannelReads,
     CustomerSessionReads,
@@ -135,6 +137,7 @@ class AllWrites(
     DraftWrites,
     PeopleWrites,
     MachineWrites,
+    OidcWrites,
     SessionWrites,
     AccessTokenWrites,
     CustomerSessionWrites,

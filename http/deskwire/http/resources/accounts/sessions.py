@@ -69,8 +69,12 @@ async def start_session(call: Call[SignInRequest, Query]) -> Answer:
 
 @routes.add("GET", "/auth/methods", OPEN, operation_id="listSignInMethods", answer=shapes.SignInMethods)
 async def list_methods(call: Call[Body, Query]) -> Answer:
-    """List the ways to sign in. Without `password`, users get their access tokens from an identity provider."""
-    return {"password": call.services.sign_in, "oidc": None}
+    """List the ways to sign in: with a password here, or at identity providers."""
+    oidc = [
+        {"id": each.name, "name": each.label, "startUrl": f"/v3/auth/oidc/start?provider={each.name}"}
+        for each in call.services.oidc.providers.clients
+    ]
+    return {"password": call.services.sign_in, "oidc": oidc}
 
 
 @routes.add("GET", "/auth/session", operation_id="getSession", answer=shapes.VisitorSession)

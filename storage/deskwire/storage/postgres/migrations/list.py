@@ -143,6 +143,8 @@ MIGRATIONS: Final = (
         indexes=additions.UPLOADS_OF_CUSTOMERS_INDEXES,
     ),
     Migration("m0036_sign_in_of_sessions", "m0032_deliveries_by_day", additions.SIGN_IN_OF_SESSIONS),
+    Migration("m0037_identities", "m0032_deliveries_by_day", additions.IDENTITIES),
+    Migration("m0037_identities_indexes", "m0032_deliveries_by_day", indexes=additions.IDENTITIES_INDEXES),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations
