@@ -18,6 +18,7 @@ from deskwire.config.config import Config
 from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
+from deskwire.engine.accounts.identity.oidc.provider import Providers
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.agents.streams import AgentStreams
@@ -61,6 +62,7 @@ from deskwire.engine.webhooks.url import check_url
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
 from deskwire.http.api.auth.customers import CustomerSessions
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.auth.oidc import OidcSignIns
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
@@ -437,6 +439,7 @@ class Server:
         streams.follow(self._commits)
         return Services(
             store=self.disk,
+            oidc=OidcSignIns(Providers(), "http://localhost/v3/auth/oidc/callback"),
             keys=ServerKeyCache(self.disk),
             machines=MachineCredentialCache(self.disk),
             channels=channels,

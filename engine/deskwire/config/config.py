@@ -13,8 +13,11 @@ import click
 
 from deskwire.config.conflicts import contradictions
 from deskwire.config.environment import unknown
+from deskwire.config.oidc import SHORT_NAME, OidcProvider, is_named, named_values, provider_problems
 from deskwire.config.parsers import Origin, source_of
 from deskwire.config.settings import SETTINGS, VARIABLES, Settings
+
+OIDC: Final = tuple(name for name in SETTINGS if name.startswith("oidc_"))
 
 
 class ConfigError(click.ClickException):
@@ -59,8 +62,23 @@ class Config(Settings):
                     values[each.name] = each.parse(text)
             except ValueError as error:
                 bad[each.name] = f"{label} {error}"
-        config = cls(**values, origin=MappingProxyType(origin))
-        clashes = [sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()]
-        if problems := (*unknown(environ, VARIABLES), *bad.values(), *clashes):
+        providers, bad_named = named_values(environ)
+        short = {each.removeprefix("oidc_"): values.get(each) for each in OIDC if origin[each] != "default"}
+        clashes = [
+            sentence
+            for name, given in (*([(SHORT_NAME, short)] if short else []), *providers.items())
+            for sentence in provider_problems(name, given)
+        ]
+        named = (
+            ()
+            if clashes or bad_named
+            else tuple(OidcProvider(name=name, **given) for name, given in providers.items())
+        )
+        config = cls(**values, oidc_named=named, origin=MappingProxyType(origin))
+        clashes += [
+            sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()
+        ]
+        known = VARIABLES | {each for each in environ if is_named(each)}
+        if problems := (*unknown(environ, known), *bad.values(), *bad_named, *clashes):
             raise ConfigError(problems)
         return config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from deskwire.config.locations import has_secret
@@ -26,8 +27,19 @@ def contradictions(config: Settings, settings: Mapping[str, Setting]) -> Iterato
     set_sources = [name for name in sources if getattr(config, name) is not None]
     if len(set_sources) > 1:
         yield about(" and ".join("{}" for _ in set_sources) + " can't be set together", *set_sources)
-    if not set_sources and not config.own_tokens:
-        yield about("{} needs one of {}, {} and {}, otherwise no one can sign in", "own_tokens", *sources)
+    if not set_sources and not config.own_tokens and not config.oidc_providers:
+        yield about(
+            "{} needs one of {}, {}, {} and {}, otherwise no one can sign in",
+            "own_tokens",
+            *sources,
+            "oidc_issuer",
+        )
+    issuers = Counter(each.issuer.rstrip("/") for each in config.oidc_providers)
+    if twice := sorted(issuer for issuer, count in issuers.items() if count > 1):
+        yield (
+            frozenset({"oidc_issuer"}),
+            f"two OpenID providers have the same issuer, {', '.join(twice)}: accounts belong to an issuer",
+        )
     if config.jwt_jwks_keep_s < config.jwt_jwks_refresh_s:
         yield about("{} must not be less than {}", "jwt_jwks_keep_s", "jwt_jwks_refresh_s")
     if config.webhook_horizon_s < (needed_s := _last_retry_over_s(config)):

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+from deskwire.engine.accounts.identity.oidc.role_rules import ANY_VALUE, RoleRule
+
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=str)
 Origin: TypeAlias = Literal["default", "environment", "option"]
@@ -28,6 +30,7 @@ YEAR_S: Final = 366 * DAY_S
 
 PREFIX: Final = "DESKWIRE_"
 SECRET_CHARACTERS: Final = 32
+_BUILT_IN_ROLES: Final = ("owner", "admin", "agent", "viewer")
 _USUAL_PORTS: Final = frozenset({("https", 443), ("http", 80)})
 FLAG_WORDS: Final = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
@@ -109,8 +112,11 @@ def as_text(value: object) -> str:
             return "true" if value else "false"
         case float():
             return str(int(value)) if value.is_integer() else repr(value)
+        case RoleRule():
+            return f"{value.value}={value.role}"
         case tuple():
-            return ",".join(as_text(item) for item in value)
+            separator = ";" if value and isinstance(value[0], RoleRule) else ","
+            return separator.join(as_text(item) for item in value)
         case _:
             return str(value)
 
@@ -268,6 +274,45 @@ def keys_url(text: str) -> str:
     if parts is None or not plain or parts.fragment or parts.username is not None or not _safe(parts):
         raise ValueError("must be an https URL without user and fragment (http only for this machine)")
     return text
+
+
+def issuer_url(text: str) -> str:
+    """Parse the URL of an OpenID provider: https, or http on this machine. It stays as it is, because tokens repeat it."""
+    if "?" in text:
+        raise ValueError("must be an https URL without query, user and fragment (http only for this machine)")
+    return keys_url(text)
+
+
+def scopes(text: str) -> tuple[str, ...]:
+    """Parse scopes (RFC 6749 3.3) separated by blanks or commas, with `openid` among them."""
+    items = tuple(re.split(r"[ ,]+", text.strip()))
+    if (
+        any(re.fullmatch(r"[\x21\x23-\x5b\x5d-\x7e]+", each) is None for each in items)
+        or "openid" not in items
+    ):
+        raise ValueError(
+            f"must be scopes separated by blanks or commas, with openid among them, not {text!r}"
+        )
+    return tuple(dict.fromkeys(items))
+
+
+def role_rules(text: str) -> tuple[RoleRule, ...]:
+    """Parse rules `value=role` separated by semicolons, such as `desk-admins=admin;*=viewer`."""
+    rules = []
+    for part in text.split(";"):
+        value, _, role = (each.strip() for each in part.rpartition("="))
+        if not value or (role not in _BUILT_IN_ROLES and re.fullmatch(r"rol_[0-9A-Za-z]{26}", role) is None):
+            raise ValueError(
+                f"must be value=role with one of the roles {', '.join(_BUILT_IN_ROLES)} or rol_…, separated by semicolons, "
+                f"not {part.strip()!r}"
+            )
+        rules.append(RoleRule(value, role))
+    values = [rule.value for rule in rules]
+    if len(set(values)) < len(values):
+        raise ValueError(f"must not repeat a value, unlike {text!r}")
+    if ANY_VALUE in values[:-1]:
+        raise ValueError("must have the rule for everyone (*) as its last one")
+    return tuple(rules)
 
 
 def _safe(url: SplitResult) -> bool:

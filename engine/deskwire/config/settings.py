@@ -11,6 +11,13 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from deskwire.config.locations import database_url, files_place, node_name, shown_database
+from deskwire.config.oidc import (
+    DEFAULT_LABEL,
+    DEFAULT_SCOPES,
+    PARSERS,
+    SHORT_NAME,
+    OidcProvider,
+)
 from deskwire.config.parsers import (
     DAY_S,
     GIB,
@@ -26,6 +33,7 @@ from deskwire.config.parsers import (
     flag,
     http_url,
     integer,
+    issuer_url,
     key_text,
     keys_url,
     mail_sender,
@@ -35,6 +43,8 @@ from deskwire.config.parsers import (
     optional,
     path,
     proxy_url,
+    role_rules,
+    scopes,
     secret_text,
     setting,
     several,
@@ -42,6 +52,7 @@ from deskwire.config.parsers import (
     words,
 )
 from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm, UserClaim
+from deskwire.engine.accounts.identity.oidc.role_rules import RoleRule
 from deskwire.engine.core.limits.body_limits import DEFAULT_BODY_LIMITS
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S
 
@@ -218,6 +229,42 @@ class Settings:
         "sub",
         choice("sub", "email"),
         "How the identity provider's tokens name a user: sub is a user id; email a verified address.",
+    )
+    oidc_issuer: str | None = setting(
+        None,
+        optional(issuer_url),
+        "Issuer of an OpenID provider with which users sign in at the desk; exactly as the provider writes it.",
+    )
+    oidc_client_id: str | None = setting(
+        None, optional(words), "Id of the client that is registered at this provider."
+    )
+    oidc_client_secret_file: Path | None = setting(
+        None, optional(path), "File with the client's secret; unset: a public client, without a secret."
+    )
+    oidc_scopes: tuple[str, ...] = setting(
+        DEFAULT_SCOPES,
+        scopes,
+        "Scopes that the provider is asked for, separated by blanks.",
+    )
+    oidc_role_claim: str | None = setting(
+        None,
+        optional(words),
+        "Claim with the user's groups or roles; a dot descends into an object, as in realm_access.roles.",
+    )
+    oidc_roles: tuple[RoleRule, ...] = setting(
+        (),
+        role_rules,
+        "Roles by value of that claim, such as desk-admins=admin;support=agent;*=viewer: the first that fits. Unset: "
+        "the provider gives no roles, and makes no accounts.",
+    )
+    oidc_label: str = setting(DEFAULT_LABEL, words, "Name of the provider on the page for signing in.")
+    oidc_organisation: str | None = setting(
+        None,
+        optional(words),
+        "Id or name of the organisation to which the provider belongs; unset: the installation's only one.",
+    )
+    oidc_second_factor: bool = setting(
+        False, flag, "Whether the provider vouches for a second factor of its users."
     )
     metrics_token: str | None = setting(
         None,
@@ -590,7 +637,16 @@ class Settings:
         10.0, number(0.1, HOUR_S), "Maximum seconds of a stop before remaining work is cut off."
     )
 
+    oidc_named: tuple[OidcProvider, ...] = ()
     origin: Mapping[str, Origin] = field(default_factory=_all_default, compare=False, repr=False)
+
+    @property
+    def oidc_providers(self) -> tuple[OidcProvider, ...]:
+        """Return all OpenID providers, that of the short form first."""
+        if self.oidc_issuer is None:
+            return self.oidc_named
+        values = {name: getattr(self, f"oidc_{name}") for name in PARSERS}
+        return (OidcProvider(name=SHORT_NAME, **values), *self.oidc_named)
 
     @property
     def uploads_at(self) -> str:
@@ -601,6 +657,6 @@ class Settings:
 
 
 SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
-    {each.name: described(each) for each in fields(Settings) if each.name != "origin"}
+    {each.name: described(each) for each in fields(Settings) if each.metadata}
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())

@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
 from deskwire.engine.accounts.custom_roles import RoleReader, RoleTransaction
+from deskwire.engine.accounts.identity.oidc.identities import IdentityChanges, IdentityReader
+from deskwire.engine.accounts.identity.oidc.requests import OidcRequestTransaction
 from deskwire.engine.accounts.invitations import InvitationReader, InvitationTransaction
 from deskwire.engine.accounts.known_browsers import KnownBrowserTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
@@ -83,6 +85,7 @@ class Reader(
     RoleReader,
     MailReader,
     InvitationReader,
+    IdentityReader,
     SessionReader,
     AccessTokenReader,
     MachineReader,
@@ -125,6 +128,8 @@ class Transaction(
     RoleTransaction,
     MailTransaction,
     InvitationTransaction,
+    IdentityChanges,
+    OidcRequestTransaction,
     SessionTransaction,
     KnownBrowserTransaction,
     AccessTokenTransaction,

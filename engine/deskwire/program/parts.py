@@ -45,6 +45,7 @@ from deskwire.engine.webhooks.ownership import LapseMonitor
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
 from deskwire.http.api.auth.customers import CustomerSessions
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.auth.oidc import OidcSignIns
 from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
@@ -57,6 +58,7 @@ from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs.access import log_request
 from deskwire.program import reference, wiring
 from deskwire.program.errors import StartError
+from deskwire.program.oidc import oidc_sign_ins
 from deskwire.program.opening import OpenedStore, RunningStore
 from deskwire.program.port import Port, advice, take
 from deskwire.program.rotation import Rotation
@@ -85,6 +87,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     sealing: Encryption
     rotation: Rotation
     signing: Signing
+    oidc: OidcSignIns
     keys: ServerKeyCache
     machines: MachineCredentialCache
     channels: ChannelCache
@@ -191,6 +194,7 @@ async def assemble(
         sealing=sealing,
         rotation=rotation,
         signing=signing,
+        oidc=oidc_sign_ins(config, url),
         keys=keys,
         machines=machines,
         channels=channels,
@@ -243,6 +247,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         verifier=parts.signing.verifier,
         passwords=passwords,
         dummy_hashes=wiring.dummy_hashes(store, passwords, secrets),
+        oidc=parts.oidc,
         refused_calls=RefusedCalls(store),
         webhooks=wiring.webhooks(
             config, parts.sealing, parts.endpoint_leases or parts.dispatcher, parts.versions

@@ -230,6 +230,7 @@ async def serve(
                 run_with_restarts, "tickets.upkeep", partial(while_leader, parts.snooze_timer.run)
             )
             outgoing.start_soon(run_with_restarts, "identity.keys", parts.signing.run)
+            outgoing.start_soon(run_with_restarts, "identity.oidc", parts.oidc.providers.run)
             outgoing.start_soon(
                 run_with_restarts, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
             )

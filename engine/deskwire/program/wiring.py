@@ -464,7 +464,9 @@ def _calls_of_a_user(config: Config) -> int:
 
 def sessions(config: Config, store: Store) -> Sessions:
     """Return the browser sessions."""
-    return Sessions(store, session_life(config), config.public_url, config.own_tokens)
+    return Sessions(
+        store, session_life(config), config.public_url, config.own_tokens or bool(config.oidc_providers)
+    )
 
 
 def session_life(config: Config) -> SessionLifetime:

@@ -99,6 +99,7 @@ import type {
   EventPage,
   Health,
   HeldMessagePage,
+  Identities,
   ImportReport,
   ImportedConversation,
   ImportedDeletion,
@@ -916,7 +917,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -924,7 +925,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -3949,7 +3950,7 @@ export class AuthResource {
   }
 
   /**
-   * List the ways to sign in. Without `password`, users get their access tokens from an identity provider.
+   * List the ways to sign in: with a password here, or at identity providers.
    *
    * `GET /v3/auth/methods`
    */
@@ -4041,6 +4042,26 @@ export class MeResource {
    */
   endSession(browserSessionId: string, options?: RequestOptions): Promise<Deleted> {
     return this.#transport.json({ name: "me.endSession", method: "DELETE", path: `/v3/users/me/sessions/${segment("browserSessionId", browserSessionId)}`, credential: true }, options);
+  }
+
+  /**
+   * List the identities of the signed-in user at identity providers, oldest first.
+   *
+   * `GET /v3/users/me/identities`
+   */
+  listIdentities(options?: RequestOptions): Promise<Identities> {
+    return this.#transport.json({ name: "me.listIdentities", method: "GET", path: "/v3/users/me/identities", credential: true }, options);
+  }
+
+  /**
+   * Delete the binding of the account to a user of an identity provider. Sessions stay.
+   *
+   * The provider's user can sign in again by an address that the provider has verified.
+   *
+   * `DELETE /v3/users/me/identities/{identityId}`
+   */
+  unlinkIdentity(identityId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "me.unlinkIdentity", method: "DELETE", path: `/v3/users/me/identities/${segment("identityId", identityId)}`, credential: true }, options);
   }
 
   /**

@@ -357,7 +357,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -2125,6 +2125,11 @@ export interface HeldThen {
   snoozedUntil?: string | undefined;
 }
 
+/** The identities of a user. */
+export interface Identities {
+  items: UserIdentity[];
+}
+
 /** The sign-in of customers. A list of keys replaces all keys. */
 export interface IdentityBody {
   mode?: "optional" | "required" | "none" | (string & {}) | undefined;
@@ -2403,7 +2408,7 @@ export interface LastMessage {
 /** The ways to use a link: with a password, or by signing in with one of these identity providers. */
 export interface LinkMethods {
   password: boolean;
-  oidc: SignInProvider[];
+  oidc: OidcMethod[];
 }
 
 /** The answer to a request for a mail, which is the same for every address. */
@@ -2786,6 +2791,13 @@ export interface NoteCreatedEvent {
 export interface NoteData {
   message: AgentMessage;
   conversation: AgentConversationSnapshot;
+}
+
+/** An identity provider to sign in with. A browser opens `startUrl`, with `returnTo` for a page of the desk. */
+export interface OidcMethod {
+  id: string;
+  name: string;
+  startUrl: string;
 }
 
 /**
@@ -3400,22 +3412,14 @@ export interface ShowViewRequest {
   composing?: string | null | undefined;
 }
 
-/** The ways to sign in: with a password, or with an identity provider, which has no page here. */
+/** The ways to sign in: with a password, or with identity providers. */
 export interface SignInMethods {
   password: boolean;
-  /** Null: an identity provider has no page here. */
-  oidc: string | null;
+  oidc: OidcMethod[];
   /** The way to a new password: `mail` by `POST /v3/auth/password-links`, `administrator` by a link from a manager of members. Null if users have no passwords here. */
   forgottenPassword: "mail" | "administrator" | (string & {}) | null;
   /** True if there is no account yet. The log has a one-time link for the first one. */
   setUp: boolean;
-}
-
-/** An identity provider to sign in with. */
-export interface SignInProvider {
-  id: string;
-  name: string;
-  startUrl: string;
 }
 
 /** The credentials to sign in with. `newPassword` replaces the password, and is required with a one-time password. */
@@ -4302,6 +4306,16 @@ export interface User {
   id: string;
   email: string;
   name: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+}
+
+/** A binding of the account to a user of an identity provider, which knows the user as `subject`. */
+export interface UserIdentity {
+  id: string;
+  provider: string;
+  subject: string;
+  email: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
 }

@@ -151,6 +151,24 @@ async def test_claims_that_are_signed_and_no_text_are_refused_with_a_reason(
     assert "Traceback" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "claims",
+    [{"typ": "ID"}, {"typ": "Refresh"}, {"typ": "Logout"}, {"nonce": "n"}, {"at_hash": "h"}, {"events": {}}],
+    ids=range(6),
+)
+async def test_only_access_tokens_of_a_provider_are_taken(tmp_path: Path, claims: dict[str, Any]) -> None:
+    """An ID token passes through browsers and other clients, so it must not open the API (ASVS 9.2.2)."""
+    signer = Signer("ES256")
+    (tmp_path / "public.pem").write_bytes(signer.pem())
+    async with running(tmp_path / "data", jwt_public_key_file=tmp_path / "public.pem") as service:
+        user = await me(service)
+        assert await asked(service, signer.token(sub=user, **claims)) == (401, "invalid_token")
+        good = {"sub": user, "exp": int(time.time()) + 60, "typ": "Bearer"}
+        for kind, status in (("at+jwt", 200), ("application/AT+JWT", 200), ("JWT", 200), ("logout+jwt", 401)):
+            token = jwt.encode(good, signer.key, algorithm="ES256", headers={"typ": kind})
+            assert (await asked(service, token))[0] == status, kind
+
+
 async def test_algorithm_that_is_not_allowed_is_refused_although_there_is_a_key(tmp_path: Path) -> None:
     signer = Signer("RS256", "rsa")
     (tmp_path / "jwks.json").write_bytes(jwks(signer, Signer("ES256", "ec")))

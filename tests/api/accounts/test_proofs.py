@@ -26,6 +26,7 @@ FRESH = {
     "createPasswordLink",
     "renewInvitation",
     "revokeInvitation",
+    "unlinkIdentity",
     "addMember",
     "changeCredential",
     "changeMember",

@@ -174,6 +174,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "token_id": (await service.dashboard.get("/users/me/tokens")).json()["items"][0]["id"],
         "browser_session_id": session,
         "upload_id": "upl_00000000000000000000000000",
+        "identity_id": "idn_00000000000000000000000000",
         "customer_session_id": "cse_00000000000000000000000000",
         "stream_id": "str_00000000000000000000000000",
     }

@@ -47,6 +47,7 @@ from tests.api.audit.customer_calls import (
     end_contact_session,
     rotate_channel_secret,
 )
+from tests.api.audit.oidc_calls import complete_oidc_sign_in, end_oidc_sessions, unlink_identity
 from tests.api.audit.stage import Prepare, Stage, done
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.staff import organisation_of
@@ -410,6 +411,9 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "endMemberToken": (end_member_token, "token.ended"),
     "startSession": (start_session, "sign_in.succeeded"),
     "proveSession": (prove_session, "sign_in.proved"),
+    "completeOidcSignIn": (complete_oidc_sign_in, "identity.linked"),
+    "endOidcSessions": (end_oidc_sessions, "account.sessions_ended"),
+    "unlinkIdentity": (unlink_identity, "identity.unlinked"),
     "endSession": (end_session, "account.sessions_ended"),
     "endSessionById": (end_session_by_id, "account.sessions_ended"),
     "endSessions": (end_sessions, "account.sessions_ended"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import httpx
@@ -12,6 +12,7 @@ from tests.api.events.test_channels_agree import register
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of
 from tests.support.log_leaks import plant
+from tests.support.sockets.issuer import Issuer
 
 CLIENT: Final = "203.0.113.7"
 """Where all of them come from."""
@@ -24,11 +25,13 @@ class Stage:
 
     Args:
         by_user: whether a user calls what server keys can call, too.
+        issuer: the OpenID provider of the service.
     """
 
     service: Service
     receiver: str
     by_user: bool = False
+    issuer: Issuer = field(default_factory=Issuer)
 
     @property
     def backend(self) -> httpx.AsyncClient:

@@ -9,6 +9,7 @@ import httpx
 from tests.clients.tour.backend import SINCE, UNTIL, owner
 from tests.clients.tour.recorder import Recorder
 from tests.support.api.browsers import browser, enter, staff
+from tests.support.api.openid import CLIENT_ID, browsing, parameters
 from tests.support.api.staff import PASSWORD, client, organisation_of, sign_in
 
 
@@ -39,6 +40,9 @@ async def own_account(call: Recorder, agent: httpx.AsyncClient, page: httpx.Asyn
     await enter(page, email)
     await call("endSessions", client=agent, others=False)
     other = (await sign_in(call.service, email, PASSWORD)).json()
+    await linked(call, email)
+    identities = await call("listIdentities", client=agent)
+    await call("unlinkIdentity", identities["items"][0]["id"], client=agent)
     await call("listTokens", client=agent, limit=10)
     await call("endTokenById", other["id"], client=agent)
     body = {"password": PASSWORD, "newPassword": f"{PASSWORD} 2"}
@@ -48,6 +52,16 @@ async def own_account(call: Recorder, agent: httpx.AsyncClient, page: httpx.Asyn
     last = (await sign_in(call.service, email, f"{PASSWORD} 2")).json()["token"]
     async with client(call.service, last) as again:
         await call("deleteMe", client=again)
+
+
+async def linked(call: Recorder, email: str) -> None:
+    """Sign a user in at the identity provider, which binds the account."""
+    async with browsing(call.service) as page:
+        asked = parameters(await page.start())
+        call.issuer.nonce = asked["nonce"]
+        token = call.issuer.id_token(CLIENT_ID, email=email, email_verified=True)
+        call.issuer.answers["/token"] = {"id_token": token, "token_type": "Bearer"}
+        assert await page.come_back(f"/v3/auth/oidc/callback?code=c1&state={asked['state']}") == "/desk/"
 
 
 async def organisations(call: Recorder) -> None:

@@ -17,7 +17,9 @@ from tests.clients.tour import (
     surveys,
 )
 from tests.clients.tour.recorder import Exchange, Recorder
+from tests.support.api.openid import provider
 from tests.support.api.service import running
+from tests.support.sockets.issuer import issuing
 from tests.support.sockets.model_server import model_server
 
 _NDJSON: Final = "NDJSON, for which the guide recommends an HTTP library"
@@ -60,9 +62,12 @@ WITHOUT_JSON: Final[Mapping[str, str]] = {
             "widgetDemo",
             "widgetFile",
             "widgetHost",
+            "startOidcSignIn",
+            "completeOidcSignIn",
         ),
         _PAGE,
     ),
+    "endOidcSessions": "a form that an identity provider sends",
     "followStream": "server-sent events without an end",
     "followMyEvents": "server-sent events without an end",
     "uploadFile": "a multipart body",
@@ -108,10 +113,16 @@ async def recorded(directory: Path) -> list[Exchange]:
     async with (
         receiving() as receiver,
         model_server() as model,
-        running(directory, model_url=model.url, model_name="m-1") as service,
+        issuing() as issuer,
+        running(
+            directory,
+            model_url=model.url,
+            model_name="m-1",
+            oidc_named=(provider(directory.parent, issuer.url),),
+        ) as service,
     ):
         model.answer({"transcript": "sorry", "reply": "We are sorry.", "themes": []})
-        call = Recorder(service, receiver.url)
+        call = Recorder(service, receiver.url, issuer)
         for part in TOUR:
             await part(call)
     return call.exchanges

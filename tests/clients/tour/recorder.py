@@ -15,6 +15,7 @@ from deskwire.http.app import ROUTES
 from deskwire.http.description.asyncapi.parts import capitalized
 from tests.support.api.openapi_check import described
 from tests.support.api.service import Service
+from tests.support.sockets.issuer import Issuer
 
 NO_BODY: Final = object()
 _BY_BACKEND: Final = ("server_key",)
@@ -79,10 +80,12 @@ class Recorder:
 
     Args:
         receiver: the address of a webhook receiver that accepts everything.
+        issuer: the OpenID provider of the service.
     """
 
     service: Service
     receiver: str
+    issuer: Issuer
     exchanges: list[Exchange] = field(default_factory=list)
 
     async def __call__(

@@ -64,6 +64,7 @@ def test_most_routes_are_direct_and_those_with_bytes_to_carry_are_not() -> None:
         "exportContactWithNotes",
         "importHistory",
         "authorizeStream",
+        "endOidcSessions",
         "uploadFile",
         "uploadMyFile",
         "fetchFile",

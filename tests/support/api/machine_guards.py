@@ -32,6 +32,8 @@ GET /v3/users/me
 PATCH /v3/users/me
 DELETE /v3/users/me
 POST /v3/users/me/password
+GET /v3/users/me/identities
+DELETE /v3/users/me/identities/{identityId}
 GET /v3/users/me/sessions
 DELETE /v3/users/me/sessions
 DELETE /v3/users/me/sessions/{browserSessionId}
@@ -126,6 +128,8 @@ READS_USER: Final = frozenset(
         "accounts/access_tokens.list_tokens",
         "accounts/invitations.create",
         "accounts/invitations._mailed",
+        "accounts/identities.list_identities",
+        "accounts/identities.unlink_identity",
         "accounts/members.acting_member",
         "accounts/organisations.list_organisations",
         "accounts/organisations.get_organisation",

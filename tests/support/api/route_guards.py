@@ -37,6 +37,9 @@ POST /v3/auth/password-links                                    | none         |
 DELETE /v3/auth/session                                         | visitor      | -                    | 8 KiB
 GET /v3/auth/session                                            | visitor      | -                    | -
 POST /v3/auth/session                                           | none         | -                    | 8 KiB
+GET /v3/auth/oidc/start                                         | visitor      | -                    | -
+GET /v3/auth/oidc/callback                                      | none         | -                    | -
+POST /v3/auth/oidc/backchannel-logout                           | none         | -                    | 64 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
 POST /v3/auth/session/proof                                     | user         | -                    | 8 KiB
 POST /v3/auth/token/revoke                                      | user         | -                    | 8 KiB
@@ -301,6 +304,8 @@ GET /v3/users/me                                                | user         |
 PATCH /v3/users/me                                              | user         | -                    | 8 KiB
 POST /v3/users/me/password                                      | user         | -                    | 8 KiB
 GET /v3/users/me/permissions                                    | user         | -                    | -
+GET /v3/users/me/identities                                     | user         | -                    | -
+DELETE /v3/users/me/identities/{identityId}                     | user         | -                    | 8 KiB
 DELETE /v3/users/me/sessions                                    | user         | -                    | 8 KiB
 GET /v3/users/me/sessions                                       | user         | -                    | -
 DELETE /v3/users/me/sessions/{browserSessionId}                 | user         | -                    | 8 KiB

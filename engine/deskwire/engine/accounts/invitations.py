@@ -7,7 +7,8 @@ another one (ADR 15). The right of the inviter to give the role is checked at th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -265,24 +266,41 @@ def accept_with_account(tx: InvitationTransaction, token: str, user: User, at: i
     return member
 
 
-def accept_invitations_of(tx: InvitationTransaction, user: User, at: int) -> Sequence[Member]:
+def valid_invitations(
+    tx: InvitationTransaction, email: str, at: int, within: int | None
+) -> Iterator[Invitation]:
+    """Yield the open invitations of an address whose inviter may still give the role.
+
+    Args:
+        within: storage key of the only organisation whose invitations count, None for all.
+    """
+    for invitation in tx.invitations_for(email, _ALL):
+        if at >= invitation.expires_at or within not in (None, invitation.organisation):
+            continue
+        with suppress(Forbidden):
+            check_inviter(tx, invitation)
+            yield invitation
+
+
+def accept_invitations_of(
+    tx: InvitationTransaction, user: User, at: int, within: int | None = None
+) -> Sequence[Member]:
     """Accept the invitations of a user whose address an identity provider has just verified. Return the memberships.
+
+    Args:
+        within: see `valid_invitations`.
 
     An account whose home is another organisation and that has a password is left out, because managers there may know the
     password: its owner opens the link and gives the password. Invitations whose inviter may no longer give the role stay open.
     """
     joined = []
-    for invitation in tx.invitations_for(user.email, _ALL):
+    for invitation in [*valid_invitations(tx, user.email, at, within)]:
         now = tx.user(user.id)
-        if now is None or at >= invitation.expires_at:
+        if now is None:
             continue
         if now.password_hash is not None and now.home not in (None, invitation.organisation):
             continue
         if tx.role(invitation.organisation, now.rowid) is not None:
-            continue
-        try:
-            check_inviter(tx, invitation)
-        except Forbidden:
             continue
         joined.append(join(tx, invitation.organisation, now, invitation.role, at))
         tx.end_invitation(invitation, now)

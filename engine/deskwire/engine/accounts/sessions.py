@@ -131,6 +131,9 @@ class SessionReader(Protocol):
         A cached session may have an older time.
         """
 
+    def session_with(self, session_id: str) -> BrowserSession | None:
+        """Return the session with this id."""
+
     def lasts(self, session_id: str) -> bool:
         """Return whether a session with this id exists.
 

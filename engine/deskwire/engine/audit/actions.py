@@ -123,9 +123,21 @@ _ALL: Final = (
     Action(
         "sign_in.failed",
         "account",
-        "A sign-in failed; `reason` is the error code. The object has no `id` if the account does not exist.",
-        ("reason",),
+        "A sign-in failed; `reason` is the error code, and `provider` the identity provider. The object has no `id` if the account does not exist.",
+        ("reason", "provider"),
         counted=True,
+    ),
+    Action(
+        "identity.linked",
+        "account",
+        "An account was bound to a user of an identity provider, by a verified address or because the account is new.",
+        ("provider", "identity"),
+    ),
+    Action(
+        "identity.unlinked",
+        "account",
+        "The binding of an account to a user of an identity provider was deleted.",
+        ("provider", "identity"),
     ),
     Action("project.created", "project", "A project was created."),
     Action("project.changed", "project", "A project's name or settings were changed."),

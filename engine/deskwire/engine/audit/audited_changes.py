@@ -191,6 +191,20 @@ def sign_in_failed(user: User | None, reason: str) -> AuditEntry:
     return AuditEntry("sign_in.failed", user.id, account=user.rowid, details=details)
 
 
+def provider_sign_in_failed(
+    user: User | None, reason: str, provider: str, organisation: int | None
+) -> AuditEntry:
+    """Return the entry for a refused sign-in at an identity provider.
+
+    Args:
+        organisation: storage key of the organisation of a stranger's provider.
+    """
+    details = {"reason": reason, "provider": provider}
+    if user is None:
+        return AuditEntry("sign_in.failed", None, organisation=organisation, details=details)
+    return AuditEntry("sign_in.failed", user.id, account=user.rowid, details=details)
+
+
 def token_issued(user: User, lifetime_s: int) -> AuditEntry:
     """Return the entry for a token that the operator issued for a user."""
     return AuditEntry("token.issued", user.id, account=user.rowid, details={"lifetimeSeconds": lifetime_s})

@@ -43,6 +43,7 @@ Prefix = Literal[
     "rol",
     "inv",
     "eml",
+    "idn",
 ]
 
 _RANDOM_BITS: Final = 80

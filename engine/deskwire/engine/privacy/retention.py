@@ -18,6 +18,7 @@ import trio
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.access_tokens import AccessTokenTransaction
+from deskwire.engine.accounts.identity.oidc.requests import OidcRequestTransaction
 from deskwire.engine.accounts.invitations import EXPIRED_KEPT_MS
 from deskwire.engine.accounts.known_browsers import KNOWN_FOR_S, KnownBrowserTransaction
 from deskwire.engine.accounts.people import Project
@@ -189,6 +190,7 @@ _KINDS: Final = (
     "sessions",
     "browsers",
     "tokens",
+    "sign_ins",
     "customer_sessions",
     "links",
     "invitations",
@@ -228,6 +230,7 @@ class RetentionTransaction(
     SessionTransaction,
     KnownBrowserTransaction,
     AccessTokenTransaction,
+    OidcRequestTransaction,
     CustomerSessionTransaction,
     MailTransaction,
     Protocol,
@@ -306,6 +309,7 @@ class Retention:
         unknown = now - KNOWN_FOR_S * 1000
         await self._prune("browsers", lambda tx: tx.prune_browsers(unknown, BATCH_SIZE))
         await self._prune("tokens", lambda tx: tx.prune_access_tokens(now, BATCH_SIZE))
+        await self._prune("sign_ins", lambda tx: tx.prune_oidc(now, BATCH_SIZE))
         issued = now - IDLE_MS
         await self._prune("customer_sessions", lambda tx: tx.prune_customer_sessions(now, issued, BATCH_SIZE))
         await self._prune("links", lambda tx: tx.prune_links(now, BATCH_SIZE))

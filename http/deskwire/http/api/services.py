@@ -43,6 +43,7 @@ from deskwire.http.api.admission import Admission, HeldCalls
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
 from deskwire.http.api.auth.customers import CustomerSessions
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.auth.oidc import OidcSignIns
 from deskwire.http.api.auth.passwords import PasswordHashing
 from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.channel_cache import ChannelCache
@@ -133,6 +134,7 @@ class Services(Struct, frozen=True):
         permission_table: the permissions with the calls that each opens, as JSON.
         desk: the files of the agents' page.
         dummy_hashes: dummy hashes for the passwords of unknown addresses.
+        oidc: sign-ins at OpenID providers.
         sign_in: True if users sign in here with a password.
         log_request: logs a response: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies whose `X-Forwarded-For` is trusted.
@@ -189,6 +191,7 @@ class Services(Struct, frozen=True):
     desk: DeskFiles
     readiness: ReadinessProbe
     dummy_hashes: DummyHashes
+    oidc: OidcSignIns
     refused_calls: RefusedCalls
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()

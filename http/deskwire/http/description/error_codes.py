@@ -52,6 +52,11 @@ CODES: Final = (
     Code(400, "body_timeout", "The body did not arrive in time (`DESKWIRE_BODY_TIMEOUT_S`)."),
     Code(
         400,
+        "invalid_logout_token",
+        "The logout token of the identity provider is not valid here, or was used before; `detail` has the reason.",
+    ),
+    Code(
+        400,
         "malformed_body",
         "The body has the wrong format: an upload takes a multipart form, a stream authorization a JSON object or a form.",
     ),
@@ -206,6 +211,7 @@ CODES: Final = (
     Code(
         404, "invitation_not_found", "There is no such invitation; it was accepted, revoked or has expired."
     ),
+    Code(404, "identity_not_found", "The user has no such identity at an identity provider."),
     Code(404, "key_not_found", "The project has no such server key."),
     Code(404, "member_not_found", "The organisation has no such member."),
     Code(404, "memory_entry_not_found", "The contact has no memory entry of this name."),
@@ -522,6 +528,11 @@ CODES: Final = (
         503,
         "overloaded",
         "The service is overloaded with requests, large bodies, waiting feed calls, changes, or conversations.",
+    ),
+    Code(
+        503,
+        "provider_unreachable",
+        "The identity provider can't be reached at the moment, so its token can't be checked.",
     ),
     Code(503, "refresh_busy", "Too many insights are being refreshed at once."),
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),

@@ -564,6 +564,20 @@ METRICS: Final = (
         _named(lambda s: s.customers.counters.refused),
         ("reason",),
     ),
+    Metric(
+        "oidc_sign_ins_total",
+        "counter",
+        "Finished sign-ins at identity providers: `signed_in`, `proved`, or the code with which they were refused.",
+        lambda scrape: scrape.services.oidc.results.items(),
+        ("provider", "result"),
+    ),
+    Metric(
+        "oidc_logouts_total",
+        "counter",
+        "Back-channel logouts that identity providers have reported.",
+        _named(lambda s: s.oidc.logouts),
+        ("provider",),
+    ),
     # Retention and the process
     Metric(
         "storage_scrub_pending",

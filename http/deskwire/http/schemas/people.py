@@ -171,13 +171,19 @@ class SessionsEnded(Shape):
     ended: Count
 
 
+class OidcMethod(Shape):
+    """An identity provider to sign in with. A browser opens `startUrl`, with `returnTo` for a page of the desk."""
+
+    id: Annotated[str, Field(examples=["oidc"])]
+    name: Annotated[str, Field(examples=["Company account"])]
+    start_url: Annotated[str, Field(examples=["/v3/auth/oidc/start?provider=oidc"])]
+
+
 class SignInMethods(Shape):
-    """The ways to sign in: with a password, or with an identity provider, which has no page here."""
+    """The ways to sign in: with a password, or with identity providers."""
 
     password: bool
-    oidc: Annotated[
-        str | None, Field(description="Null: an identity provider has no page here.", examples=[None])
-    ]
+    oidc: list[OidcMethod]
     forgotten_password: Annotated[
         Literal["mail", "administrator"] | None,
         Field(
@@ -232,15 +238,7 @@ class LinkMethods(Shape):
     """The ways to use a link: with a password, or by signing in with one of these identity providers."""
 
     password: bool
-    oidc: list[SignInProvider]
-
-
-class SignInProvider(Shape):
-    """An identity provider to sign in with."""
-
-    id: Annotated[str, Field(examples=["oidc"])]
-    name: Annotated[str, Field(examples=["Company account"])]
-    start_url: Annotated[str, Field(examples=["/v3/auth/oidc/start?provider=oidc"])]
+    oidc: list[OidcMethod]
 
 
 class InspectedLink(Shape):
@@ -264,6 +262,22 @@ class LinkRequested(Shape):
     """The answer to a request for a mail, which is the same for every address."""
 
     accepted: Literal[True]
+
+
+class UserIdentity(Shape):
+    """A binding of the account to a user of an identity provider, which knows the user as `subject`."""
+
+    id: Annotated[str, Field(examples=["idn_01KZ0000000000000000000001"])]
+    provider: Annotated[str, Field(examples=["oidc"])]
+    subject: Annotated[str, Field(examples=["248289761001"])]
+    email: Email
+    created_at: Moment
+
+
+class Identities(Shape):
+    """The identities of a user."""
+
+    items: list[UserIdentity]
 
 
 class SessionEnded(Shape):

@@ -405,7 +405,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -2453,6 +2453,12 @@ class HeldThen(TypedDict):
     snoozedUntil: NotRequired[str]
 
 
+class Identities(TypedDict):
+    """The identities of a user."""
+
+    items: list[UserIdentity]
+
+
 class IdentityBody(TypedDict):
     """The sign-in of customers. A list of keys replaces all keys."""
 
@@ -2762,7 +2768,7 @@ class LinkMethods(TypedDict):
     """The ways to use a link: with a password, or by signing in with one of these identity providers."""
 
     password: bool
-    oidc: list[SignInProvider]
+    oidc: list[OidcMethod]
 
 
 class LinkRequested(TypedDict):
@@ -3196,6 +3202,14 @@ class NoteData(TypedDict):
 
     message: AgentMessage
     conversation: AgentConversationSnapshot
+
+
+class OidcMethod(TypedDict):
+    """An identity provider to sign in with. A browser opens `startUrl`, with `returnTo` for a page of the desk."""
+
+    id: str
+    name: str
+    startUrl: str
 
 
 class Organisation(TypedDict):
@@ -3890,23 +3904,14 @@ class ShowViewRequest(TypedDict):
 
 
 class SignInMethods(TypedDict):
-    """The ways to sign in: with a password, or with an identity provider, which has no page here."""
+    """The ways to sign in: with a password, or with identity providers."""
 
     password: bool
-    oidc: str | None
-    """Null: an identity provider has no page here."""
+    oidc: list[OidcMethod]
     forgottenPassword: str | None
     """The way to a new password: `mail` by `POST /v3/auth/password-links`, `administrator` by a link from a manager of members. Null if users have no passwords here."""
     setUp: bool
     """True if there is no account yet. The log has a one-time link for the first one."""
-
-
-class SignInProvider(TypedDict):
-    """An identity provider to sign in with."""
-
-    id: str
-    name: str
-    startUrl: str
 
 
 class SignInRequest(TypedDict):
@@ -4915,6 +4920,17 @@ class User(TypedDict):
     id: str
     email: str
     name: str
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class UserIdentity(TypedDict):
+    """A binding of the account to a user of an identity provider, which knows the user as `subject`."""
+
+    id: str
+    provider: str
+    subject: str
+    email: str
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 

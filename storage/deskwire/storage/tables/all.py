@@ -11,6 +11,7 @@ from deskwire.engine.events.types import contact_lane, response_lane, ticket_lan
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.tables.accounts.links import LinkReads
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
+from deskwire.storage.tables.accounts.oidc import IdentityReads, OidcWrites
 from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
@@ -96,6 +97,7 @@ class AllReads(
     PeopleReads,
     MachineReads,
     SessionReads,
+    IdentityReads,
     AccessTokenReads,
     MailReads,
     LinkReads,
@@ -142,6 +144,7 @@ class AllWrites(
     DraftWrites,
     PeopleWrites,
     MachineWrites,
+    OidcWrites,
     SessionWrites,
     AccessTokenWrites,
     MailWrites,

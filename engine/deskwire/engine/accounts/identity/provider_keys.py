@@ -121,7 +121,7 @@ class UrlKeys:
     """
 
     def __init__(self, url: str, *, refresh_s: float, keep_s: float, client: httpx.AsyncClient) -> None:
-        self._url = url
+        self.url: Final = url
         self._refresh_s = refresh_s
         self._keep_s = keep_s
         self._client = client
@@ -194,7 +194,7 @@ class UrlKeys:
             self._fetched = began
         except (httpx.HTTPError, BadKeys, trio.TooSlowError) as error:
             reason = str(error) or type(error).__name__
-            log.warning("identity.keys_not_fetched", url=self._url, reason=reason)
+            log.warning("identity.keys_not_fetched", url=self.url, reason=reason)
         self._tried = began
         self._done.set()
         self._done = trio.Event()
@@ -202,7 +202,7 @@ class UrlKeys:
     async def _fetch(self) -> bytes:
         content = bytearray()
         # `identity` because the size limit counts bytes on the wire: a small compressed response could expand to a large one.
-        async with self._client.stream("GET", self._url, headers={"Accept-Encoding": "identity"}) as response:
+        async with self._client.stream("GET", self.url, headers={"Accept-Encoding": "identity"}) as response:
             response.raise_for_status()
             async for chunk in response.aiter_raw():
                 if len(content) <= JWKS_BYTES_MAX:  # further bytes are discarded, for at most FETCH_TIMEOUT_S

@@ -31,6 +31,12 @@ LEEWAY_S: Final = 30.0
 """Tolerated clock difference to an identity provider."""
 _ACCESS_TOKEN_TYPES: Final = (None, "jwt", "at+jwt")
 """Values of `typ` that are accepted unless one is required: many providers write none, or `JWT` into every token."""
+_TYPES: Final = frozenset({"jwt", "at+jwt"})
+"""Types of access tokens (RFC 9068 2.1), in lower case and without `application/`."""
+_OTHER_KINDS: Final = frozenset({"id", "logout", "refresh", "offline"})
+"""The claim `typ` of other tokens of Keycloak, in lower case."""
+_OF_ID_TOKENS: Final = ("nonce", "at_hash", "c_hash", "events")
+"""Claims that ID tokens and logout tokens have, and access tokens never."""
 _SHOWN_MAX: Final = 80  # characters of a header's value in the log
 
 
@@ -77,6 +83,7 @@ class Provider(Struct, frozen=True):
         if "events" in claims:
             raise InvalidToken("It reports an event (`events`), such as a logout, and identifies no caller.")
         known_by = (None, foreign_id(token), expiry_of(claims))
+        _check_kind(claims)
         if self.user_claim == "sub":
             return TokenIdentity("id", claims["sub"], *known_by)
         return TokenIdentity("email", _verified_email(claims), *known_by)
@@ -115,6 +122,7 @@ class Verifier:
         header: dict[str, Any] = {}
         try:
             header = _header(token)
+            _check_type(header)
             return await self._identity(token, header)
         except InvalidToken as refusal:
             named = {name: _shown(header.get(name)) for name in ("alg", "kid")}
@@ -149,6 +157,25 @@ def _header(token: str) -> dict[str, Any]:
         return jwt.get_unverified_header(token)
     except jwt.PyJWTError as error:
         raise InvalidToken(reason_of(error)) from None
+
+
+def _check_type(header: dict[str, Any]) -> None:
+    """Raise Unauthenticated for a token whose header names another type than that of access tokens (RFC 8725 3.11)."""
+    kind = header.get("typ", "JWT")
+    if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES:
+        raise InvalidToken("Its header `typ` is that of another kind of token.")
+
+
+def _check_kind(claims: dict[str, Any]) -> None:
+    """Raise Unauthenticated for an identity provider's ID token, logout token or refresh token.
+
+    Browsers and other clients handle these, and they are not meant for calls.
+    """
+    kind = claims.get("typ")
+    if isinstance(kind, str) and kind.lower() in _OTHER_KINDS:
+        raise InvalidToken("Its claim `typ` is that of another kind of token.")
+    if any(name in claims for name in _OF_ID_TOKENS):
+        raise InvalidToken("It is an ID token or a logout token; send the access token.")
 
 
 def _verified_email(claims: dict[str, Any]) -> str:

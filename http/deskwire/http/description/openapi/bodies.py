@@ -36,6 +36,14 @@ _SUBSCRIPTION: Final = {
     "channel_name": "private-project-prj_01KZ000000000000000000SH0P",
     "consumerId": "crm-1",
 }
+_LOGOUT: Final[Schema] = {
+    "type": "object",
+    "description": "A form with the logout token of the identity provider.",
+    "properties": {"logout_token": {"type": "string", "minLength": 1}},
+    "required": ["logout_token"],
+    "additionalProperties": True,
+}
+_FORMS: Final = {"endOidcSessions": (_LOGOUT, {"logout_token": "eyJhbGciOi…"})}
 _FILE: Final[Schema] = {
     "type": "object",
     "properties": {"file": {"type": "string", "contentMediaType": "application/octet-stream"}},
@@ -66,6 +74,9 @@ def _taken(route: Route, schemas: Schemas) -> Schema | None:
         return {"required": True, "content": {_NDJSON: _lines(route, schemas)}}
     if route.streamed:
         return {"required": True, "content": {"multipart/form-data": {"schema": _FILE}}}
+    if (form := _FORMS.get(route.operation_id)) is not None:
+        schema, example = form
+        return {"required": True, "content": {_FORM: {"schema": schema, "example": example}}}
     if not route.json_only:
         media: dict[str, Any] = {"schema": _STREAM, "example": _SUBSCRIPTION}
         return {"required": False, "content": {"application/json": media, _FORM: media}}

@@ -99,6 +99,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "customer_session_not_found",
         customers.ContactSession,
     ),
+    "identity_id": PathParameter(
+        "The id of the identity.",
+        "idn_01KZ0000000000000000000001",
+        "identity_not_found",
+        people.UserIdentity,
+    ),
     "token_id": PathParameter(
         "The id of the access token.",
         "tok_01KZ00000000000000000000A1",

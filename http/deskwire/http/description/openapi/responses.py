@@ -91,6 +91,7 @@ _DESCRIPTIONS: Final = {
     204: "The request succeeded. The response has no body.",
     206: "The requested part of the file.",
     302: "The current version is at `Location`.",
+    303: "The page to open next is at `Location`.",
     304: "The content is unchanged.",
     404: "There is none of this id. The page says so.",
 }

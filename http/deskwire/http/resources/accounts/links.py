@@ -32,7 +32,7 @@ from deskwire.http.api.routing import OPEN, Routes
 from deskwire.http.resources.accounts import tokens
 from deskwire.http.resources.accounts.projects import CreateProjectRequest, new_project
 from deskwire.http.resources.accounts.requests import PASSWORD_MIN, Email, GivenPassword, Name
-from deskwire.http.resources.accounts.sessions import ProvedSignIn, complete_sign_in
+from deskwire.http.resources.accounts.sessions import ProvedSignIn, complete_sign_in, oidc_methods
 from deskwire.http.resources.accounts.sign_ins import record_failure
 from deskwire.http.resources.accounts.tokens import check_password
 from deskwire.http.schemas import people as shapes
@@ -102,7 +102,10 @@ async def inspect(call: Call[InspectLinkRequest, Query]) -> Answer:
         "name": None if invitation is None or not new else invitation.name,
         "nameNeeded": new,
         "account": invitation is not None and user is not None,
-        "methods": {"password": call.services.sign_in and not provider_only, "oidc": []},
+        "methods": {
+            "password": call.services.sign_in and not provider_only,
+            "oidc": oidc_methods(call.services),
+        },
     }
 
 

@@ -35,6 +35,7 @@ from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.output.responses import json_line
 from deskwire.http.api.pipeline import JSON
 from deskwire.http.api.routing import OPEN, VISITOR, Routes
+from deskwire.http.api.services import Services
 from deskwire.http.resources.accounts import tokens
 from deskwire.http.resources.accounts.tokens import SignInRequest, checked_user
 from deskwire.http.schemas import people as shapes
@@ -78,16 +79,24 @@ async def start_session(call: Call[SignInRequest, Query]) -> Answer:
 
 @routes.add("GET", "/auth/methods", OPEN, operation_id="listSignInMethods", answer=shapes.SignInMethods)
 async def list_methods(call: Call[Body, Query]) -> Answer:
-    """List the ways to sign in. Without `password`, users get their access tokens from an identity provider."""
+    """List the ways to sign in: with a password here, or at identity providers."""
     services = call.services
     set_up = not await services.store.read(InlineQuery(lambda reader: reader.has_users()))
     forgotten = "administrator" if services.mailer is None else "mail"
     return {
         "password": services.sign_in,
-        "oidc": None,
+        "oidc": oidc_methods(services),
         "forgottenPassword": forgotten if services.sign_in else None,
         "setUp": set_up and services.sign_in,
     }
+
+
+def oidc_methods(services: Services) -> list[dict[str, str]]:
+    """Return the identity providers to sign in with."""
+    return [
+        {"id": each.name, "name": each.label, "startUrl": f"/v3/auth/oidc/start?provider={each.name}"}
+        for each in services.oidc.providers.clients
+    ]
 
 
 @routes.add("GET", "/auth/session", operation_id="getSession", answer=shapes.VisitorSession)

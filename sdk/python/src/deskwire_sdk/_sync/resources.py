@@ -1873,6 +1873,8 @@ class Audit:
             "sign_in.proved",
             "sign_in.new_device",
             "sign_in.failed",
+            "identity.linked",
+            "identity.unlinked",
             "project.created",
             "project.changed",
             "project.deleted",
@@ -1986,6 +1988,8 @@ class Audit:
             "sign_in.proved",
             "sign_in.new_device",
             "sign_in.failed",
+            "identity.linked",
+            "identity.unlinked",
             "project.created",
             "project.changed",
             "project.deleted",
@@ -2195,7 +2199,7 @@ class Auth:
         return found
 
     def list_methods(self) -> types.SignInMethods:
-        """List the ways to sign in. Without `password`, users get their access tokens from an identity provider."""
+        """List the ways to sign in: with a password here, or at identity providers."""
         found: types.SignInMethods = self._transport.json(
             Request("GET", "/v3/auth/methods", credential=False)
         )
@@ -3793,6 +3797,24 @@ class Me:
         """
         found: types.Deleted = self._transport.json(
             Request("DELETE", f"/v3/users/me/sessions/{segment(browser_session_id)}")
+        )
+        return found
+
+    def list_identities(self) -> types.Identities:
+        """List the identities of the signed-in user at identity providers, oldest first."""
+        found: types.Identities = self._transport.json(Request("GET", "/v3/users/me/identities"))
+        return found
+
+    def unlink_identity(self, identity_id: str) -> types.Deleted:
+        """Delete the binding of the account to a user of an identity provider. Sessions stay.
+
+        The provider's user can sign in again by an address that the provider has verified.
+
+        Args:
+            identity_id: The id of the identity.
+        """
+        found: types.Deleted = self._transport.json(
+            Request("DELETE", f"/v3/users/me/identities/{segment(identity_id)}")
         )
         return found
 

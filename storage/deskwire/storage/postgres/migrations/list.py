@@ -146,6 +146,8 @@ MIGRATIONS: Final = (
     Migration("m0037_roles", "m0032_deliveries_by_day", additions.ROLES),
     Migration("m0038_ends_of_sign_ins", "m0032_deliveries_by_day", additions.ENDS_OF_SIGN_INS),
     Migration("m0039_links_and_mails", "m0032_deliveries_by_day", additions.LINKS_AND_MAILS),
+    Migration("m0040_identities", "m0032_deliveries_by_day", additions.IDENTITIES),
+    Migration("m0040_identities_indexes", "m0032_deliveries_by_day", indexes=additions.IDENTITIES_INDEXES),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -358,3 +358,23 @@ CREATE INDEX mails_due ON mails (due_at, rowid) WHERE status = 'waiting';
 CREATE INDEX mails_by_address ON mails (folded);
 CREATE INDEX mails_by_invitation ON mails (invitation) WHERE invitation IS NOT NULL;
 """)
+
+# Identities of accounts at OpenID providers; see the migration of SQLite.
+IDENTITIES: Final = typed("""
+CREATE TABLE identities (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, "user" bigint NOT NULL REFERENCES users, issuer TEXT NOT NULL,
+    provider TEXT NOT NULL, subject TEXT NOT NULL, email TEXT NOT NULL, gives_role bigint NOT NULL, created_at bigint NOT NULL,
+    UNIQUE (issuer, subject)
+);
+CREATE INDEX identities_by_user ON identities ("user", rowid);
+CREATE TABLE oidc_requests (
+    state bytea PRIMARY KEY, browser bytea NOT NULL, provider TEXT NOT NULL, purpose TEXT NOT NULL, return_to TEXT NOT NULL,
+    session TEXT, created_at bigint NOT NULL, expires_at bigint NOT NULL
+);
+CREATE INDEX oidc_requests_by_end ON oidc_requests (expires_at);
+CREATE TABLE oidc_logouts (digest bytea PRIMARY KEY, until bigint NOT NULL);
+CREATE INDEX oidc_logouts_by_end ON oidc_logouts (until);
+""")
+IDENTITIES_INDEXES: Final = (
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS sessions_by_provider ON sessions (provider, provider_sid) WHERE provider IS NOT NULL",
+)

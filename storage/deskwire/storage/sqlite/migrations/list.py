@@ -74,6 +74,7 @@ from deskwire.storage.sqlite.migrations import (
     m0064_roles,
     m0065_ends_of_sign_ins,
     m0066_links_and_mails,
+    m0067_identities,
 )
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ SCRIPTS: Final = {
         m0064_roles,
         m0065_ends_of_sign_ins,
         m0066_links_and_mails,
+        m0067_identities,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -138,6 +138,8 @@ class OrganisationWrites(
         # They name the user's clients. The next generation, below, refuses the tokens themselves.
         self.conn.execute('DELETE FROM access_tokens WHERE access_tokens."user" = ?', (user,))
         self.forget_browsers(user)
+        # Address and `sub` are personal data, and the provider's user may sign in again only as a stranger.
+        self.conn.execute('DELETE FROM identities WHERE identities."user" = ?', (user,))
         self.forget_writing(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "

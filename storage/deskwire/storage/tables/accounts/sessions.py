@@ -51,6 +51,10 @@ class SessionReads(Queries):
         row = self.conn.execute("SELECT proved_at FROM sessions WHERE id = ?", (session_id,)).fetchone()
         return None if row is None else int(row[0])
 
+    def session_with(self, session_id: str) -> BrowserSession | None:
+        row = self.conn.execute(f"{_SESSION} WHERE s.id = ?", (session_id,)).fetchone()
+        return None if row is None else _as_session(row)
+
     def lasts(self, session_id: str) -> bool:
         if session_id.startswith(f"{ID_PREFIX}_"):
             sql = "SELECT 1 FROM access_tokens WHERE id = ? AND ended_at IS NOT NULL"
