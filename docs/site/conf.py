@@ -77,7 +77,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
         "guide/nodes": (),
         "guide/backup": (),
         "guide/monitoring": (),
-        "guide/people": ("guide/credentials", "guide/audit"),
+        "guide/people": ("guide/credentials", "guide/second-factor", "guide/audit"),
         "guide/retention": ("guide/redaction",),
         "security": ("reporting",),
     },
@@ -112,6 +112,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
 INDEX = {
     "guide/api": ("idempotency key", "pagination", "rate limit", "event feed"),
     "guide/backup": ("restore", "disaster recovery"),
+    "guide/second-factor": ("two-factor authentication", "totp", "passkey", "recovery code"),
     "guide/credentials": ("rotate secret", "server key", "session", "machine credential"),
     "guide/deploy": ("docker", "container", "kubernetes", "systemd", "tls"),
     "guide/lists-and-exports": ("export", "mirror", "data warehouse"),

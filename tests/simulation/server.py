@@ -63,7 +63,7 @@ from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
-from deskwire.http.api.services import Services, Surveys, Webhooks
+from deskwire.http.api.services import SecondFactors, Services, Surveys, Webhooks
 from deskwire.http.app import ROUTES
 from deskwire.http.description import errors_page
 from deskwire.http.description.asyncapi import document as asyncapi
@@ -443,6 +443,7 @@ class Server:
             ended_tokens=EndedTokenCache(self.disk),
             customers=customers,
             customer_limits=parts.customer_limits_of(config, Secrets(SECRET)),
+            second_factors=SecondFactors(Encryption(Secrets(SECRET)).seal, Encryption(Secrets(SECRET)).open),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             merges=Merges(nursery, self.disk, trio_ms, actors),

@@ -112,6 +112,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0061_customers",
         "m0062_uploads_of_customers",
         "m0063_sign_in_of_sessions",
+        "m0064_second_factors",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
+from deskwire.engine.accounts.factors.factor import FactorReader, FactorTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
 from deskwire.engine.accounts.ports import (
     AccountReader,
@@ -81,6 +82,7 @@ class Reader(
     MachineReader,
     OrganisationReader,
     AccountReader,
+    FactorReader,
     ClusterReader,
     Protocol,
 ):
@@ -93,6 +95,7 @@ class SharedReader(Reader, HeadReader, Protocol):
 
 class Transaction(
     Reader,
+    FactorTransaction,
     SourceTransaction,
     ImportTransaction,
     TicketTransaction,

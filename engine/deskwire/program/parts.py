@@ -47,7 +47,7 @@ from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
-from deskwire.http.api.services import Services, Surveys
+from deskwire.http.api.services import SecondFactors, Services, Surveys
 from deskwire.http.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.stream.server import RealtimeStream
@@ -239,6 +239,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         passwords=passwords,
         dummy_hashes=wiring.dummy_hashes(store, passwords, secrets),
         refused_calls=RefusedCalls(store),
+        second_factors=SecondFactors(parts.sealing.seal, parts.sealing.open),
         webhooks=wiring.webhooks(
             config, parts.sealing, parts.endpoint_leases or parts.dispatcher, parts.versions
         ),

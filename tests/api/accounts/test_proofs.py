@@ -20,6 +20,14 @@ from tests.support.api.staff import PASSWORD, client, code, organisation_of, sig
 MINUTE_MS = 60_000
 FRESH = {
     "addMember",
+    "addPasskey",
+    "beginPasskey",
+    "beginTotp",
+    "confirmTotp",
+    "removePasskey",
+    "removeTotp",
+    "renewRecoveryCodes",
+    "resetMemberFactors",
     "changeCredential",
     "changeMember",
     "changeOrganisation",

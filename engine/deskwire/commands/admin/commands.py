@@ -56,6 +56,12 @@ class NewUser(Body):
     role: BuiltInRole | None = None
 
 
+class UserNamed(Body):
+    """A user, by id or e-mail address."""
+
+    user: Handle
+
+
 class NewPasswordFor(Body):
     """A new password for an account. Without one, a one-time password is generated."""
 

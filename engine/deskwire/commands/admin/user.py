@@ -108,6 +108,23 @@ def password(user: str, password_stdin: bool, one_time: bool, data: Path | None,
     show_created(result, as_json, "password", words)
 
 
+@user.command("reset-factors", examples=["deskwire user reset-factors ada@example.com"])
+@click.argument("user")
+@common_options
+def reset_factors(user: str, data: Path | None, as_json: bool) -> None:
+    """Remove the second factors of a USER (id or e-mail address) who has lost them.
+
+    The password stays. All sessions and tokens of the user end. First make sure that it is this person who asks.
+    """
+    result = invoke(data, "user.reset-factors", user=user)
+    show_created(
+        result,
+        as_json,
+        "id",
+        f"{result['email']} signs in by the password alone until a new factor is added.",
+    )
+
+
 @user.command("add", examples=["deskwire user add ada@example.com --org Acme --role admin"])
 @click.argument("user")
 @_ORG

@@ -60,6 +60,7 @@ def organisation_view(organisation: Organisation, role: Role) -> dict[str, Any]:
         "id": organisation.id,
         "name": organisation.name,
         "role": role,
+        "requireSecondFactor": bool(organisation.second_factor),
         "createdAt": iso(organisation.created_at),
     }
 

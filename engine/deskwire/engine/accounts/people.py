@@ -87,12 +87,17 @@ class Project(Struct, frozen=True):
 
 
 class Organisation(Struct, frozen=True):
-    """An organisation, which has members and owns projects."""
+    """An organisation, which has members and owns projects.
+
+    Args:
+        second_factor: whether it requires a second factor of its members.
+    """
 
     rowid: int
     id: str
     name: str
     created_at: int
+    second_factor: bool = False
 
 
 class User(Struct, frozen=True):

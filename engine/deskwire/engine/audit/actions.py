@@ -48,7 +48,11 @@ class Action(Struct, frozen=True):
 
 _ALL: Final = (
     Action("organisation.created", "organisation", "An organisation was created."),
-    Action("organisation.changed", "organisation", "An organisation was renamed."),
+    Action(
+        "organisation.changed",
+        "organisation",
+        "An organisation was renamed, or began or ceased to require a second factor.",
+    ),
     Action(
         "organisation.deleted",
         "organisation",
@@ -75,6 +79,18 @@ _ALL: Final = (
         "Browser sessions of a user ended by sign-out or revocation; `sessions` counts them.",
         ("sessions",),
         counted=True,
+    ),
+    Action(
+        "account.factor_added", "account", "A user added a second factor, or new recovery codes.", ("factor",)
+    ),
+    Action("account.factor_removed", "account", "A user removed a second factor.", ("factor",)),
+    Action(
+        "account.recovery_code_used", "account", "A user signed in with a recovery code, which is used up."
+    ),
+    Action(
+        "account.factors_reset",
+        "account",
+        "All second factors of a user were removed; all sessions and access tokens ended.",
     ),
     Action("account.deleted", "account", "An account was deleted with its memberships."),
     Action(

@@ -40,6 +40,7 @@ Prefix = Literal[
     "psh",
     "chn",
     "cse",
+    "pky",
 ]
 
 _RANDOM_BITS: Final = 80

@@ -18,6 +18,7 @@ import trio
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.access_tokens import AccessTokenTransaction
+from deskwire.engine.accounts.factors.factor import FactorTransaction
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.sessions import SessionLifetime, SessionTransaction
@@ -185,6 +186,7 @@ _KINDS: Final = (
     "audit",
     "sessions",
     "tokens",
+    "challenges",
     "customer_sessions",
 )
 
@@ -214,6 +216,7 @@ class RetentionPeriods(Struct, frozen=True):
 
 
 class RetentionTransaction(
+    FactorTransaction,
     DeliveryTransaction,
     StoredResponseTransaction,
     EventTransaction,
@@ -295,6 +298,7 @@ class Retention:
         over = self._keep.sessions.over(now)
         await self._prune("sessions", lambda tx: tx.prune_sessions(over, BATCH_SIZE))
         await self._prune("tokens", lambda tx: tx.prune_access_tokens(now, BATCH_SIZE))
+        await self._prune("challenges", lambda tx: tx.prune_challenges(now, BATCH_SIZE))
         issued = now - IDLE_MS
         await self._prune("customer_sessions", lambda tx: tx.prune_customer_sessions(now, issued, BATCH_SIZE))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))

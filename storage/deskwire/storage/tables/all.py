@@ -9,6 +9,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.factors import FactorReads, FactorWrites
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
 from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
@@ -93,6 +94,7 @@ class AllReads(
     MachineReads,
     SessionReads,
     AccessTokenReads,
+    FactorReads,
     ChannelReads,
     CustomerSessionReads,
     ConsumerReads,
@@ -137,6 +139,7 @@ class AllWrites(
     MachineWrites,
     SessionWrites,
     AccessTokenWrites,
+    FactorWrites,
     CustomerSessionWrites,
     ConsumerWrites,
     MemoryWrites,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from deskwire.engine.accounts.factors import changes
 from deskwire.engine.accounts.members import membership_view, organisation_view
 from deskwire.engine.accounts.people import Organisation
-from deskwire.engine.accounts.ports import OrganisationTransaction
+from deskwire.engine.accounts.proofs import vouched
+from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
 from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, fresh, in_organisation
-from deskwire.http.resources.accounts.requests import AccountList, RenameRequest
+from deskwire.http.resources.accounts.requests import AccountList, Name
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import page_of
 
@@ -17,6 +19,13 @@ routes = Routes(
     Tag("Organisations", "Organisations that the signed-in user is a member of."), in_organisation()
 )
 ONE = "/organisations/<organisation_id>"
+
+
+class ChangeOrganisationRequest(Body):
+    """The settings to change."""
+
+    name: Name | None = None
+    require_second_factor: bool | None = None
 
 
 class OrganisationList(AccountList):
@@ -54,18 +63,29 @@ async def get_organisation(call: Call[Body, Query]) -> Answer:
     ONE,
     fresh(in_organisation("members.manage")),
     operation_id="changeOrganisation",
-    body=RenameRequest,
+    body=ChangeOrganisationRequest,
     answer=shapes.Organisation,
+    errors=("no_owner_with_factor",),
     records=("organisation.changed",),
 )
-async def change_organisation(call: Call[RenameRequest, Query]) -> Answer:
-    """Change an organisation's name."""
-    identifier, name = call.organisation.id, call.body.name
+async def change_organisation(call: Call[ChangeOrganisationRequest, Query]) -> Answer:
+    """Change an organisation's name, or whether it requires a second factor of its members.
 
-    def rename(tx: OrganisationTransaction) -> Organisation:
-        tx.rename_organisation(call.organisation.rowid, name)
-        renamed = tx.organisation(identifier)
-        assert renamed is not None, "organisations are never removed"
-        return renamed
+    With `requireSecondFactor`, its routes and those of its projects answer 403 `second_factor_required_here` to users without
+    one. To switch it on, you and an owner need a second factor.
+    """
+    organisation, body, user = call.organisation, call.body, call.user
+    exempt = vouched(call.access.session)
 
-    return organisation_view(await call.services.store.write(rename), call.role)
+    def change(tx: Transaction) -> Organisation:
+        if body.name is not None:
+            tx.rename_organisation(organisation.rowid, body.name)
+        if body.require_second_factor is not None:
+            changes.require_factor(
+                tx, organisation.rowid, user.rowid, required=body.require_second_factor, vouched=exempt
+            )
+        changed = tx.organisation(organisation.id)
+        assert changed is not None, "organisations are never removed"
+        return changed
+
+    return organisation_view(await call.services.store.write(change), call.role)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, Field
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from deskwire.engine.accounts.people import BuiltInRole
 from deskwire.http.api.input.validation import Body
@@ -30,6 +33,19 @@ Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_print
 Email = Annotated[str, Field(min_length=3, max_length=254), AfterValidator(_email)]
 NewPassword = Annotated[str, Field(min_length=PASSWORD_MIN, max_length=1_024)]
 GivenPassword = Annotated[str, Field(min_length=1, max_length=1_024)]
+
+
+GivenCode = Annotated[str, Field(min_length=1, max_length=40)]
+
+
+ChallengeSecret = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+def exactly_one(body: BaseModel, names: Sequence[str]) -> None:
+    """Raise an error of validation unless the body has exactly one of these fields."""
+    if sum(getattr(body, name) is not None for name in names) != 1:
+        shown = ", ".join(to_camel(name) for name in names)
+        raise PydanticCustomError("one_of", "This needs exactly one of {names}.", {"names": shown})
 
 
 class AccountList(Paged):

@@ -292,6 +292,7 @@ def reset_restored_database(url: str, *, skip_pending: bool, now: int) -> int:
         connection.execute("UPDATE consumers SET connected = 0, node = '', incarnation = 0, wanted = NULL")
         # A session that has ended since must not become valid again.
         connection.execute("DELETE FROM sessions")
+        connection.execute("DELETE FROM challenges")
         connection.execute("UPDATE installation SET epoch = epoch + 1")
         if not skip_pending:
             return 0

@@ -143,6 +143,8 @@ MIGRATIONS: Final = (
         indexes=additions.UPLOADS_OF_CUSTOMERS_INDEXES,
     ),
     Migration("m0036_sign_in_of_sessions", "m0032_deliveries_by_day", additions.SIGN_IN_OF_SESSIONS),
+    # An older node would let users in after the password alone.
+    Migration("m0037_second_factors", "m0037_second_factors", additions.SECOND_FACTORS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -182,6 +182,8 @@ def _end_sessions(connection: sqlite3.Connection) -> None:
     """End all browser sessions, because sessions that ended after the backup would be valid again."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sessions'").fetchone():
         connection.execute("DELETE FROM sessions")
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'challenges'").fetchone():
+        connection.execute("DELETE FROM challenges")
 
 
 def _move(stage: Path, directory: Path) -> None:

@@ -71,6 +71,7 @@ from deskwire.storage.sqlite.migrations import (
     m0061_customers,
     m0062_uploads_of_customers,
     m0063_sign_in_of_sessions,
+    m0064_second_factors,
 )
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ SCRIPTS: Final = {
         m0061_customers,
         m0062_uploads_of_customers,
         m0063_sign_in_of_sessions,
+        m0064_second_factors,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from deskwire.engine.accounts.people import Organisation, Project, Role, User
 from deskwire.engine.audit.audited_changes import account_changed, differences, project_changed
 from deskwire.engine.audit.trail import AuditEntry
+from deskwire.storage.tables.accounts.factors import FactorWrites
 from deskwire.storage.tables.accounts.machines import MachineWrites
 from deskwire.storage.tables.accounts.organisations import ORGANISATION, OrganisationReads
 from deskwire.storage.tables.accounts.people import (
@@ -21,7 +22,9 @@ from deskwire.storage.tables.accounts.people import (
 from deskwire.storage.tables.conversations.held_messages import HeldWrites
 
 
-class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites):
+class OrganisationWrites(
+    OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites, FactorWrites
+):
     """Changes. Implements `OrganisationTransaction`."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
@@ -131,6 +134,7 @@ class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrite
         self.conn.execute("DELETE FROM seen_marks WHERE seen_marks.user = ?", (user,))
         # They name the user's clients. The next generation, below, refuses the tokens themselves.
         self.conn.execute('DELETE FROM access_tokens WHERE access_tokens."user" = ?', (user,))
+        self.delete_factors(user)
         self.forget_writing(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "

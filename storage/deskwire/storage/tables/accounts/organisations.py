@@ -19,7 +19,7 @@ from deskwire.storage.tables.accounts.people import (
 )
 from deskwire.storage.tables.base import Queries
 
-ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
+ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at, o.second_factor FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
 
 _UPTO_SIGN: Final = "rtrim({0}, replace({0}, '$', ''))"
@@ -70,14 +70,14 @@ class OrganisationReads(Queries):
 
     def memberships(self, user: int, after: tuple[int, int], limit: int) -> Sequence[Membership]:
         rows = self.conn.execute(
-            "SELECT o.rowid, o.id, o.name, o.created_at, m.role, m.created_at FROM memberships m "
+            "SELECT o.rowid, o.id, o.name, o.created_at, o.second_factor, m.role, m.created_at FROM memberships m "
             "JOIN organisations o ON o.rowid = m.organisation "
             "WHERE m.user = ? AND (m.created_at, m.organisation) > (?, ?) "
             "ORDER BY m.created_at, m.organisation LIMIT ?",
             (user, *after, limit),
         )
         return [
-            Membership(Organisation(*row[:4]), row[4], row[5], granted(row[4]).permissions) for row in rows
+            Membership(Organisation(*row[:5]), row[5], row[6], granted(row[5]).permissions) for row in rows
         ]
 
     def members(self, organisation: int, after: int, limit: int) -> Sequence[Member]:
