@@ -77,7 +77,13 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
         "guide/nodes": (),
         "guide/backup": (),
         "guide/monitoring": (),
-        "guide/people": ("guide/single-sign-on", "guide/credentials", "guide/session-limits", "guide/audit"),
+        "guide/people": (
+            "guide/single-sign-on",
+            "guide/second-factor",
+            "guide/credentials",
+            "guide/session-limits",
+            "guide/audit",
+        ),
         "guide/retention": ("guide/redaction",),
         "security": ("reporting",),
     },
@@ -113,6 +119,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
 INDEX = {
     "guide/api": ("idempotency key", "pagination", "rate limit", "event feed"),
     "guide/backup": ("restore", "disaster recovery"),
+    "guide/second-factor": ("two-factor authentication", "totp", "passkey", "recovery code"),
     "guide/credentials": ("rotate secret", "server key", "session", "machine credential"),
     "guide/deploy": ("docker", "container", "kubernetes", "systemd", "tls"),
     "guide/lists-and-exports": ("export", "mirror", "data warehouse"),

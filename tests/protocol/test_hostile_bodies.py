@@ -248,6 +248,10 @@ BOUNDED_ELSEWHERE: Final = {
     "ReplyToStepRequest": 20_000 * ESCAPED,  # its value as a message
     "ChangeCustomerRequest": 4 * 1024 * 6 + 12_000,  # the context, and three fields
     "StartMyConversationRequest": 4 * 1024 * 6 + 20_000 * ESCAPED + 40_000,  # also a message
+    "FactorRequest": 16 * 1024,  # the answer of a passkey
+    "PasskeySignInRequest": 16 * 1024,
+    "AddPasskeyRequest": 16 * 1024,
+    "ProofRequest": 16 * 1024,
     "ReplyToMyStepRequest": 20_000 * ESCAPED,
     "CreateMyResponseRequest": 64 * 1024 * 6,
     "CreateSurveyResponseRequest": 64 * 1024 * 6 + 40_000,  # its answers, and a contact

@@ -66,7 +66,7 @@ from deskwire.http.api.auth.oidc import OidcSignIns
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
-from deskwire.http.api.services import Services, Surveys, Webhooks
+from deskwire.http.api.services import SecondFactors, Services, Surveys, Webhooks
 from deskwire.http.app import ROUTES
 from deskwire.http.description import errors_page, permissions
 from deskwire.http.description.asyncapi import document as asyncapi
@@ -448,6 +448,7 @@ class Server:
             credential_life=CredentialLife(),
             customers=customers,
             customer_limits=parts.customer_limits_of(config, Secrets(SECRET)),
+            second_factors=SecondFactors(Encryption(Secrets(SECRET)).seal, Encryption(Secrets(SECRET)).open),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             merges=Merges(nursery, self.disk, trio_ms, actors),

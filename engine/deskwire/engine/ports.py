@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, AccessTokenTransaction
 from deskwire.engine.accounts.custom_roles import RoleReader, RoleTransaction
+from deskwire.engine.accounts.factors.factor import FactorReader, FactorTransaction
 from deskwire.engine.accounts.identity.oidc.identities import IdentityChanges, IdentityReader
 from deskwire.engine.accounts.identity.oidc.requests import OidcRequestTransaction
 from deskwire.engine.accounts.invitations import InvitationReader, InvitationTransaction
@@ -91,6 +92,7 @@ class Reader(
     MachineReader,
     OrganisationReader,
     AccountReader,
+    FactorReader,
     ClusterReader,
     Protocol,
 ):
@@ -103,6 +105,7 @@ class SharedReader(Reader, HeadReader, Protocol):
 
 class Transaction(
     Reader,
+    FactorTransaction,
     SourceTransaction,
     ImportTransaction,
     TicketTransaction,

@@ -50,7 +50,7 @@ from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
-from deskwire.http.api.services import Services, Surveys
+from deskwire.http.api.services import SecondFactors, Services, Surveys
 from deskwire.http.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.stream.server import RealtimeStream
@@ -249,6 +249,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         dummy_hashes=wiring.dummy_hashes(store, passwords, secrets),
         oidc=parts.oidc,
         refused_calls=RefusedCalls(store),
+        second_factors=SecondFactors(parts.sealing.seal, parts.sealing.open),
         webhooks=wiring.webhooks(
             config, parts.sealing, parts.endpoint_leases or parts.dispatcher, parts.versions
         ),

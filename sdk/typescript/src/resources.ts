@@ -8,7 +8,9 @@ import type { FileInput, LinesInput, RequestOptions, Transport } from "./transpo
 import type {
   AccessToken,
   AddMemberRequest,
+  AddPasskeyRequest,
   AddedMember,
+  AddedPasskey,
   AgentConversation,
   AgentMessage,
   AgentMessageOrHeldMessage,
@@ -19,9 +21,9 @@ import type {
   AuditPush,
   AuditRecordPage,
   BacklogReport,
-  BrowserSession,
   BrowserSessionSummaryPage,
   BulkOutcome,
+  ChallengeRequest,
   ChangeChannelRequest,
   ChangeContactRequest,
   ChangeConversationRequest,
@@ -43,6 +45,7 @@ import type {
   ChannelPage,
   CheckSiteRequest,
   CloseConversationRequest,
+  ConfirmTotpRequest,
   Contact,
   ContactExport,
   ContactPage,
@@ -97,6 +100,8 @@ import type {
   EndedConsumer,
   EndpointFigures,
   EventPage,
+  FactorRequest,
+  Factors,
   Health,
   HeldMessagePage,
   Identities,
@@ -110,6 +115,7 @@ import type {
   InspectedLink,
   Invitation,
   InvitationPage,
+  IssueTokenRequest,
   LinkRequested,
   ListedConversation,
   ListedConversationPageAsOf,
@@ -131,9 +137,12 @@ import type {
   NetworkLogs,
   Organisation,
   OrganisationPage,
+  PasskeyOptions,
+  PasskeySignInRequest,
   PasswordLink,
   PasswordLinkRequest,
   PendingStep,
+  PendingTotp,
   PermissionTable,
   PostCustomerMessageRequest,
   PostMessageRequest,
@@ -154,6 +163,8 @@ import type {
   RateConversationRequest,
   Readiness,
   RecoverEventsRequest,
+  RecoveryCodes,
+  RecoveryCodesIfFirst,
   RecoveryResult,
   RedactMessageRequest,
   RenameRequest,
@@ -917,7 +928,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -925,7 +936,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -3892,9 +3903,11 @@ export class AuthResource {
   /**
    * Create an access token for the dashboard endpoints, valid for an hour.
    *
+   * A user with a second factor also needs a code of the authenticator app, or a recovery code: 401 `second_factor_required`.
+   *
    * `POST /v3/auth/token`
    */
-  createToken(params: SignInRequest, options?: RequestOptions): Promise<AccessToken> {
+  createToken(params: IssueTokenRequest, options?: RequestOptions): Promise<AccessToken> {
     return this.#transport.json({ name: "auth.createToken", method: "POST", path: "/v3/auth/token", body: params }, options);
   }
 
@@ -3905,7 +3918,7 @@ export class AuthResource {
    *
    * `POST /v3/auth/session`
    */
-  startSession(params: SignInRequest, options?: RequestOptions): Promise<BrowserSession> {
+  startSession(params: SignInRequest, options?: RequestOptions): Promise<VisitorSession> {
     return this.#transport.json({ name: "auth.startSession", method: "POST", path: "/v3/auth/session", body: params }, options);
   }
 
@@ -3934,8 +3947,55 @@ export class AuthResource {
    *
    * `POST /v3/auth/session/proof`
    */
-  proveSession(params: ProofRequest, options?: RequestOptions): Promise<BrowserSession> {
+  proveSession(params?: ProofRequest, options?: RequestOptions): Promise<VisitorSession> {
     return this.#transport.json({ name: "auth.proveSession", method: "POST", path: "/v3/auth/session/proof", credential: true, body: params }, options);
+  }
+
+  /**
+   * Fetch the options for `navigator.credentials.get()`, to prove by a passkey who uses this session.
+   *
+   * `POST /v3/auth/session/proof/passkey-options`
+   */
+  getProofPasskeyOptions(options?: RequestOptions): Promise<PasskeyOptions> {
+    return this.#transport.json({ name: "auth.getProofPasskeyOptions", method: "POST", path: "/v3/auth/session/proof/passkey-options", credential: true }, options);
+  }
+
+  /**
+   * Finish a sign-in by the second factor. The response sets the session's cookie, as after a password.
+   *
+   * A challenge ends after 10 minutes or 5 wrong codes; then sign in again. Each code is accepted once.
+   *
+   * `POST /v3/auth/session/factor`
+   */
+  finishSignIn(params: FactorRequest, options?: RequestOptions): Promise<VisitorSession> {
+    return this.#transport.json({ name: "auth.finishSignIn", method: "POST", path: "/v3/auth/session/factor", body: params }, options);
+  }
+
+  /**
+   * Fetch the options for `navigator.credentials.get()`, to finish a sign-in by a passkey of its user.
+   *
+   * `POST /v3/auth/session/factor/passkey-options`
+   */
+  getFactorPasskeyOptions(params: ChallengeRequest, options?: RequestOptions): Promise<PasskeyOptions> {
+    return this.#transport.json({ name: "auth.getFactorPasskeyOptions", method: "POST", path: "/v3/auth/session/factor/passkey-options", body: params }, options);
+  }
+
+  /**
+   * Fetch the options for `navigator.credentials.get()`, to sign in by a passkey alone. The passkey names its user.
+   *
+   * `POST /v3/auth/passkey/options`
+   */
+  getPasskeyOptions(options?: RequestOptions): Promise<PasskeyOptions> {
+    return this.#transport.json({ name: "auth.getPasskeyOptions", method: "POST", path: "/v3/auth/passkey/options" }, options);
+  }
+
+  /**
+   * Sign in by a passkey alone, which counts as both factors. The response is as for a password.
+   *
+   * `POST /v3/auth/passkey`
+   */
+  signInByPasskey(params: PasskeySignInRequest, options?: RequestOptions): Promise<VisitorSession> {
+    return this.#transport.json({ name: "auth.signInByPasskey", method: "POST", path: "/v3/auth/passkey", body: params }, options);
   }
 
   /**
@@ -3950,7 +4010,7 @@ export class AuthResource {
   }
 
   /**
-   * List the ways to sign in: with a password here, or at identity providers.
+   * List the ways to sign in: with a password or passkey here, or at identity providers.
    *
    * `GET /v3/auth/methods`
    */
@@ -3964,6 +4024,82 @@ export class MeResource {
 
   constructor(transport: Transport) {
     this.#transport = transport;
+  }
+
+  /**
+   * Fetch the second factors of the signed-in user.
+   *
+   * `GET /v3/users/me/factors`
+   */
+  getFactors(options?: RequestOptions): Promise<Factors> {
+    return this.#transport.json({ name: "me.getFactors", method: "GET", path: "/v3/users/me/factors", credential: true }, options);
+  }
+
+  /**
+   * Create the secret of an authenticator app, shown only now. Its first code confirms it within 10 minutes.
+   *
+   * An app that the user already has remains until then.
+   *
+   * `POST /v3/users/me/factors/totp`
+   */
+  beginTotp(options?: RequestOptions): Promise<PendingTotp> {
+    return this.#transport.json({ name: "me.beginTotp", method: "POST", path: "/v3/users/me/factors/totp", credential: true }, options);
+  }
+
+  /**
+   * Confirm the authenticator app by a code. With the first factor, the response shows recovery codes, only this once.
+   *
+   * `POST /v3/users/me/factors/totp/confirm`
+   */
+  confirmTotp(params: ConfirmTotpRequest, options?: RequestOptions): Promise<RecoveryCodesIfFirst> {
+    return this.#transport.json({ name: "me.confirmTotp", method: "POST", path: "/v3/users/me/factors/totp/confirm", credential: true, body: params }, options);
+  }
+
+  /**
+   * Remove the authenticator app. With the last factor, the recovery codes go and the user's other sessions end.
+   *
+   * The last factor stays while an organisation of the user requires one.
+   *
+   * `DELETE /v3/users/me/factors/totp`
+   */
+  removeTotp(options?: RequestOptions): Promise<Factors> {
+    return this.#transport.json({ name: "me.removeTotp", method: "DELETE", path: "/v3/users/me/factors/totp", credential: true }, options);
+  }
+
+  /**
+   * Fetch the options for `navigator.credentials.create()`, to add a passkey within 10 minutes.
+   *
+   * `POST /v3/users/me/factors/passkeys/options`
+   */
+  beginPasskey(options?: RequestOptions): Promise<PasskeyOptions> {
+    return this.#transport.json({ name: "me.beginPasskey", method: "POST", path: "/v3/users/me/factors/passkeys/options", credential: true }, options);
+  }
+
+  /**
+   * Add a passkey. With the first factor, the response shows recovery codes, only this once.
+   *
+   * `POST /v3/users/me/factors/passkeys`
+   */
+  addPasskey(params: AddPasskeyRequest, options?: RequestOptions): Promise<AddedPasskey> {
+    return this.#transport.json({ name: "me.addPasskey", method: "POST", path: "/v3/users/me/factors/passkeys", credential: true, body: params }, options);
+  }
+
+  /**
+   * Remove a passkey, with the same effects as the removal of an authenticator app.
+   *
+   * `DELETE /v3/users/me/factors/passkeys/{passkeyId}`
+   */
+  removePasskey(passkeyId: string, options?: RequestOptions): Promise<Factors> {
+    return this.#transport.json({ name: "me.removePasskey", method: "DELETE", path: `/v3/users/me/factors/passkeys/${segment("passkeyId", passkeyId)}`, credential: true }, options);
+  }
+
+  /**
+   * Create new recovery codes, shown only now. All earlier ones become invalid.
+   *
+   * `POST /v3/users/me/factors/recovery-codes`
+   */
+  renewRecoveryCodes(options?: RequestOptions): Promise<RecoveryCodes> {
+    return this.#transport.json({ name: "me.renewRecoveryCodes", method: "POST", path: "/v3/users/me/factors/recovery-codes", credential: true }, options);
   }
 
   /**
@@ -4083,50 +4219,24 @@ export class MeResource {
   }
 }
 
-export class OrganisationsResource {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /**
-   * List the organisations of the signed-in user, oldest membership first.
-   *
-   * `GET /v3/organisations`
-   */
-  list(params?: OrganisationsListParams, options?: RequestOptions): PagePromise<OrganisationPage> {
-    return this.#transport.pages({ name: "organisations.list", method: "GET", path: "/v3/organisations", credential: true, query: params }, options);
-  }
-
-  /**
-   * Fetch an organisation.
-   *
-   * `GET /v3/organisations/{organisationId}`
-   */
-  get(organisationId: string, options?: RequestOptions): Promise<Organisation> {
-    return this.#transport.json({ name: "organisations.get", method: "GET", path: `/v3/organisations/${segment("organisationId", organisationId)}`, credential: true }, options);
-  }
-
-  /**
-   * Change an organisation's name and the limits of its members' sessions.
-   *
-   * The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
-   *
-   * Permission: `members.manage`.
-   *
-   * `PATCH /v3/organisations/{organisationId}`
-   */
-  update(organisationId: string, params?: ChangeOrganisationRequest, options?: RequestOptions): Promise<Organisation> {
-    return this.#transport.json({ name: "organisations.update", method: "PATCH", path: `/v3/organisations/${segment("organisationId", organisationId)}`, credential: true, body: params }, options);
-  }
-}
-
 export class MembersResource {
   readonly #transport: Transport;
 
   constructor(transport: Transport) {
     this.#transport = transport;
+  }
+
+  /**
+   * Remove the second factors of a member who has lost them. All sessions and access tokens of the member end.
+   *
+   * The password stays. For an account that also belongs to another organisation, only the operator can do this.
+   *
+   * Permission: `members.manage`.
+   *
+   * `DELETE /v3/organisations/{organisationId}/members/{userId}/factors`
+   */
+  resetFactors(organisationId: string, userId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "members.resetFactors", method: "DELETE", path: `/v3/organisations/${segment("organisationId", organisationId)}/members/${segment("userId", userId)}/factors`, credential: true }, options);
   }
 
   /**
@@ -4268,6 +4378,47 @@ export class MembersResource {
   }
 }
 
+export class OrganisationsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the organisations of the signed-in user, oldest membership first.
+   *
+   * `GET /v3/organisations`
+   */
+  list(params?: OrganisationsListParams, options?: RequestOptions): PagePromise<OrganisationPage> {
+    return this.#transport.pages({ name: "organisations.list", method: "GET", path: "/v3/organisations", credential: true, query: params }, options);
+  }
+
+  /**
+   * Fetch an organisation.
+   *
+   * `GET /v3/organisations/{organisationId}`
+   */
+  get(organisationId: string, options?: RequestOptions): Promise<Organisation> {
+    return this.#transport.json({ name: "organisations.get", method: "GET", path: `/v3/organisations/${segment("organisationId", organisationId)}`, credential: true }, options);
+  }
+
+  /**
+   * Change an organisation's name, the limits of its members' sessions, or whether it requires a second factor of them.
+   *
+   * The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
+   *
+   * With `requireSecondFactor`, its routes and those of its projects answer 403 `second_factor_required_here` to users without one. To switch it on, you and an owner need a second factor.
+   *
+   * Permission: `members.manage`.
+   *
+   * `PATCH /v3/organisations/{organisationId}`
+   */
+  update(organisationId: string, params?: ChangeOrganisationRequest, options?: RequestOptions): Promise<Organisation> {
+    return this.#transport.json({ name: "organisations.update", method: "PATCH", path: `/v3/organisations/${segment("organisationId", organisationId)}`, credential: true, body: params }, options);
+  }
+}
+
 export class InvitationsResource {
   readonly #transport: Transport;
 
@@ -4349,7 +4500,7 @@ export class LinksResource {
    *
    * `POST /v3/auth/links/use`
    */
-  use(params: UseLinkRequest, options?: RequestOptions): Promise<BrowserSession> {
+  use(params: UseLinkRequest, options?: RequestOptions): Promise<VisitorSession> {
     return this.#transport.json({ name: "links.use", method: "POST", path: "/v3/auth/links/use", body: params }, options);
   }
 

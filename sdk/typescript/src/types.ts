@@ -17,6 +17,13 @@ export interface AddMemberRequest {
   role: string;
 }
 
+/** The challenge of the options, the answer of the authenticator, and a name to tell passkeys apart. */
+export interface AddPasskeyRequest {
+  challenge: string;
+  credential: Record<string, unknown>;
+  name: string;
+}
+
 /** A member with a new one-time password, which is shown once, and is `…` in a repeated response. It is null if users sign in elsewhere. */
 export interface AddedMember {
   id: string;
@@ -31,6 +38,12 @@ export interface AddedMember {
   password: string | null;
   /** The time at which the password expires unless it was replaced. */
   passwordEndsAt: string | null;
+}
+
+/** A new passkey, with recovery codes if it is the first second factor. */
+export interface AddedPasskey {
+  passkey: PasskeyInfo;
+  recoveryCodes?: string[] | null | undefined;
 }
 
 /**
@@ -357,7 +370,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -449,27 +462,6 @@ export interface BranchActionInput {
 }
 
 /**
- * A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user.
- *
- * `provedAt` is the time of the last proof of who uses it, `signedInBy` the way in which the user signed in.
- */
-export interface BrowserSession {
-  user: User;
-  /** A time in ISO 8601, UTC, with milliseconds. */
-  expiresAt: string;
-  projects: SessionProject[];
-  /** Keys of 32 bytes (base64url) with which a page may encrypt this user's data in the browser: the first one encrypts, each one decrypts. They belong to the user, and change only with the installation's secret. */
-  storageKeys: string[];
-  /** Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing. */
-  typingSeconds: number;
-  /** A time in ISO 8601, UTC, with milliseconds. */
-  provedAt: string;
-  signedInBy: "password" | "passkey" | "oidc" | "invitation" | (string & {});
-  /** Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider. */
-  proofMethods: string[];
-}
-
-/**
  * A session of a user: its start, its last use to the minute, and the browser by its own name.
  *
  * `signedInBy` is the way of the sign-in, `provider` the identity provider of `oidc`. `secondFactor` says whether a second factor was proved, or the provider vouches for one.
@@ -528,6 +520,11 @@ export interface ButtonsActionInput {
   text: string;
   options: ButtonOptionInput[];
   allowText?: boolean | undefined;
+}
+
+/** The challenge of a sign-in. */
+export interface ChallengeRequest {
+  challenge: string;
 }
 
 /** The fields to change; within `identity`, `visitors` and `look`, too. Lists and `texts` are replaced as a whole. */
@@ -601,6 +598,7 @@ export interface ChangeMemoryRequest {
  */
 export interface ChangeOrganisationRequest {
   name?: string | undefined;
+  requireSecondFactor?: boolean | undefined;
   sessionIdleS?: number | null | undefined;
   sessionMaxS?: number | null | undefined;
 }
@@ -758,6 +756,11 @@ export interface CloseActionInput {
 export interface CloseConversationRequest {
   /** Default: `system`. */
   closedBy?: "agent" | "bot" | "system" | (string & {}) | undefined;
+}
+
+/** A code that the authenticator app shows. */
+export interface ConfirmTotpRequest {
+  code: string;
 }
 
 /** The progress of a channel's consumer: `lag` is the number of unconfirmed events. */
@@ -2030,6 +2033,21 @@ export interface ExportedTicket {
   activity?: TicketActivity[] | undefined;
 }
 
+/** The challenge of a sign-in, and exactly one proof: a code, a recovery code, or the answer of a passkey. */
+export interface FactorRequest {
+  challenge: string;
+  code?: string | null | undefined;
+  recoveryCode?: string | null | undefined;
+  passkey?: Record<string, unknown> | null | undefined;
+}
+
+/** The second factors of a user, and the number of unused recovery codes. */
+export interface Factors {
+  totp: TotpInfo | null;
+  passkeys: PasskeyInfo[];
+  recoveryCodesLeft: number;
+}
+
 /** The changes to apply after the message in the same commit. The status `CLOSED` closes the conversation, like `close`. A null assignee unassigns, a null `snoozedUntil` ends a snooze. */
 export interface FollowUpInput {
   status?: "OPEN" | "PENDING" | "CLOSED" | (string & {}) | null | undefined;
@@ -2378,6 +2396,19 @@ export interface InvitationMail {
 export interface InvitationPage {
   nextCursor: string | null;
   items: Invitation[];
+}
+
+/**
+ * The credentials to sign in with, as for a session.
+ *
+ * A user with a second factor also gives a `code` of the authenticator app, or a `recoveryCode`.
+ */
+export interface IssueTokenRequest {
+  email: string;
+  password: string;
+  newPassword?: string | null | undefined;
+  code?: string | null | undefined;
+  recoveryCode?: string | null | undefined;
 }
 
 /** The numbers of entries with and without a translation into a language. */
@@ -2812,6 +2843,7 @@ export interface Organisation {
   role: string;
   sessionIdleS: number | null;
   sessionMaxS: number | null;
+  requireSecondFactor: boolean;
   /** A time in ISO 8601, UTC, with milliseconds. */
   createdAt: string;
 }
@@ -2862,6 +2894,31 @@ export interface PageContext {
   custom?: Record<string, unknown> | undefined;
 }
 
+/** A passkey of a user. */
+export interface PasskeyInfo {
+  id: string;
+  name: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  lastUsedAt: string | null;
+}
+
+/**
+ * Options for `navigator.credentials`, to be parsed by `PublicKeyCredential.parse…OptionsFromJSON()`.
+ *
+ * `challenge` goes back with the answer; null where the call has another way to name it.
+ */
+export interface PasskeyOptions {
+  challenge: string | null;
+  publicKey: Record<string, unknown>;
+}
+
+/** The challenge of the options, and the answer of the passkey (`PublicKeyCredential.toJSON()`). */
+export interface PasskeySignInRequest {
+  challenge: string;
+  credential: Record<string, unknown>;
+}
+
 /** A one-time link by which a member chooses a new password. It is shown once. */
 export interface PasswordLink {
   url: string;
@@ -2877,6 +2934,14 @@ export interface PasswordLinkRequest {
 /** The pending workflow step, which waits for the contact; null without one. */
 export interface PendingStep {
   step: WorkflowStep | null;
+}
+
+/** The secret of an authenticator app that is to be confirmed: in base32, as a URI, and the URI as a QR code. */
+export interface PendingTotp {
+  secret: string;
+  uri: string;
+  /** A `data:` URL of an SVG image. */
+  qr: string;
 }
 
 /** A permission, with its meaning and the calls that need it. */
@@ -2982,9 +3047,11 @@ export interface ProofInput {
   nonce: string;
 }
 
-/** The proof of who uses the session: the user's password. */
+/** The proof of who uses the session, exactly one: the password, or a code or passkey of a user with a second factor. */
 export interface ProofRequest {
-  password: string;
+  password?: string | null | undefined;
+  code?: string | null | undefined;
+  passkey?: Record<string, unknown> | null | undefined;
 }
 
 /** The settings of a channel that every visitor may see. */
@@ -3115,6 +3182,16 @@ export interface RecoverEventsRequest {
   dryRun?: boolean | undefined;
 }
 
+/** New recovery codes, which are shown only this once. */
+export interface RecoveryCodes {
+  recoveryCodes: string[];
+}
+
+/** The recovery codes that come with the first second factor, else null. */
+export interface RecoveryCodesIfFirst {
+  recoveryCodes?: string[] | null | undefined;
+}
+
 /** The number of deliveries created, and the number of events no longer stored. */
 export interface RecoveryResult {
   count: number;
@@ -3231,6 +3308,12 @@ export interface ReplayResult {
 export interface ReplyToStepRequest {
   actionId: number;
   value: unknown;
+}
+
+/** An organisation that requires a second factor. */
+export interface RequiringOrganisation {
+  id: string;
+  name: string;
 }
 
 /** The response as stored, and its survey. */
@@ -3412,9 +3495,19 @@ export interface ShowViewRequest {
   composing?: string | null | undefined;
 }
 
+/** A sign-in that waits for a second factor. `id` is its secret, for `POST /v3/auth/session/factor`. */
+export interface SignInChallenge {
+  id: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  expiresAt: string;
+  methods: ("totp" | "recoveryCode" | "passkey" | (string & {}))[];
+}
+
 /** The ways to sign in: with a password, or with identity providers. */
 export interface SignInMethods {
   password: boolean;
+  /** Whether a browser can sign in by a passkey at this address. */
+  passkey: boolean;
   oidc: OidcMethod[];
   /** The way to a new password: `mail` by `POST /v3/auth/password-links`, `administrator` by a link from a manager of members. Null if users have no passwords here. */
   forgottenPassword: "mail" | "administrator" | (string & {}) | null;
@@ -4226,6 +4319,12 @@ export interface TokenSummaryPage {
   items: TokenSummary[];
 }
 
+/** The authenticator app of a user. */
+export interface TotpInfo {
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+}
+
 /** An entry with its content in one language. */
 export interface Translation {
   /** The type and id, as `<type>:<id>`. The id has 24 hex digits; that of a `statictranslation` is a key. */
@@ -4345,7 +4444,11 @@ export interface VisitorProfile {
   phone?: string | null | undefined;
 }
 
-/** The session of a browser, like `BrowserSession`; `user` and `expiresAt` are null without a sign-in. */
+/**
+ * The session of a browser: its user, its expiry unless it is used before, and the newest 200 projects of the user.
+ *
+ * `user` and `expiresAt` are null without a session. `provedAt` is the time of the last proof of who uses it, `signedInBy` the way in which the user signed in. `enrolmentRequired` lists the organisations that answer 403 until the user adds a second factor. `challenge` is set while a sign-in waits for the second factor.
+ */
 export interface VisitorSession {
   user: User | null;
   expiresAt: string | null;
@@ -4356,8 +4459,10 @@ export interface VisitorSession {
   typingSeconds: number;
   provedAt: string | null;
   signedInBy: "password" | "passkey" | "oidc" | "invitation" | (string & {}) | null;
-  /** Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider. */
+  /** Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `totp` and `passkey` for a user with a second factor, else `password`, or `oidc:` and the id of an identity provider. */
   proofMethods: string[];
+  enrolmentRequired: RequiringOrganisation[];
+  challenge: SignInChallenge | null;
 }
 
 /** Customers who are not signed in. */

@@ -69,6 +69,8 @@ async def test_request_without_a_cookie_gets_200_and_no_user(
         "provedAt": None,
         "signedInBy": None,
         "proofMethods": [],
+        "enrolmentRequired": [],
+        "challenge": None,
     }
     async with browser(service) as page:
         for cookie in ("", "deskwire=", f"deskwire={'x' * 43}", "deskwire=é", "other=1; deskwire"):

@@ -47,6 +47,16 @@ from tests.api.audit.customer_calls import (
     end_contact_session,
     rotate_channel_secret,
 )
+from tests.api.audit.factor_calls import (
+    add_passkey,
+    confirm_totp,
+    finish_sign_in,
+    remove_passkey,
+    remove_totp,
+    renew_recovery_codes,
+    reset_member_factors,
+    sign_in_by_passkey,
+)
 from tests.api.audit.oidc_calls import complete_oidc_sign_in, end_oidc_sessions, unlink_identity
 from tests.api.audit.stage import Prepare, Stage, done
 from tests.api.stream.test_revocation import Streams, project_channel
@@ -410,6 +420,14 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "endTokenById": (end_token_by_id, "token.ended"),
     "endMemberToken": (end_member_token, "token.ended"),
     "startSession": (start_session, "sign_in.succeeded"),
+    "finishSignIn": (finish_sign_in, "sign_in.succeeded"),
+    "signInByPasskey": (sign_in_by_passkey, "sign_in.succeeded"),
+    "confirmTotp": (confirm_totp, "account.factor_added"),
+    "removeTotp": (remove_totp, "account.factor_removed"),
+    "addPasskey": (add_passkey, "account.factor_added"),
+    "removePasskey": (remove_passkey, "account.factor_removed"),
+    "renewRecoveryCodes": (renew_recovery_codes, "account.factor_added"),
+    "resetMemberFactors": (reset_member_factors, "account.factors_reset"),
     "proveSession": (prove_session, "sign_in.proved"),
     "completeOidcSignIn": (complete_oidc_sign_in, "identity.linked"),
     "endOidcSessions": (end_oidc_sessions, "account.sessions_ended"),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from contextlib import AsyncExitStack
 
 import httpx
 
+from deskwire.engine.accounts.factors.totp import totp_code
+from deskwire.engine.core.clock import wall_clock
 from tests.clients.tour.backend import SINCE, UNTIL, owner
 from tests.clients.tour.recorder import Recorder
 from tests.support.api.browsers import browser, enter, staff
 from tests.support.api.openid import CLIENT_ID, browsing, parameters
 from tests.support.api.staff import PASSWORD, client, organisation_of, sign_in
+from tests.support.authenticator import Authenticator
 
 
 async def signing_in(call: Recorder) -> None:
@@ -24,9 +28,38 @@ async def signing_in(call: Recorder) -> None:
         await call("startSession", client=page, body={**credentials, "newPassword": None})
         await call("getSession", client=page)
         await call("proveSession", client=page, body={"password": PASSWORD})
+        await second_factor(call, page, credentials)
         await call("endSession", client=page)
         agent = await stack.enter_async_context(client(call.service, issued["token"]))
         await own_account(call, agent, page, hired["email"])
+
+
+async def second_factor(call: Recorder, page: httpx.AsyncClient, credentials: dict[str, str]) -> None:
+    """Call the operations of second factors in a session, at a domain that allows passkeys."""
+    page.headers["Host"] = f"localhost:{call.service.url.rpartition(':')[2]}"
+    key = Authenticator(f"http://{page.headers['Host']}")
+    options = await call("beginPasskey", client=page)
+    body = {
+        "challenge": options["challenge"],
+        "credential": key.create(options["publicKey"]),
+        "name": "Laptop",
+    }
+    passkey = (await call("addPasskey", client=page, body=body))["passkey"]
+    options = await call("getProofPasskeyOptions", client=page)
+    await call("proveSession", client=page, body={"passkey": key.get(options["publicKey"])})
+    secret = (await call("beginTotp", client=page))["secret"]
+    code = totp_code(base64.b32decode(secret), wall_clock() // 30_000)
+    await call("confirmTotp", client=page, body={"code": code})
+    await call("getFactors", client=page)
+    codes = (await call("renewRecoveryCodes", client=page))["recoveryCodes"]
+    waiting = (await page.post("/auth/session", json=credentials)).json()["challenge"]["id"]
+    await call("getFactorPasskeyOptions", client=page, body={"challenge": waiting})
+    await call("finishSignIn", client=page, body={"challenge": waiting, "recoveryCode": codes[0]})
+    options = await call("getPasskeyOptions", client=page)
+    signed = {"challenge": options["challenge"], "credential": key.get(options["publicKey"])}
+    await call("signInByPasskey", client=page, body=signed)
+    await call("removeTotp", client=page)
+    await call("removePasskey", passkey["id"], client=page)
 
 
 async def own_account(call: Recorder, agent: httpx.AsyncClient, page: httpx.AsyncClient, email: str) -> None:
@@ -84,6 +117,7 @@ async def organisations(call: Recorder) -> None:
         sessions = await call("listMemberSessions", organisation, hired["id"], limit=10)
     await call("endMemberSession", organisation, hired["id"], sessions["items"][0]["id"])
     await call("endMemberSessions", organisation, hired["id"])
+    await call("resetMemberFactors", organisation, hired["id"])
     await call("renewMemberPassword", organisation, hired["id"])
     await call("createPasswordLink", organisation, hired["id"])
     await links(call, organisation)

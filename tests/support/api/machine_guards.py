@@ -38,6 +38,16 @@ GET /v3/users/me/sessions
 DELETE /v3/users/me/sessions
 DELETE /v3/users/me/sessions/{browserSessionId}
 POST /v3/auth/session/proof
+POST /v3/auth/session/proof/passkey-options
+GET /v3/users/me/factors
+POST /v3/users/me/factors/totp
+DELETE /v3/users/me/factors/totp
+POST /v3/users/me/factors/totp/confirm
+POST /v3/users/me/factors/passkeys
+POST /v3/users/me/factors/passkeys/options
+DELETE /v3/users/me/factors/passkeys/{passkeyId}
+POST /v3/users/me/factors/recovery-codes
+DELETE /v3/organisations/{organisationId}/members/{userId}/factors
 POST /v3/auth/token/revoke
 GET /v3/users/me/tokens
 DELETE /v3/users/me/tokens/{tokenId}
@@ -139,7 +149,17 @@ READS_USER: Final = frozenset(
         "accounts/own_sessions.end_one",
         "accounts/projects.list_projects",
         "accounts/proofs.prove",
-        "accounts/proofs._prove",
+        "accounts/proofs.proof_passkey_options",
+        "accounts/proofs._by_factor",
+        "accounts/proofs.store_proof",
+        "accounts/own_factors.add_passkey",
+        "accounts/own_factors.begin_passkey",
+        "accounts/own_factors.begin_totp",
+        "accounts/own_factors.confirm_totp",
+        "accounts/own_factors.get_factors",
+        "accounts/own_factors.remove_passkey",
+        "accounts/own_factors.remove_totp",
+        "accounts/own_factors.renew_recovery_codes",
         "accounts/sessions.end_session",
         "accounts/users.get_me",
         "accounts/users.change_me",

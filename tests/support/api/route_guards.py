@@ -41,7 +41,21 @@ GET /v3/auth/oidc/start                                         | visitor      |
 GET /v3/auth/oidc/callback                                      | none         | -                    | -
 POST /v3/auth/oidc/backchannel-logout                           | none         | -                    | 64 KiB
 POST /v3/auth/token                                             | none         | -                    | 8 KiB
-POST /v3/auth/session/proof                                     | user         | -                    | 8 KiB
+POST /v3/auth/passkey                                           | none         | -                    | 64 KiB
+POST /v3/auth/passkey/options                                   | none         | -                    | 8 KiB
+POST /v3/auth/session/factor                                    | none         | -                    | 64 KiB
+POST /v3/auth/session/factor/passkey-options                    | none         | -                    | 8 KiB
+POST /v3/auth/session/proof/passkey-options                     | user         | -                    | 8 KiB
+GET /v3/users/me/factors                                        | user         | -                    | -
+POST /v3/users/me/factors/totp                                  | user         | -                    | 8 KiB
+DELETE /v3/users/me/factors/totp                                | user         | -                    | 8 KiB
+POST /v3/users/me/factors/totp/confirm                          | user         | -                    | 8 KiB
+POST /v3/users/me/factors/passkeys                              | user         | -                    | 64 KiB
+POST /v3/users/me/factors/passkeys/options                      | user         | -                    | 8 KiB
+DELETE /v3/users/me/factors/passkeys/{passkeyId}                | user         | -                    | 8 KiB
+POST /v3/users/me/factors/recovery-codes                        | user         | -                    | 8 KiB
+DELETE /v3/organisations/{organisationId}/members/{userId}/factors | organisation | members.manage       | 8 KiB
+POST /v3/auth/session/proof                                     | user         | -                    | 64 KiB
 POST /v3/auth/token/revoke                                      | user         | -                    | 8 KiB
 GET /v3/users/me/tokens                                         | user         | -                    | -
 DELETE /v3/users/me/tokens/{tokenId}                            | user         | -                    | 8 KiB

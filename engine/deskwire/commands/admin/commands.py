@@ -69,6 +69,12 @@ class FirstOwnerLink(Body):
     """A one-time link for the first account. It has no arguments."""
 
 
+class UserNamed(Body):
+    """A user, by id or e-mail address."""
+
+    user: Handle
+
+
 class NewPasswordFor(Body):
     """A new password for an account. Without one, a one-time password is generated."""
 

@@ -17,6 +17,7 @@ from deskwire.commands.admin.read_queries import (
 )
 from deskwire.engine.accounts import machines, members, projects
 from deskwire.engine.accounts.access_tokens import AccessToken, end_token, new_access_token
+from deskwire.engine.accounts.factors.changes import reset_factors
 from deskwire.engine.accounts.identity.password_strength import hash_chosen
 from deskwire.engine.accounts.links import (
     LINK_LIFETIME_MS,
@@ -156,6 +157,18 @@ async def set_password(context: AdminContext, command: commands.NewPasswordFor) 
         return {**account_view(tx, user), **_one_time(context, user, password)}
 
     return await context.store.write(change)
+
+
+@operation("user.reset-factors", commands.UserNamed)
+async def reset_user_factors(context: AdminContext, command: commands.UserNamed) -> Result:
+    """Remove a user's second factors, which ends all sessions and tokens of the user. The password stays."""
+
+    def reset(tx: Transaction) -> Result:
+        user = user_named(tx, command.user)
+        reset_factors(tx, user)
+        return account_view(tx, user)
+
+    return await context.store.write(reset)
 
 
 @operation("user.add", commands.NewMember)

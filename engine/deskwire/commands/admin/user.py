@@ -121,6 +121,23 @@ def first_owner_link(data: Path | None, as_json: bool) -> None:
     )
 
 
+@user.command("reset-factors", examples=["deskwire user reset-factors ada@example.com"])
+@click.argument("user")
+@common_options
+def reset_factors(user: str, data: Path | None, as_json: bool) -> None:
+    """Remove the second factors of a USER (id or e-mail address) who has lost them.
+
+    The password stays. All sessions and tokens of the user end. First make sure that it is this person who asks.
+    """
+    result = invoke(data, "user.reset-factors", user=user)
+    show_created(
+        result,
+        as_json,
+        "id",
+        f"{result['email']} signs in by the password alone until a new factor is added.",
+    )
+
+
 @user.command("add", examples=["deskwire user add ada@example.com --org Acme --role admin"])
 @click.argument("user")
 @_ORG

@@ -64,6 +64,7 @@ def organisation_view(organisation: Organisation, role: Role) -> dict[str, Any]:
         "role": role,
         "sessionIdleS": organisation.session_idle_s,
         "sessionMaxS": organisation.session_max_s,
+        "requireSecondFactor": bool(organisation.second_factor),
         "createdAt": iso(organisation.created_at),
     }
 

@@ -94,6 +94,7 @@ class Organisation(Struct, frozen=True):
 
     Args:
         session_idle_s, session_max_s: limits of its members' sessions in seconds, None for the installation's.
+        second_factor: whether it requires a second factor of its members.
     """
 
     rowid: int
@@ -102,6 +103,7 @@ class Organisation(Struct, frozen=True):
     created_at: int
     session_idle_s: int | None = None
     session_max_s: int | None = None
+    second_factor: bool = False
 
 
 class User(Struct, frozen=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from deskwire.engine.accounts.factors.factor import Factors
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.sessions import BrowserSession
 from deskwire.engine.core.errors import Forbidden
@@ -34,12 +35,22 @@ def is_fresh(proved_at: int, now: int) -> bool:
     return now - proved_at < PROOF_MAX_AGE_MS
 
 
-def proof_methods(user: User, session: BrowserSession, *, passwords: bool) -> Sequence[str]:
+def vouched(session: BrowserSession | None) -> bool:
+    """Return whether an identity provider vouches for a second factor of the session's user."""
+    return session is not None and session.provider is not None and session.second_factor
+
+
+def proof_methods(user: User, session: BrowserSession, factors: Factors, *, passwords: bool) -> Sequence[str]:
     """Return the methods by which the user of a session can prove who uses it.
+
+    A user with a second factor proves it by that factor, because a thief may know the password.
 
     Args:
         passwords: whether users may sign in here with a password.
     """
-    by_password = passwords and user.password_hash is not None
     by_provider = () if session.provider is None else (f"oidc:{session.provider}",)
+    if factors.any:
+        own = tuple(each for each in factors.methods if each != "recoveryCode")
+        return (*own, *(by_provider if vouched(session) else ()))
+    by_password = passwords and user.password_hash is not None
     return (*(("password",) if by_password else ()), *by_provider)

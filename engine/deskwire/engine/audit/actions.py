@@ -53,7 +53,7 @@ _ALL: Final = (
     Action(
         "organisation.changed",
         "organisation",
-        "The name or the session limits of an organisation were changed.",
+        "The name or the session limits of an organisation were changed, or whether it requires a second factor.",
     ),
     Action(
         "organisation.deleted",
@@ -100,6 +100,18 @@ _ALL: Final = (
         "Browser sessions of a user ended by sign-out, revocation or shorter limits; `sessions` counts them.",
         ("sessions",),
         counted=True,
+    ),
+    Action(
+        "account.factor_added", "account", "A user added a second factor, or new recovery codes.", ("factor",)
+    ),
+    Action("account.factor_removed", "account", "A user removed a second factor.", ("factor",)),
+    Action(
+        "account.recovery_code_used", "account", "A user signed in with a recovery code, which is used up."
+    ),
+    Action(
+        "account.factors_reset",
+        "account",
+        "All second factors of a user were removed; all sessions and access tokens ended.",
     ),
     Action("account.deleted", "account", "An account was deleted with its memberships."),
     Action(

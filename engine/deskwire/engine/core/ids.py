@@ -44,6 +44,7 @@ Prefix = Literal[
     "inv",
     "eml",
     "idn",
+    "pky",
 ]
 
 _RANDOM_BITS: Final = 80

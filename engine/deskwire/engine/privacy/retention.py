@@ -18,6 +18,7 @@ import trio
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.access_tokens import AccessTokenTransaction
+from deskwire.engine.accounts.factors.factor import FactorTransaction
 from deskwire.engine.accounts.identity.oidc.requests import OidcRequestTransaction
 from deskwire.engine.accounts.invitations import EXPIRED_KEPT_MS
 from deskwire.engine.accounts.known_browsers import KNOWN_FOR_S, KnownBrowserTransaction
@@ -191,6 +192,7 @@ _KINDS: Final = (
     "browsers",
     "tokens",
     "sign_ins",
+    "challenges",
     "customer_sessions",
     "links",
     "invitations",
@@ -223,6 +225,7 @@ class RetentionPeriods(Struct, frozen=True):
 
 
 class RetentionTransaction(
+    FactorTransaction,
     DeliveryTransaction,
     StoredResponseTransaction,
     EventTransaction,
@@ -310,6 +313,7 @@ class Retention:
         await self._prune("browsers", lambda tx: tx.prune_browsers(unknown, BATCH_SIZE))
         await self._prune("tokens", lambda tx: tx.prune_access_tokens(now, BATCH_SIZE))
         await self._prune("sign_ins", lambda tx: tx.prune_oidc(now, BATCH_SIZE))
+        await self._prune("challenges", lambda tx: tx.prune_challenges(now, BATCH_SIZE))
         issued = now - IDLE_MS
         await self._prune("customer_sessions", lambda tx: tx.prune_customer_sessions(now, issued, BATCH_SIZE))
         await self._prune("links", lambda tx: tx.prune_links(now, BATCH_SIZE))

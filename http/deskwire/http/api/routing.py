@@ -32,6 +32,7 @@ _PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 _OUTDATING: Final = frozenset(
     {
         "account.deleted",
+        "account.factors_reset",
         "account.password_changed",
         "account.sessions_ended",
         "account.tokens_revoked",

@@ -11,7 +11,7 @@ from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.identity.link_throttle import LinkRequestThrottle
-from deskwire.engine.accounts.identity.throttle import SignInThrottle
+from deskwire.engine.accounts.identity.throttle import CODES_PER_ACCOUNT, SignInThrottle
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusalCache, RefusedCalls
@@ -96,6 +96,21 @@ class Surveys(Struct, frozen=True):
 
     refreshes: Refreshes
     removals: Removals
+
+
+class SecondFactors(Struct, frozen=True):
+    """The operations on second factors that their routes need.
+
+    Args:
+        seal, open: encrypt and decrypt the secrets of authenticator apps.
+        throttle: limits wrong codes. A correct password does not reset it, unlike the throttle of passwords.
+    """
+
+    seal: Callable[[str], bytes]
+    open: Callable[[bytes], str]
+    throttle: SignInThrottle = field(
+        default_factory=lambda: SignInThrottle(trio.current_time, CODES_PER_ACCOUNT)
+    )
 
 
 class Limits(Struct, frozen=True):
@@ -193,6 +208,7 @@ class Services(Struct, frozen=True):
     dummy_hashes: DummyHashes
     oidc: OidcSignIns
     refused_calls: RefusedCalls
+    second_factors: SecondFactors
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
     throttle: SignInThrottle = field(default_factory=lambda: SignInThrottle(trio.current_time))

@@ -93,6 +93,18 @@ CODES: Final = (
         "The channel is for signed-in customers only: the call needs an `identity` that the site's backend has signed.",
     ),
     Code(401, "invalid_login", "The e-mail address or the password is wrong."),
+    Code(
+        401,
+        "challenge_ended",
+        "The challenge is unknown, was used, has expired, or has seen 5 wrong codes; sign in again.",
+    ),
+    Code(401, "invalid_code", "The code is wrong, has expired, or was used before."),
+    Code(401, "invalid_passkey", "The answer of the passkey is not valid for this challenge and address."),
+    Code(
+        401,
+        "second_factor_required",
+        "The account has a second factor; send a code of the authenticator app, or a recovery code where the call takes one.",
+    ),
     Code(401, "invalid_machine_credential", "The machine credential does not exist."),
     Code(401, "invalid_metrics_token", "The token is not the one of `DESKWIRE_METRICS_TOKEN`."),
     Code(401, "invalid_server_key", "The server key does not exist."),
@@ -174,6 +186,12 @@ CODES: Final = (
         "own_password",
         "Your own password is changed with `POST /v3/users/me/password`, which needs the current one.",
     ),
+    Code(403, "own_factors", "Another manager of members, or the operator, resets one's own second factors."),
+    Code(
+        403,
+        "second_factor_required_here",
+        "The organisation requires a second factor of its members, and the user has none (`POST /v3/users/me/factors/totp`).",
+    ),
     Code(403, "owner_protected", "Only an owner can grant or withdraw the role of owner."),
     Code(
         403,
@@ -197,6 +215,7 @@ CODES: Final = (
     ),
     Code(403, "sign_in_disabled", "Users of this installation sign in with an identity provider."),
     Code(403, "unknown_channel", "The project has no stream channel of this name."),
+    Code(404, "factor_not_found", "You have no such second factor."),
     Code(
         404, "customer_session_not_found", "The contact has no such session in a channel; it may have ended."
     ),
@@ -284,6 +303,25 @@ CODES: Final = (
     Code(
         409, "no_access_token", "The call was made with a browser session, which has no access token to end."
     ),
+    Code(
+        409,
+        "last_factor_required",
+        "The last second factor stays while an organisation of the user requires one.",
+    ),
+    Code(409, "no_factor", "The user has no second factor."),
+    Code(409, "no_pending_totp", "No authenticator app was begun in the last 10 minutes; begin again."),
+    Code(
+        409,
+        "no_owner_with_factor",
+        "First an owner, and you, add a second factor; else the organisation would be locked.",
+    ),
+    Code(409, "passkey_known", "The passkey is registered already."),
+    Code(
+        409,
+        "passkeys_unavailable",
+        "Browsers allow passkeys at an https address with a domain name, or at localhost.",
+    ),
+    Code(409, "too_many_passkeys", "The user has 20 passkeys, the maximum."),
     Code(409, "no_session", "The call was made with an access token; only a browser session is proved."),
     Code(409, "channel_disabled", "The channel is disabled; customers can use it again once it is enabled."),
     Code(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ from deskwire.http.schemas.base import (
     MachineId,
     Moment,
     OrganisationId,
+    PasskeyId,
     PersonName,
     ProjectId,
     RoleId,
@@ -87,7 +88,7 @@ TypingSeconds = Annotated[
 ProofMethods = Annotated[
     list[Annotated[str, Field(examples=["password"])]],
     Field(
-        description="Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider."
+        description="Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `totp` and `passkey` for a user with a second factor, else `password`, or `oidc:` and the id of an identity provider."
     ),
 ]
 
@@ -98,24 +99,30 @@ class FreshProofProblem(ProblemDocument):
     methods: ProofMethods | None = None
 
 
-class BrowserSession(Shape):
-    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user.
+class RequiringOrganisation(Shape):
+    """An organisation that requires a second factor."""
 
-    `provedAt` is the time of the last proof of who uses it, `signedInBy` the way in which the user signed in.
-    """
+    id: OrganisationId
+    name: Annotated[str, Field(examples=["Example Ltd"])]
 
-    user: User
+
+class SignInChallenge(Shape):
+    """A sign-in that waits for a second factor. `id` is its secret, for `POST /v3/auth/session/factor`."""
+
+    id: Annotated[
+        str, Field(pattern="^sic_[A-Za-z0-9_-]{32}$", examples=["sic_0123456789abcdefghijklmnopqrstuv"])
+    ]
     expires_at: Moment
-    projects: list[SessionProject]
-    storage_keys: StorageKeys
-    typing_seconds: TypingSeconds
-    proved_at: Moment
-    signed_in_by: SignInMethod
-    proof_methods: ProofMethods
+    methods: list[Literal["totp", "recoveryCode", "passkey"]]
 
 
 class VisitorSession(Shape):
-    """The session of a browser, like `BrowserSession`; `user` and `expiresAt` are null without a sign-in."""
+    """The session of a browser: its user, its expiry unless it is used before, and the newest 200 projects of the user.
+
+    `user` and `expiresAt` are null without a session. `provedAt` is the time of the last proof of who uses it, `signedInBy`
+    the way in which the user signed in. `enrolmentRequired` lists the organisations that answer 403 until the user adds a
+    second factor. `challenge` is set while a sign-in waits for the second factor.
+    """
 
     user: User | None
     expires_at: Moment | None
@@ -125,6 +132,80 @@ class VisitorSession(Shape):
     proved_at: Moment | None
     signed_in_by: SignInMethod | None
     proof_methods: ProofMethods
+    enrolment_required: list[RequiringOrganisation]
+    challenge: SignInChallenge | None
+
+
+class PasskeyInfo(Shape):
+    """A passkey of a user."""
+
+    id: PasskeyId
+    name: PersonName
+    created_at: Moment
+    last_used_at: Moment | None
+
+
+class TotpInfo(Shape):
+    """The authenticator app of a user."""
+
+    created_at: Moment
+
+
+class Factors(Shape):
+    """The second factors of a user, and the number of unused recovery codes."""
+
+    totp: TotpInfo | None
+    passkeys: list[PasskeyInfo]
+    recovery_codes_left: Count
+
+
+class PendingTotp(Shape):
+    """The secret of an authenticator app that is to be confirmed: in base32, as a URI, and the URI as a QR code."""
+
+    secret: Annotated[str, Field(examples=["JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"])]
+    uri: Annotated[
+        str,
+        Field(
+            examples=[
+                "otpauth://totp/Deskwire:grace@example.org?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Deskwire&algorithm=SHA1&digits=6&period=30"
+            ]
+        ),
+    ]
+    qr: Annotated[str, Field(description="A `data:` URL of an SVG image.", examples=["data:image/svg+xml,…"])]
+
+
+_RECOVERY_CODES = list[Annotated[str, Field(examples=["k5xw-2a7q-mzge-3bfo"])]]
+
+
+class RecoveryCodes(Shape):
+    """New recovery codes, which are shown only this once."""
+
+    recovery_codes: _RECOVERY_CODES
+
+
+class RecoveryCodesIfFirst(Shape):
+    """The recovery codes that come with the first second factor, else null."""
+
+    recovery_codes: _RECOVERY_CODES | None
+
+
+class PasskeyOptions(Shape):
+    """Options for `navigator.credentials`, to be parsed by `PublicKeyCredential.parse…OptionsFromJSON()`.
+
+    `challenge` goes back with the answer; null where the call has another way to name it.
+    """
+
+    challenge: Annotated[str | None, Field(examples=["pkc_0123456789abcdefghijklmnopqrstuv"])]
+    public_key: Annotated[
+        dict[str, Any], Field(examples=[{"challenge": "AAECAwQFBgcICQ", "rpId": "desk.example.com"}])
+    ]
+
+
+class AddedPasskey(Shape):
+    """A new passkey, with recovery codes if it is the first second factor."""
+
+    passkey: PasskeyInfo
+    recovery_codes: _RECOVERY_CODES | None
 
 
 class BrowserSessionSummary(Shape):
@@ -183,6 +264,7 @@ class SignInMethods(Shape):
     """The ways to sign in: with a password, or with identity providers."""
 
     password: bool
+    passkey: Annotated[bool, Field(description="Whether a browser can sign in by a passkey at this address.")]
     oidc: list[OidcMethod]
     forgotten_password: Annotated[
         Literal["mail", "administrator"] | None,
@@ -304,6 +386,7 @@ class Organisation(Shape):
     role: RoleId
     session_idle_s: Annotated[int, Field(examples=[3600])] | None
     session_max_s: Annotated[int, Field(examples=[86400])] | None
+    require_second_factor: bool
     created_at: Moment
 
 

@@ -31,6 +31,14 @@ class AddMemberRequest(TypedDict):
     """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
 
 
+class AddPasskeyRequest(TypedDict):
+    """The challenge of the options, the answer of the authenticator, and a name to tell passkeys apart."""
+
+    challenge: str
+    credential: dict[str, Any]
+    name: str
+
+
 class AddedMember(TypedDict):
     """A member with a new one-time password, which is shown once, and is `…` in a repeated response. It is null if users sign in elsewhere."""
 
@@ -46,6 +54,13 @@ class AddedMember(TypedDict):
     password: str | None
     passwordEndsAt: str | None
     """The time at which the password expires unless it was replaced."""
+
+
+class AddedPasskey(TypedDict):
+    """A new passkey, with recovery codes if it is the first second factor."""
+
+    passkey: PasskeyInfo
+    recoveryCodes: NotRequired[list[str] | None]
 
 
 class AgentConversation(TypedDict):
@@ -405,7 +420,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.factor_added`, `account.factor_removed`, `account.recovery_code_used`, `account.factors_reset`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -497,27 +512,6 @@ class BranchActionInput(TypedDict):
     default: str
 
 
-class BrowserSession(TypedDict):
-    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user.
-
-    `provedAt` is the time of the last proof of who uses it, `signedInBy` the way in which the user signed in."""
-
-    user: User
-    expiresAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    projects: list[SessionProject]
-    storageKeys: list[str]
-    """Keys of 32 bytes (base64url) with which a page may encrypt this user's data in the browser: the first one encrypts, each one decrypts. They belong to the user, and change only with the installation's secret."""
-    typingSeconds: float
-    """Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing."""
-    provedAt: str
-    """A time in ISO 8601, UTC, with milliseconds."""
-    signedInBy: str
-    """Known values: `password`, `passkey`, `oidc`, `invitation`; a later release may add others."""
-    proofMethods: list[str]
-    """Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider."""
-
-
 class BrowserSessionSummary(TypedDict):
     """A session of a user: its start, its last use to the minute, and the browser by its own name.
 
@@ -583,6 +577,12 @@ class ButtonsActionInput(TypedDict):
     text: str
     options: list[ButtonOptionInput]
     allowText: NotRequired[bool]
+
+
+class ChallengeRequest(TypedDict):
+    """The challenge of a sign-in."""
+
+    challenge: str
 
 
 class ChangeChannelRequest(TypedDict):
@@ -684,6 +684,7 @@ class ChangeOrganisationRequest(TypedDict):
     A limit is in seconds and at most the installation's: `sessionIdleS` since the last use of a session, `sessionMaxS` since its start."""
 
     name: NotRequired[str]
+    requireSecondFactor: NotRequired[bool]
     sessionIdleS: NotRequired[int | None]
     sessionMaxS: NotRequired[int | None]
 
@@ -885,6 +886,12 @@ class CloseConversationRequest(TypedDict):
 
     closedBy: NotRequired[Literal["agent", "bot", "system"]]
     """Default: `system`."""
+
+
+class ConfirmTotpRequest(TypedDict):
+    """A code that the authenticator app shows."""
+
+    code: str
 
 
 class ConsumerSummary(TypedDict):
@@ -2346,6 +2353,23 @@ class ExportedTicket(TypedDict):
     activity: NotRequired[list[TicketActivity]]
 
 
+class FactorRequest(TypedDict):
+    """The challenge of a sign-in, and exactly one proof: a code, a recovery code, or the answer of a passkey."""
+
+    challenge: str
+    code: NotRequired[str | None]
+    recoveryCode: NotRequired[str | None]
+    passkey: NotRequired[dict[str, Any] | None]
+
+
+class Factors(TypedDict):
+    """The second factors of a user, and the number of unused recovery codes."""
+
+    totp: TotpInfo | None
+    passkeys: list[PasskeyInfo]
+    recoveryCodesLeft: int
+
+
 class FollowUpInput(TypedDict):
     """The changes to apply after the message in the same commit. The status `CLOSED` closes the conversation, like `close`. A null assignee unassigns, a null `snoozedUntil` ends a snooze."""
 
@@ -2733,6 +2757,18 @@ class InvitationPage(TypedDict):
 
     nextCursor: str | None
     items: list[Invitation]
+
+
+class IssueTokenRequest(TypedDict):
+    """The credentials to sign in with, as for a session.
+
+    A user with a second factor also gives a `code` of the authenticator app, or a `recoveryCode`."""
+
+    email: str
+    password: str
+    newPassword: NotRequired[str | None]
+    code: NotRequired[str | None]
+    recoveryCode: NotRequired[str | None]
 
 
 class LanguageProgress(TypedDict):
@@ -3223,6 +3259,7 @@ class Organisation(TypedDict):
     """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
     sessionIdleS: int | None
     sessionMaxS: int | None
+    requireSecondFactor: bool
     createdAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 
@@ -3279,6 +3316,33 @@ class PageContext(TypedDict):
     custom: NotRequired[dict[str, Any]]
 
 
+class PasskeyInfo(TypedDict):
+    """A passkey of a user."""
+
+    id: str
+    name: str
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    lastUsedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class PasskeyOptions(TypedDict):
+    """Options for `navigator.credentials`, to be parsed by `PublicKeyCredential.parse…OptionsFromJSON()`.
+
+    `challenge` goes back with the answer; null where the call has another way to name it."""
+
+    challenge: str | None
+    publicKey: dict[str, Any]
+
+
+class PasskeySignInRequest(TypedDict):
+    """The challenge of the options, and the answer of the passkey (`PublicKeyCredential.toJSON()`)."""
+
+    challenge: str
+    credential: dict[str, Any]
+
+
 class PasswordLink(TypedDict):
     """A one-time link by which a member chooses a new password. It is shown once."""
 
@@ -3297,6 +3361,15 @@ class PendingStep(TypedDict):
     """The pending workflow step, which waits for the contact; null without one."""
 
     step: WorkflowStep | None
+
+
+class PendingTotp(TypedDict):
+    """The secret of an authenticator app that is to be confirmed: in base32, as a URI, and the URI as a QR code."""
+
+    secret: str
+    uri: str
+    qr: str
+    """A `data:` URL of an SVG image."""
 
 
 class Permission(TypedDict):
@@ -3414,9 +3487,11 @@ class ProofInput(TypedDict):
 
 
 class ProofRequest(TypedDict):
-    """The proof of who uses the session: the user's password."""
+    """The proof of who uses the session, exactly one: the password, or a code or passkey of a user with a second factor."""
 
-    password: str
+    password: NotRequired[str | None]
+    code: NotRequired[str | None]
+    passkey: NotRequired[dict[str, Any] | None]
 
 
 class PublicChannel(TypedDict):
@@ -3564,6 +3639,18 @@ class RecoverEventsRequest(TypedDict):
     """Default: `false`."""
 
 
+class RecoveryCodes(TypedDict):
+    """New recovery codes, which are shown only this once."""
+
+    recoveryCodes: list[str]
+
+
+class RecoveryCodesIfFirst(TypedDict):
+    """The recovery codes that come with the first second factor, else null."""
+
+    recoveryCodes: NotRequired[list[str] | None]
+
+
 class RecoveryResult(TypedDict):
     """The number of deliveries created, and the number of events no longer stored."""
 
@@ -3698,6 +3785,13 @@ class ReplyToStepRequest(TypedDict):
 
     actionId: int
     value: Any
+
+
+class RequiringOrganisation(TypedDict):
+    """An organisation that requires a second factor."""
+
+    id: str
+    name: str
 
 
 class ResponseData(TypedDict):
@@ -3903,10 +3997,21 @@ class ShowViewRequest(TypedDict):
     composing: NotRequired[str | None]
 
 
+class SignInChallenge(TypedDict):
+    """A sign-in that waits for a second factor. `id` is its secret, for `POST /v3/auth/session/factor`."""
+
+    id: str
+    expiresAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    methods: list[str]
+
+
 class SignInMethods(TypedDict):
     """The ways to sign in: with a password, or with identity providers."""
 
     password: bool
+    passkey: bool
+    """Whether a browser can sign in by a passkey at this address."""
     oidc: list[OidcMethod]
     forgottenPassword: str | None
     """The way to a new password: `mail` by `POST /v3/auth/password-links`, `administrator` by a link from a manager of members. Null if users have no passwords here."""
@@ -4831,6 +4936,13 @@ class TokenSummaryPage(TypedDict):
     items: list[TokenSummary]
 
 
+class TotpInfo(TypedDict):
+    """The authenticator app of a user."""
+
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
 class Translation(TypedDict):
     """An entry with its content in one language."""
 
@@ -4965,7 +5077,9 @@ class VisitorProfile(TypedDict):
 
 
 class VisitorSession(TypedDict):
-    """The session of a browser, like `BrowserSession`; `user` and `expiresAt` are null without a sign-in."""
+    """The session of a browser: its user, its expiry unless it is used before, and the newest 200 projects of the user.
+
+    `user` and `expiresAt` are null without a session. `provedAt` is the time of the last proof of who uses it, `signedInBy` the way in which the user signed in. `enrolmentRequired` lists the organisations that answer 403 until the user adds a second factor. `challenge` is set while a sign-in waits for the second factor."""
 
     user: User | None
     expiresAt: str | None
@@ -4980,7 +5094,9 @@ class VisitorSession(TypedDict):
     signedInBy: str | None
     """Known values: `password`, `passkey`, `oidc`, `invitation`; a later release may add others."""
     proofMethods: list[str]
-    """Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `password`, or `oidc:` and the id of an identity provider."""
+    """Methods by which the user can prove who uses the session (`POST /v3/auth/session/proof`): `totp` and `passkey` for a user with a second factor, else `password`, or `oidc:` and the id of an identity provider."""
+    enrolmentRequired: list[RequiringOrganisation]
+    challenge: SignInChallenge | None
 
 
 class VisitorsBody(TypedDict):

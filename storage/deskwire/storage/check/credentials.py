@@ -13,17 +13,18 @@ from deskwire.storage.tables.accounts.people import granted
 
 
 def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[CheckProblem]:
-    """Yield endpoints and channels whose secret can't be decrypted with the installation's secret."""
+    """Yield endpoints, channels and users with an authenticator app whose secret can't be decrypted with the installation's secret."""
     rows = connection.execute(
         "SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed' "
-        "UNION ALL SELECT id, sealed_secret FROM channels WHERE removed_at IS NULL"
+        "UNION ALL SELECT id, sealed_secret FROM channels WHERE removed_at IS NULL "
+        'UNION ALL SELECT u.id, t.sealed_secret FROM totps t JOIN users u ON u.rowid = t."user" WHERE t.confirmed = 1'
     ).fetchall()
     if not rows:
         return
     if secrets is None:
         yield CheckProblem(
             "secret_missing",
-            f"There are {len(rows)} webhook endpoints and channels, and no secret to sign with.",
+            f"There are {len(rows)} webhook endpoints, channels and authenticator apps, and no secret to open theirs.",
         )
         return
     sealing = Encryption(secrets)

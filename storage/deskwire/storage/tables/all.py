@@ -9,6 +9,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.storage.tables.accounts.factors import FactorReads, FactorWrites
 from deskwire.storage.tables.accounts.links import LinkReads
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
 from deskwire.storage.tables.accounts.oidc import IdentityReads, OidcWrites
@@ -101,6 +102,7 @@ class AllReads(
     AccessTokenReads,
     MailReads,
     LinkReads,
+    FactorReads,
     ChannelReads,
     CustomerSessionReads,
     ConsumerReads,
@@ -148,6 +150,7 @@ class AllWrites(
     SessionWrites,
     AccessTokenWrites,
     MailWrites,
+    FactorWrites,
     CustomerSessionWrites,
     ConsumerWrites,
     MemoryWrites,

@@ -25,6 +25,9 @@ PER_PAIR: Final = 10
 """Allowed failures from one network at one account."""
 PER_ACCOUNT: Final = 100
 PER_NETWORK: Final = 100
+CODES_PER_ACCOUNT: Final = 30
+"""Allowed wrong codes at one account. Of three codes in a million one is right at any time, so that a caller who has the
+password needs about four months on average; each wrong code is in the audit trail."""
 KNOWN_MAX: Final = 10_000
 """Maximum number of known pairs of account and network, about 3 MB. The least recently used one is evicted and then counts
 like an unknown one."""
@@ -37,13 +40,14 @@ class SignInThrottle:
 
     Args:
         clock: Trio's clock.
+        per_account: allowed failures at one account.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], per_account: int = PER_ACCOUNT) -> None:
         self._clock = clock
         self._pair_rate = _PAIR_RATE
         self._pairs = Sketch(_PAIR_RATE)
-        self._accounts = Sketch(RateLimit(PER_ACCOUNT, PER_ACCOUNT, WINDOW_MINUTES))
+        self._accounts = Sketch(RateLimit(per_account, per_account, WINDOW_MINUTES))
         self._networks = Sketch(RateLimit(PER_NETWORK, PER_NETWORK, WINDOW_MINUTES))
         self._under_way: Counter[tuple[Sketch, str]] = Counter()
         self._known: OrderedDict[str, int] = OrderedDict()  # pair → time at which its bucket will be full

@@ -16,7 +16,7 @@ from deskwire.engine.accounts.credentials import TokenIdentity
 from deskwire.engine.accounts.identity.verifier import user_of
 from deskwire.engine.accounts.machines import SECRET_PREFIX, Machine
 from deskwire.engine.accounts.people import ServerKey, User
-from deskwire.engine.accounts.proofs import FreshProofRequired, is_fresh, proof_methods
+from deskwire.engine.accounts.proofs import FreshProofRequired, is_fresh, proof_methods, vouched
 from deskwire.engine.accounts.roles import membership_of, project_of
 from deskwire.engine.accounts.server_keys import KEY_PREFIX
 from deskwire.engine.accounts.sessions import BrowserSession
@@ -136,11 +136,13 @@ async def require_fresh_proof(services: Services, access: RouteAccess, caller: C
     session, user = caller.session, caller.user
     if not access.fresh or session is None or user is None or is_fresh(session.proved_at, at):
         return
-    proved_at = await services.store.read(InlineQuery(lambda reader: reader.proved_at(session.id)))
+    proved_at, factors = await services.store.read(
+        InlineQuery(lambda reader: (reader.proved_at(session.id), reader.factors(user.rowid)))
+    )
     if proved_at is None:
         raise Unauthenticated("The session has ended; sign in again.", code="session_ended")
     if not is_fresh(proved_at, at):
-        raise FreshProofRequired(proof_methods(user, session, passwords=services.sign_in))
+        raise FreshProofRequired(proof_methods(user, session, factors, passwords=services.sign_in))
 
 
 async def _machine(
@@ -204,9 +206,23 @@ async def _user(
             where = "header or parameter" if access.by_parameter else "header"
             raise BadRequest(f"This call needs the {where} `project`.", code="missing_project")
         found = _caller(reader, access, user, named, request.path)
+        if not vouched(session):
+            _require_factor(reader, found, user)
         return replace(found, session=session, token=None if session is not None else identity)
 
     return await services.store.read(InlineQuery(caller))
+
+
+def _require_factor(reader: Reader, found: Caller, user: User) -> None:
+    """Raise Forbidden if the organisation of the call requires a second factor that the user does not have."""
+    owner = found.organisation.rowid if found.organisation is not None else None
+    if owner is None and found.project is not None:
+        owner = found.project.organisation
+    if owner is not None and reader.lacks_factor(owner, user.rowid):
+        raise Forbidden(
+            "The organisation requires a second factor of its members; add one to your account.",
+            code="second_factor_required_here",
+        )
 
 
 def _named_project(access: RouteAccess, request: AuthenticationRequest) -> str | None:

@@ -11,6 +11,7 @@ foreign name for this host has no session.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 import structlog
 from msgspec import Struct, field
 
+from deskwire.engine.accounts.factors.passkeys import RelyingParty
 from deskwire.engine.accounts.known_browsers import KNOWN_FOR_S
 from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.accounts.sessions import (
@@ -126,6 +128,10 @@ class Sessions(Struct):
     def is_own(self, origin: str, headers: Fields, *, secure: bool) -> bool:
         """See `is_own`."""
         return is_own(origin, headers, origin_of(self.public_url), secure=secure)
+
+    def relying_party(self, request: SessionRequest) -> RelyingParty | None:
+        """See `relying_party`."""
+        return relying_party(request.headers, self.public_url, secure=self.secure(request))
 
     def cookie(self, request: SessionRequest, secret: str) -> str:
         """Return the `Set-Cookie` of a new session.
@@ -245,6 +251,59 @@ def delete_cookie(*, secure: bool) -> str:
 
 def _name(name: str, secure: bool) -> str:
     return f"{_SECURE_PREFIX}{name}" if secure else name
+
+
+CHALLENGE_COOKIE_NAME: Final = "deskwire-challenge"
+_CHALLENGE: Final = re.compile(r"sic_[A-Za-z0-9_-]{32}")
+
+
+def challenge_in(headers: Fields, *, secure: bool) -> str | None:
+    """Return the secret of the pending challenge in the request's cookies, None without exactly one."""
+    name = _name(CHALLENGE_COOKIE_NAME, secure)
+    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
+    given = {content.strip() for key, _, content in pairs if key.strip() == name}
+    if len(given) != 1:
+        return None
+    (secret,) = given
+    return secret if _CHALLENGE.fullmatch(secret) else None
+
+
+def set_challenge_cookie(secret: str, lasts_s: int, *, secure: bool) -> str:
+    """Return the `Set-Cookie` with a challenge's secret, for a sign-in that returns by a redirect.
+
+    A URL would keep it in the browser's history.
+    """
+    return f"{_name(CHALLENGE_COOKIE_NAME, secure)}={secret}; Max-Age={lasts_s}; {_attributes(secure)}"
+
+
+def delete_challenge_cookie(*, secure: bool) -> str:
+    """Return the `Set-Cookie` that deletes the challenge's cookie."""
+    return f"{_name(CHALLENGE_COOKIE_NAME, secure)}=; Max-Age=0; {_attributes(secure)}"
+
+
+def relying_party(headers: Fields, public_url: str | None, *, secure: bool) -> RelyingParty | None:
+    """Return the domain and origin for passkeys, None where browsers allow none.
+
+    They are those of the public URL, else of `Host`: a passkey is bound to its domain by the browser, so that a foreign
+    name in `Host` finds no passkey. Browsers allow passkeys over TLS and on `localhost`, and never for an IP address.
+    """
+    hosts = headers.getlist("host")
+    if public_url is None and len(hosts) != 1:
+        return None
+    url = public_url or f"{'https' if secure else 'http'}://{hosts[0].lower()}"
+    try:
+        parts = urlsplit(url)
+        name, origin = parts.hostname or "", origin_of(url)
+    except ValueError:  # a malformed port or address in `Host`
+        return None
+    local = name == "localhost" or name.endswith(".localhost")
+    if origin is None or not _DOMAIN.fullmatch(name) or not (local or parts.scheme == "https"):
+        return None
+    return RelyingParty(name, (origin,))
+
+
+# A domain, whose last label is no number: that would be an IPv4 address (WHATWG URL 3.5).
+_DOMAIN: Final = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z0-9-]*[a-z][a-z0-9-]*")
 
 
 def _attributes(secure: bool) -> str:

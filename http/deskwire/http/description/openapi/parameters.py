@@ -105,6 +105,12 @@ PATH: Final[Mapping[str, PathParameter]] = {
         "identity_not_found",
         people.UserIdentity,
     ),
+    "passkey_id": PathParameter(
+        "The id of the passkey.",
+        "pky_01KZ00000000000000000000P1",
+        "factor_not_found",
+        people.PasskeyInfo,
+    ),
     "token_id": PathParameter(
         "The id of the access token.",
         "tok_01KZ00000000000000000000A1",

@@ -101,6 +101,10 @@ RULES: Final = (
         lambda route: route.idempotent,
     ),
     RefusalRule(("permission_denied",), lambda route: route.access.permission is not None),
+    RefusalRule(
+        ("second_factor_required_here",),
+        lambda route: route.access.kind in ("dashboard", "either", "organisation", "project"),
+    ),
     RefusalRule(("fresh_proof_required",), lambda route: route.access.fresh),
     RefusalRule(_MACHINE, lambda route: route.access.kind in _CALLERS),
     RefusalRule(

@@ -120,6 +120,19 @@ BODIES: Final[Mapping[str, Any]] = {
     "CreateKeyRequest": {"label": "CRM", "expiresAt": "2027-11-01T12:00:00.000Z"},
     "ChangeOrganisationRequest": {"sessionIdleS": 3600, "sessionMaxS": None},
     "SignInRequest": {"email": "grace@example.org", "password": "a long enough password"},
+    "IssueTokenRequest": {"email": "grace@example.org", "password": "a long enough password"},
+    "FactorRequest": {"challenge": "sic_0123456789abcdefghijklmnopqrstuv", "code": "287082"},
+    "ChallengeRequest": {"challenge": "sic_0123456789abcdefghijklmnopqrstuv"},
+    "PasskeySignInRequest": {
+        "challenge": "pkc_0123456789abcdefghijklmnopqrstuv",
+        "credential": {"id": "AAECAwQFBgcICQ", "type": "public-key"},
+    },
+    "ConfirmTotpRequest": {"code": "287082"},
+    "AddPasskeyRequest": {
+        "challenge": "pke_0123456789abcdefghijklmnopqrstuv",
+        "credential": {"id": "AAECAwQFBgcICQ", "type": "public-key"},
+        "name": "Laptop",
+    },
     "ProofRequest": {"password": "a long enough password"},
     "MergeContactRequest": {"from": "visitor-7"},
     "CreateRoleRequest": {

@@ -114,7 +114,7 @@ async def inspect(call: Call[InspectLinkRequest, Query]) -> Answer:
     "/auth/links/use",
     operation_id="useLink",
     body=UseLinkRequest,
-    answer=shapes.BrowserSession,
+    answer=shapes.VisitorSession,
     errors=(*tokens.REFUSALS, "cross_site_request", "email_in_use", "inviter_not_permitted", "link_ended"),
     records=(
         "account.created",

@@ -53,7 +53,13 @@ from deskwire.http.api.input.headers import mimetype_of
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import MEDIUM, OPEN, VISITOR, Media, Routes
 from deskwire.http.resources.accounts import tokens
-from deskwire.http.resources.accounts.sessions import ProvedSignIn, complete_sign_in
+from deskwire.http.resources.accounts.sessions import (
+    OpenChallenge,
+    ProvedSignIn,
+    challenge_cookie,
+    session_cookies,
+    sign_in_or_challenge,
+)
 from deskwire.http.schemas import people as shapes
 
 log: Final = structlog.get_logger(__name__)
@@ -266,10 +272,12 @@ async def _signed_in(call: Call[Body, CallbackQuery], answered: _Answered) -> By
     sid = claims.get("sid")
     proved = ProvedSignIn("oidc", client.second_factor, client.name, sid if isinstance(sid, str) else None)
     try:
-        completed = await complete_sign_in(call, user, proved, signed_in(user))
+        outcome = await sign_in_or_challenge(call, user, proved, signed_in(user))
     except Conflict as error:  # the password was changed, or the account deleted, in this moment
         raise _Refused("sign_in_expired", error.reason, None, user) from error
-    return _moved(request.return_to, completed.headers["Set-Cookie"])
+    if isinstance(outcome, OpenChallenge):  # the desk's page asks for the second factor
+        return _moved(request.return_to, challenge_cookie(call, outcome))
+    return _moved(request.return_to, *session_cookies(call, outcome))
 
 
 async def _claims(call: Call[Body, CallbackQuery], answered: _Answered) -> Mapping[str, Any]:
@@ -335,14 +343,17 @@ async def _prove(
     """Note that the user of the session that began the request has proved who uses it. Raises _Refused."""
     now, services = call.services.clock(), call.services
 
-    def find(reader: Reader) -> tuple[BrowserSession | None, User | None]:
+    def find(reader: Reader) -> tuple[BrowserSession | None, User | None, bool]:
         session = None if request.session is None else reader.session_with(request.session)
         known = reader.identity(client.issuer, claims["sub"])
-        return session, None if known is None else known[1]
+        user = None if known is None else known[1]
+        return session, user, user is not None and reader.factors(user.rowid).any
 
-    session, user = await services.store.read(find)
+    session, user, has_factor = await services.store.read(find)
     if session is None or user is None or user.id != session.user_id:
         raise _Refused("other_account", "the provider's user is not the session's, or the session has ended")
+    if has_factor and not client.second_factor:
+        raise _Refused("provider_refused", "the user has a second factor, and the provider vouches for none")
 
     def prove(tx: Transaction) -> bool:
         tx.record(proved(user, f"oidc:{client.name}"))
@@ -397,6 +408,6 @@ def _bad_logout(reason: str) -> BadRequest:
     return BadRequest(f"The logout token is not valid. {reason}", code="invalid_logout_token")
 
 
-def _moved(url: str, cookie: str | None = None) -> BytesAnswer:
+def _moved(url: str, *cookies: str) -> BytesAnswer:
     headers = {"Location": url, "Cache-Control": "no-store"}
-    return BytesAnswer(b"", "", headers if cookie is None else {**headers, "Set-Cookie": cookie}, 303)
+    return BytesAnswer(b"", "", headers, 303, cookies=cookies)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from deskwire.engine.accounts.factors.changes import require_factor
 from deskwire.engine.accounts.members import change_organisation as change
 from deskwire.engine.accounts.members import membership_view, organisation_view
+from deskwire.engine.accounts.people import Organisation
+from deskwire.engine.accounts.proofs import vouched
+from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
 from deskwire.http.api.pagination import page
@@ -58,22 +62,27 @@ async def get_organisation(call: Call[Body, Query]) -> Answer:
     operation_id="changeOrganisation",
     body=ChangeOrganisationRequest,
     answer=shapes.Organisation,
+    errors=("no_owner_with_factor",),
     further=(nulls(*_NULLABLE),),
     records=("organisation.changed", "account.sessions_ended"),
 )
 async def change_organisation(call: Call[ChangeOrganisationRequest, Query]) -> Answer:
-    """Change an organisation's name and the limits of its members' sessions.
+    """Change an organisation's name, the limits of its members' sessions, or whether it requires a second factor of them.
 
     The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed
     a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
+
+    With `requireSecondFactor`, its routes and those of its projects answer 403 `second_factor_required_here` to users without
+    one. To switch it on, you and an owner need a second factor.
     """
-    identifier, changes, now = (
-        call.organisation.id,
-        given_fields(call.body, _NULLABLE),
-        call.services.clock(),
-    )
-    life = call.services.sessions.life
-    changed = await call.services.store.write(
-        lambda tx: change(tx, identifier, changes, life, now),
-    )
-    return organisation_view(changed, call.role)
+    organisation, user, now = call.organisation, call.user.rowid, call.services.clock()
+    fields = dict(given_fields(call.body, _NULLABLE))
+    required = fields.pop("require_second_factor", None)
+    exempt, life = vouched(call.access.session), call.services.sessions.life
+
+    def job(tx: Transaction) -> Organisation:
+        if required is not None:
+            require_factor(tx, organisation.rowid, user, required=required, vouched=exempt)
+        return change(tx, organisation.id, fields, life, now)
+
+    return organisation_view(await call.services.store.write(job), call.role)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, Field
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from deskwire.engine.accounts.roles import role_named
 from deskwire.engine.accounts.sessions import IDLE_MIN_S, LONGEST_MIN_S
@@ -56,6 +59,19 @@ async def check_role(call: Call[Any, Query]) -> None:
         await call.services.store.read(lambda reader: role_named(reader, call.organisation.rowid, role))
 
 
+GivenCode = Annotated[str, Field(min_length=1, max_length=40)]
+
+
+ChallengeSecret = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+def exactly_one(body: BaseModel, names: Sequence[str]) -> None:
+    """Raise an error of validation unless the body has exactly one of these fields."""
+    if sum(getattr(body, name) is not None for name in names) != 1:
+        shown = ", ".join(to_camel(name) for name in names)
+        raise PydanticCustomError("one_of", "This needs exactly one of {names}.", {"names": shown})
+
+
 class AccountList(Paged):
     """A page of organisations, members, projects or keys."""
 
@@ -89,6 +105,7 @@ class ChangeOrganisationRequest(Body):
     """
 
     name: Name | None = None
+    require_second_factor: bool | None = None
     session_idle_s: Annotated[int, Field(ge=IDLE_MIN_S)] | None = None
     session_max_s: Annotated[int, Field(ge=LONGEST_MIN_S)] | None = None
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import structlog
+from msgspec import Struct
 from pydantic import Field
 
 from deskwire.engine.accounts.access_tokens import Source, new_access_token
@@ -35,7 +36,8 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Routes, Tag
 from deskwire.http.api.services import Services
-from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword
+from deskwire.http.resources.accounts.codes import require_code
+from deskwire.http.resources.accounts.requests import GivenCode, GivenPassword, NewPassword
 from deskwire.http.resources.accounts.sign_ins import record_failure
 from deskwire.http.schemas.people import AccessToken
 
@@ -64,23 +66,55 @@ class SignInRequest(Body):
     new_password: NewPassword | None = None
 
 
+class IssueTokenRequest(SignInRequest):
+    """The credentials to sign in with, as for a session.
+
+    A user with a second factor also gives a `code` of the authenticator app, or a `recoveryCode`.
+    """
+
+    code: GivenCode | None = None
+    recovery_code: GivenCode | None = None
+
+
 @routes.add(
     "POST",
     "/auth/token",
     operation_id="issueToken",
-    body=SignInRequest,
+    body=IssueTokenRequest,
     answer=AccessToken,
-    errors=REFUSALS,
-    records=("sign_in.succeeded", "sign_in.failed", "account.password_changed"),
+    errors=(*REFUSALS, "second_factor_required", "invalid_code"),
+    records=(
+        "sign_in.succeeded",
+        "sign_in.failed",
+        "account.password_changed",
+        "account.recovery_code_used",
+    ),
 )
-async def issue_token(call: Call[SignInRequest, Query]) -> Answer:
-    """Create an access token for the dashboard endpoints, valid for an hour."""
-    user = await checked_user(call)
+async def issue_token(call: Call[IssueTokenRequest, Query]) -> Answer:
+    """Create an access token for the dashboard endpoints, valid for an hour.
+
+    A user with a second factor also needs a code of the authenticator app, or a recovery code: 401 `second_factor_required`.
+    """
+    checked = await checked_user(call)
+    await require_code(call, checked.user, call.body.code, call.body.recovery_code)
+    user = await store_new_password(call.signed(checked.user).services, checked)
     return await token_for(call, user, "sign_in", signed_in(user))
 
 
-async def checked_user(call: Call[SignInRequest, Query]) -> User:
-    """Return the user who signs in, with the new password stored, if given. The caller records the sign-in.
+class CheckedUser(Struct, frozen=True):
+    """A user whose password is correct.
+
+    Args:
+        new_password_hash: the hash of the chosen new password. It is stored when the sign-in is complete, so that the
+            password alone does not change it for a user with a second factor.
+    """
+
+    user: User
+    new_password_hash: str | None = None
+
+
+async def checked_user(call: Call[Any, Any]) -> CheckedUser:
+    """Return the user who signs in, by the body's `email`, `password` and `new_password`. The caller records the sign-in.
 
     Raises the errors of REFUSALS.
     """
@@ -93,7 +127,7 @@ async def checked_user(call: Call[SignInRequest, Query]) -> User:
     user = await check_password(call, body.email, user, body.password)
     await _require_not_ended(call, user)
     if body.new_password is not None:
-        user = await change_password(call.signed(user).services, user, body.password, body.new_password)
+        return CheckedUser(user, await hash_other_password(services, user, body.password, body.new_password))
     elif user.password_temporary:
         refusal = Forbidden(
             "This is a one-time password: sign in with it and a `newPassword`.",
@@ -103,10 +137,10 @@ async def checked_user(call: Call[SignInRequest, Query]) -> User:
         raise refusal
     else:
         await _bring_up_to_date(services, user, body.password)
-    return user
+    return CheckedUser(user)
 
 
-async def _require_not_ended(call: Call[SignInRequest, Query], user: User) -> None:
+async def _require_not_ended(call: Call[Any, Any], user: User) -> None:
     """Raise Forbidden (`one_time_password_ended`) if the correct password is an expired one-time password."""
     ends_at = call.services.passwords.ends_at(user)
     if ends_at is None or call.services.clock() < ends_at:
@@ -158,25 +192,43 @@ async def _bring_up_to_date(services: Services, user: User, password: str) -> No
 async def change_password(services: Services, before: User, present: str, new: str) -> User:
     """Change the password of a user, which ends every token issued before, and return the user.
 
-    Raises:
-        Invalid: the new password is easy to guess, or equals the current one, which its issuer may know.
-        Conflict: another call has changed the password since `before` was read (`password_changed`).
+    Raises the errors of `hash_other_password` and `with_new_password`.
+    """
+    password_hash = await hash_other_password(services, before, present, new)
+    return await store_new_password(services, CheckedUser(before, password_hash))
+
+
+async def hash_other_password(services: Services, owner: User, present: str, new: str) -> str:
+    """Return the hash of a new password.
+
+    Raises Invalid if it is easy to guess, or equals the current one, which its issuer may know.
     """
     if normal_password(new) == normal_password(present):
         raise Invalid(
             Problem("/newPassword", "unchanged", "This is the current password; choose another one.")
         )
-    password_hash = await hash_new_password(services, new, before)
+    return await hash_new_password(services, new, owner)
 
-    def change(tx: OrganisationTransaction) -> User:
-        user = tx.user(before.id)
-        if user is None or user.generation != before.generation:
-            raise Conflict("The password has just been changed by another call.", code="password_changed")
-        user = with_password(user, password_hash, services.clock())
-        tx.save_user(user)
-        return user
 
-    return await services.store.write(change)
+async def store_new_password(services: Services, checked: CheckedUser) -> User:
+    """Store the chosen new password, if there is one, and return the user. Raises the errors of `with_new_password`."""
+    password_hash, now = checked.new_password_hash, services.clock()
+    if password_hash is None:
+        return checked.user
+    return await services.store.write(lambda tx: with_new_password(tx, checked.user, password_hash, now))
+
+
+def with_new_password(tx: OrganisationTransaction, before: User, password_hash: str, at: int) -> User:
+    """Store a new password and return the user.
+
+    Raises Conflict (`password_changed`) if another call has changed the password since `before` was read.
+    """
+    user = tx.user(before.id)
+    if user is None or user.generation != before.generation:
+        raise Conflict("The password has just been changed by another call.", code="password_changed")
+    user = with_password(user, password_hash, at)
+    tx.save_user(user)
+    return user
 
 
 async def hash_new_password(services: Services, password: str, owner: User) -> str:

@@ -13,7 +13,7 @@ from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, fresh
 from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword, RenameRequest
-from deskwire.http.resources.accounts.sessions import begin, with_cookie
+from deskwire.http.resources.accounts.sessions import ProvedSignIn, begin, with_cookie
 from deskwire.http.resources.accounts.tokens import change_password, check_password, token_for
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted
@@ -102,7 +102,12 @@ async def set_password(call: Call[SetPasswordRequest, Query]) -> Answer:
     user = await check_password(call, call.user.email, call.user, body.password)
     user = await change_password(services, user, body.password, body.new_password)
     answer = await token_for(call, user, "password_change")
-    return answer if call.access.session is None else with_cookie(call, answer, await begin(call, user))
+    session = call.access.session
+    if session is None:
+        return answer
+    # The new session keeps the way of the sign-in: the password alone proves no second factor.
+    way = ProvedSignIn(session.method, session.second_factor, session.provider, session.provider_sid)
+    return with_cookie(call, answer, await begin(call, user, sign_in=way))
 
 
 @routes.add(

@@ -1880,6 +1880,10 @@ class AsyncAudit:
             "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
+            "account.factor_added",
+            "account.factor_removed",
+            "account.recovery_code_used",
+            "account.factors_reset",
             "account.deleted",
             "token.issued",
             "token.ended",
@@ -1995,6 +1999,10 @@ class AsyncAudit:
             "invitation.renewed",
             "account.tokens_revoked",
             "account.sessions_ended",
+            "account.factor_added",
+            "account.factor_removed",
+            "account.recovery_code_used",
+            "account.factors_reset",
             "account.deleted",
             "token.issued",
             "token.ended",
@@ -2150,14 +2158,29 @@ class AsyncAuth:
         self._transport = transport
 
     async def create_token(
-        self, *, email: str, password: str, new_password: str | Omit | None = OMIT
+        self,
+        *,
+        email: str,
+        password: str,
+        new_password: str | Omit | None = OMIT,
+        code: str | Omit | None = OMIT,
+        recovery_code: str | Omit | None = OMIT,
     ) -> types.AccessToken:
-        """Create an access token for the dashboard endpoints, valid for an hour."""
+        """Create an access token for the dashboard endpoints, valid for an hour.
+
+        A user with a second factor also needs a code of the authenticator app, or a recovery code: 401 `second_factor_required`.
+        """
         found: types.AccessToken = await self._transport.json(
             Request(
                 "POST",
                 "/v3/auth/token",
-                body={"email": email, "password": password, "newPassword": new_password},
+                body={
+                    "email": email,
+                    "password": password,
+                    "newPassword": new_password,
+                    "code": code,
+                    "recoveryCode": recovery_code,
+                },
                 credential=False,
             )
         )
@@ -2165,12 +2188,12 @@ class AsyncAuth:
 
     async def start_session(
         self, *, email: str, password: str, new_password: str | Omit | None = OMIT
-    ) -> types.BrowserSession:
+    ) -> types.VisitorSession:
         """Sign in with a browser. The response sets an HttpOnly cookie, which identifies the user from then on.
 
         The browser's previous session ends. Changing calls with the cookie are accepted only from pages of this origin. A session ends when it was not used for 12 hours (`DESKWIRE_SESSION_IDLE_S`), after 30 days (`DESKWIRE_SESSION_MAX_S`) at the latest, with a new password, or when it is ended explicitly.
         """
-        found: types.BrowserSession = await self._transport.json(
+        found: types.VisitorSession = await self._transport.json(
             Request(
                 "POST",
                 "/v3/auth/session",
@@ -2194,13 +2217,88 @@ class AsyncAuth:
         )
         return found
 
-    async def prove_session(self, *, password: str) -> types.BrowserSession:
+    async def prove_session(
+        self,
+        *,
+        password: str | Omit | None = OMIT,
+        code: str | Omit | None = OMIT,
+        passkey: dict[str, Any] | Omit | None = OMIT,
+    ) -> types.VisitorSession:
         """Prove who uses this browser's session, so that sensitive calls are accepted for the next 15 minutes.
 
         Sensitive calls create and end credentials, change members and settings of the organisation, and export or erase data. Without a recent proof, they answer 403 `fresh_proof_required`.
         """
-        found: types.BrowserSession = await self._transport.json(
-            Request("POST", "/v3/auth/session/proof", body={"password": password})
+        found: types.VisitorSession = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/auth/session/proof",
+                body={"password": password, "code": code, "passkey": passkey},
+            )
+        )
+        return found
+
+    async def get_proof_passkey_options(self) -> types.PasskeyOptions:
+        """Fetch the options for `navigator.credentials.get()`, to prove by a passkey who uses this session."""
+        found: types.PasskeyOptions = await self._transport.json(
+            Request("POST", "/v3/auth/session/proof/passkey-options")
+        )
+        return found
+
+    async def finish_sign_in(
+        self,
+        *,
+        challenge: str,
+        code: str | Omit | None = OMIT,
+        recovery_code: str | Omit | None = OMIT,
+        passkey: dict[str, Any] | Omit | None = OMIT,
+    ) -> types.VisitorSession:
+        """Finish a sign-in by the second factor. The response sets the session's cookie, as after a password.
+
+        A challenge ends after 10 minutes or 5 wrong codes; then sign in again. Each code is accepted once.
+        """
+        found: types.VisitorSession = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/auth/session/factor",
+                body={
+                    "challenge": challenge,
+                    "code": code,
+                    "recoveryCode": recovery_code,
+                    "passkey": passkey,
+                },
+                credential=False,
+            )
+        )
+        return found
+
+    async def get_factor_passkey_options(self, *, challenge: str) -> types.PasskeyOptions:
+        """Fetch the options for `navigator.credentials.get()`, to finish a sign-in by a passkey of its user."""
+        found: types.PasskeyOptions = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/auth/session/factor/passkey-options",
+                body={"challenge": challenge},
+                credential=False,
+            )
+        )
+        return found
+
+    async def get_passkey_options(self) -> types.PasskeyOptions:
+        """Fetch the options for `navigator.credentials.get()`, to sign in by a passkey alone. The passkey names its user."""
+        found: types.PasskeyOptions = await self._transport.json(
+            Request("POST", "/v3/auth/passkey/options", credential=False)
+        )
+        return found
+
+    async def sign_in_by_passkey(self, *, challenge: str, credential: dict[str, Any]) -> types.VisitorSession:
+        """Sign in by a passkey alone, which counts as both factors. The response is as for a password."""
+        found: types.VisitorSession = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/auth/passkey",
+                body={"challenge": challenge, "credential": credential},
+                credential=False,
+            )
         )
         return found
 
@@ -2213,7 +2311,7 @@ class AsyncAuth:
         return found
 
     async def list_methods(self) -> types.SignInMethods:
-        """List the ways to sign in: with a password here, or at identity providers."""
+        """List the ways to sign in: with a password or passkey here, or at identity providers."""
         found: types.SignInMethods = await self._transport.json(
             Request("GET", "/v3/auth/methods", credential=False)
         )
@@ -3708,12 +3806,12 @@ class AsyncLinks:
         name: str | Omit | None = OMIT,
         email: str | Omit | None = OMIT,
         organisation_name: str | Omit | None = OMIT,
-    ) -> types.BrowserSession:
+    ) -> types.VisitorSession:
         """Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
 
         The response sets the cookie of a session, as that of `POST /v3/auth/session`. A link works once.
         """
-        found: types.BrowserSession = await self._transport.json(
+        found: types.VisitorSession = await self._transport.json(
             Request(
                 "POST",
                 "/v3/auth/links/use",
@@ -3745,6 +3843,72 @@ class AsyncMe:
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
+
+    async def get_factors(self) -> types.Factors:
+        """Fetch the second factors of the signed-in user."""
+        found: types.Factors = await self._transport.json(Request("GET", "/v3/users/me/factors"))
+        return found
+
+    async def begin_totp(self) -> types.PendingTotp:
+        """Create the secret of an authenticator app, shown only now. Its first code confirms it within 10 minutes.
+
+        An app that the user already has remains until then.
+        """
+        found: types.PendingTotp = await self._transport.json(Request("POST", "/v3/users/me/factors/totp"))
+        return found
+
+    async def confirm_totp(self, *, code: str) -> types.RecoveryCodesIfFirst:
+        """Confirm the authenticator app by a code. With the first factor, the response shows recovery codes, only this once."""
+        found: types.RecoveryCodesIfFirst = await self._transport.json(
+            Request("POST", "/v3/users/me/factors/totp/confirm", body={"code": code})
+        )
+        return found
+
+    async def remove_totp(self) -> types.Factors:
+        """Remove the authenticator app. With the last factor, the recovery codes go and the user's other sessions end.
+
+        The last factor stays while an organisation of the user requires one.
+        """
+        found: types.Factors = await self._transport.json(Request("DELETE", "/v3/users/me/factors/totp"))
+        return found
+
+    async def begin_passkey(self) -> types.PasskeyOptions:
+        """Fetch the options for `navigator.credentials.create()`, to add a passkey within 10 minutes."""
+        found: types.PasskeyOptions = await self._transport.json(
+            Request("POST", "/v3/users/me/factors/passkeys/options")
+        )
+        return found
+
+    async def add_passkey(
+        self, *, challenge: str, credential: dict[str, Any], name: str
+    ) -> types.AddedPasskey:
+        """Add a passkey. With the first factor, the response shows recovery codes, only this once."""
+        found: types.AddedPasskey = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/users/me/factors/passkeys",
+                body={"challenge": challenge, "credential": credential, "name": name},
+            )
+        )
+        return found
+
+    async def remove_passkey(self, passkey_id: str) -> types.Factors:
+        """Remove a passkey, with the same effects as the removal of an authenticator app.
+
+        Args:
+            passkey_id: The id of the passkey.
+        """
+        found: types.Factors = await self._transport.json(
+            Request("DELETE", f"/v3/users/me/factors/passkeys/{segment(passkey_id)}")
+        )
+        return found
+
+    async def renew_recovery_codes(self) -> types.RecoveryCodes:
+        """Create new recovery codes, shown only now. All earlier ones become invalid."""
+        found: types.RecoveryCodes = await self._transport.json(
+            Request("POST", "/v3/users/me/factors/recovery-codes")
+        )
+        return found
 
     async def get(self) -> types.User:
         """Fetch the signed-in user."""
@@ -3867,6 +4031,24 @@ class AsyncMembers:
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
+
+    async def reset_factors(self, organisation_id: str, user_id: str) -> types.Deleted:
+        """Remove the second factors of a member who has lost them. All sessions and access tokens of the member end.
+
+        The password stays. For an account that also belongs to another organisation, only the operator can do this.
+
+        Permission: `members.manage`.
+
+        Args:
+            organisation_id: The id of the organisation.
+            user_id: The id of the user.
+        """
+        found: types.Deleted = await self._transport.json(
+            Request(
+                "DELETE", f"/v3/organisations/{segment(organisation_id)}/members/{segment(user_id)}/factors"
+            )
+        )
+        return found
 
     def list(
         self, organisation_id: str, *, limit: int | None = None, cursor: str | None = None
@@ -4371,12 +4553,15 @@ class AsyncOrganisations:
         organisation_id: str,
         *,
         name: str | Omit = OMIT,
+        require_second_factor: bool | Omit = OMIT,
         session_idle_s: int | Omit | None = OMIT,
         session_max_s: int | Omit | None = OMIT,
     ) -> types.Organisation:
-        """Change an organisation's name and the limits of its members' sessions.
+        """Change an organisation's name, the limits of its members' sessions, or whether it requires a second factor of them.
 
         The strictest limits of all organisations of a user apply, and never longer ones than the installation's. Sessions that have passed a new limit end with this call, and their streams, on all nodes; the others end by the new limit. `expiresAt` of `GET /v3/auth/session` follows.
+
+        With `requireSecondFactor`, its routes and those of its projects answer 403 `second_factor_required_here` to users without one. To switch it on, you and an owner need a second factor.
 
         Permission: `members.manage`.
 
@@ -4387,7 +4572,12 @@ class AsyncOrganisations:
             Request(
                 "PATCH",
                 f"/v3/organisations/{segment(organisation_id)}",
-                body={"name": name, "sessionIdleS": session_idle_s, "sessionMaxS": session_max_s},
+                body={
+                    "name": name,
+                    "requireSecondFactor": require_second_factor,
+                    "sessionIdleS": session_idle_s,
+                    "sessionMaxS": session_max_s,
+                },
             )
         )
         return found

@@ -148,6 +148,8 @@ MIGRATIONS: Final = (
     Migration("m0039_links_and_mails", "m0032_deliveries_by_day", additions.LINKS_AND_MAILS),
     Migration("m0040_identities", "m0032_deliveries_by_day", additions.IDENTITIES),
     Migration("m0040_identities_indexes", "m0032_deliveries_by_day", indexes=additions.IDENTITIES_INDEXES),
+    # An older node would let users in after the password alone.
+    Migration("m0041_second_factors", "m0041_second_factors", additions.SECOND_FACTORS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

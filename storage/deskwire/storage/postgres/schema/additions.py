@@ -378,3 +378,28 @@ CREATE INDEX oidc_logouts_by_end ON oidc_logouts (until);
 IDENTITIES_INDEXES: Final = (
     "CREATE INDEX CONCURRENTLY IF NOT EXISTS sessions_by_provider ON sessions (provider, provider_sid) WHERE provider IS NOT NULL",
 )
+
+# Second factors of users; see the migration of SQLite.
+SECOND_FACTORS: Final = typed("""
+ALTER TABLE organisations ADD COLUMN second_factor bigint NOT NULL DEFAULT 0;
+CREATE TABLE totps (
+    rowid IDENTITY, "user" bigint NOT NULL REFERENCES users, confirmed bigint NOT NULL, sealed_secret bytea NOT NULL,
+    created_at bigint NOT NULL, used_step bigint NOT NULL, UNIQUE ("user", confirmed)
+);
+CREATE TABLE passkeys (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, "user" bigint NOT NULL REFERENCES users, credential bytea NOT NULL UNIQUE,
+    public_key bytea NOT NULL, sign_count bigint NOT NULL, name TEXT NOT NULL, created_at bigint NOT NULL, last_used_at bigint
+);
+CREATE INDEX passkeys_by_user ON passkeys ("user", rowid);
+CREATE TABLE recovery_codes (
+    rowid IDENTITY, "user" bigint NOT NULL REFERENCES users, hash bytea NOT NULL, UNIQUE ("user", hash)
+);
+CREATE TABLE challenges (
+    rowid IDENTITY, hash bytea NOT NULL UNIQUE, kind TEXT NOT NULL, "user" bigint REFERENCES users,
+    generation bigint NOT NULL, expires_at bigint NOT NULL, session TEXT, wrong_codes bigint NOT NULL, webauthn bytea,
+    carried bytea NOT NULL
+);
+CREATE INDEX challenges_by_user ON challenges ("user");
+CREATE INDEX challenges_by_session ON challenges (session) WHERE session IS NOT NULL;
+CREATE INDEX challenges_by_end ON challenges (expires_at);
+""")

@@ -179,11 +179,16 @@ def _forget_secret(connection: sqlite3.Connection) -> None:
 
 
 def _end_sessions(connection: sqlite3.Connection) -> None:
-    """End all browser sessions and one-time links, because those that ended after the backup would be valid again.
+    """End all browser sessions, challenges and one-time links, because those that ended after the backup would be valid again.
 
     Waiting mails have such links, or were sent since.
     """
-    for table in ("sessions", "one_time_links", "mails"):  # backups of older versions lack some of them
+    for table in (
+        "sessions",
+        "challenges",
+        "one_time_links",
+        "mails",
+    ):  # backups of older versions lack some of them
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone():
             connection.execute(f"DELETE FROM {table}")
 

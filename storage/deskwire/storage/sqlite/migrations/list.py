@@ -75,6 +75,7 @@ from deskwire.storage.sqlite.migrations import (
     m0065_ends_of_sign_ins,
     m0066_links_and_mails,
     m0067_identities,
+    m0068_second_factors,
 )
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ SCRIPTS: Final = {
         m0065_ends_of_sign_ins,
         m0066_links_and_mails,
         m0067_identities,
+        m0068_second_factors,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from deskwire.engine.accounts.people import Organisation, Project, Role, User
 from deskwire.engine.audit.audited_changes import account_changed, organisation_changed, project_changed
 from deskwire.engine.audit.trail import AuditEntry
+from deskwire.storage.tables.accounts.factors import FactorWrites
 from deskwire.storage.tables.accounts.known_browsers import KnownBrowserWrites
 from deskwire.storage.tables.accounts.links import LinkWrites
 from deskwire.storage.tables.accounts.machines import MachineWrites
@@ -24,7 +25,14 @@ from deskwire.storage.tables.conversations.held_messages import HeldWrites
 
 
 class OrganisationWrites(
-    OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites, KnownBrowserWrites, LinkWrites
+    OrganisationReads,
+    HeldWrites,
+    PeopleReads,
+    PeopleWrites,
+    MachineWrites,
+    KnownBrowserWrites,
+    LinkWrites,
+    FactorWrites,
 ):
     """Changes. Implements `OrganisationTransaction`."""
 
@@ -140,6 +148,7 @@ class OrganisationWrites(
         self.forget_browsers(user)
         # Address and `sub` are personal data, and the provider's user may sign in again only as a stranger.
         self.conn.execute('DELETE FROM identities WHERE identities."user" = ?', (user,))
+        self.delete_factors(user)
         self.forget_writing(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "

@@ -26,8 +26,10 @@ from deskwire.storage.tables.accounts.people import (
 )
 from deskwire.storage.tables.base import Queries
 
-_ORGANISATION: Final = "o.rowid, o.id, o.name, o.created_at, o.session_idle_s, o.session_max_s"
-_ORGANISATION_WIDTH: Final = 6
+_ORGANISATION: Final = (
+    "o.rowid, o.id, o.name, o.created_at, o.session_idle_s, o.session_max_s, o.second_factor"
+)
+_ORGANISATION_WIDTH: Final = 7
 ORGANISATION: Final = f"SELECT {_ORGANISATION} FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.created_at, {GRANTED} JOIN users u ON u.rowid = m.user"
 

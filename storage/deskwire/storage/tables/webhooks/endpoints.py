@@ -13,6 +13,7 @@ from deskwire.engine.webhooks.delivery import Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 from deskwire.storage.connection import Connection
+from deskwire.storage.tables.accounts.factors import renew_totp_seals
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.audit_push import renew_push_seals
 from deskwire.storage.tables.base import Queries
@@ -214,10 +215,11 @@ class EndpointWrites(AuditWrites):
 def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
     """Reseal all secrets with `renewed`.
 
-    Returns the number of changed endpoints, channels, audit pushes and mails.
+    Returns the number of changed endpoints, channels, audit pushes, mails and authenticator apps.
     """
     changed = sum(
-        each(connection, renewed) for each in (renew_push_seals, renew_channel_seals, renew_mail_seals)
+        each(connection, renewed)
+        for each in (renew_push_seals, renew_channel_seals, renew_mail_seals, renew_totp_seals)
     )
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"
