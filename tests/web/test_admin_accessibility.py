@@ -21,7 +21,7 @@ PLACES: Final = {
     "contacts": None,
     "console": None,
     "settings/members": "Add a member",
-    "settings/roles": None,
+    "settings/roles": "New role",
     "settings/teams": "New team",
     "settings/snippets": "New snippet",
     "settings/projects": "New project",

@@ -223,6 +223,48 @@ def test_member_is_added_changed_and_removed(desk: Desk, stage: Stage) -> None:
     expect(_row(desk, "ken@demo.example")).to_have_count(0)
 
 
+def test_role_is_created_by_keyboard_given_changed_and_deleted(desk: Desk, stage: Stage) -> None:
+    _opened(desk, "settings/roles", "Roles")
+    page = desk.page
+    page.get_by_role("button", name="New role").focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="New role")
+    dialog.get_by_label("Name").fill("Ticket desk")
+    tickets = dialog.get_by_role("group", name="Tickets")
+    expect(tickets.get_by_role("checkbox")).to_have_count(2)
+    tickets.get_by_role("checkbox").first.focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(_row(desk, "Ticket desk")).to_contain_text("1 permission")
+    organisation = stage.owner.get("/organisations").json()["items"][0]["id"]
+    path = f"/organisations/{organisation}"
+    made = stage.owner.get(f"{path}/roles").json()["items"][-1]
+    assert (made["name"], made["permissions"]) == ("Ticket desk", ["tickets.read"])
+    member = {"email": "tess@demo.example", "name": "Tess", "role": "viewer"}
+    tess = stage.owner.post(f"{path}/members", json=member).raise_for_status().json()
+    desk.open("/desk/settings/members")
+    page.get_by_role("button", name="Actions for Tess").click()
+    page.get_by_role("menuitem", name="Change the role").click()
+    page.get_by_role("dialog").get_by_label("Role").select_option(label="Ticket desk")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(_row(desk, "tess@demo.example")).to_contain_text("Ticket desk")
+    desk.open("/desk/settings/roles")
+    page.get_by_role("button", name="Actions for Ticket desk").click()
+    expect(page.get_by_role("menuitem", name="Delete")).to_have_count(0)
+    page.get_by_role("menuitem", name="Edit").click()
+    dialog = page.get_by_role("dialog", name="Edit role")
+    expect(dialog).to_contain_text("at once to the member with this role")
+    dialog.get_by_role("group", name="Surveys").get_by_role("checkbox").first.check()
+    dialog.get_by_role("button", name="Save").click()
+    expect(_row(desk, "Ticket desk")).to_contain_text("2 permissions")
+    stage.owner.delete(f"{path}/members/{tess['id']}").raise_for_status()
+    expect(_row(desk, "Ticket desk").get_by_role("cell").nth(1)).to_have_text("0")
+    page.get_by_role("button", name="Actions for Ticket desk").click()
+    page.get_by_role("menuitem", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(_row(desk, "Ticket desk")).to_have_count(0)
+
+
 def test_server_key_is_shown_once_and_revoked(desk: Desk, stage: Stage) -> None:
     _opened(desk, "settings/keys", "Server keys")
     page = desk.page

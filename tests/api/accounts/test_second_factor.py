@@ -33,7 +33,7 @@ class Phone:
     """An authenticator app, of which each code is a new one: the code before the current one, it, and the next."""
 
     secret: str
-    step: int = field(default_factory=lambda: wall_clock() // 30_000 - 2)
+    step: int = field(default_factory=lambda: vars(parts)["wall_clock"]() // 30_000 - 2)
 
     def code(self) -> str:
         """The code of the next step, one that the service has not accepted yet."""

@@ -24,7 +24,7 @@ from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
-    Tag("Roles", "Manage the roles of an organisation: what its members are permitted to do."),
+    Tag("Roles", "Manage the roles of an organisation, which give permissions to its members."),
     in_organisation(),
 )
 _MANAGED: Final = fresh(in_organisation(MANAGE))

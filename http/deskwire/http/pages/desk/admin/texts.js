@@ -68,8 +68,14 @@ export const t = {
   },
 
   roles: {
-    permission: "Permission", yes: "yes", no: "no", owner: "Only owners can add or remove owners.",
-    lead: (/** @type {string} */ role) => `Your role here is ${role}. The roles and their permissions are the same in every organisation.`,
+    name: "Name", description: "Description", permissions: "Permissions", members: "Members", builtIn: "built-in", owner: "Only owners can add or remove owners.",
+    lead: (/** @type {string} */ role) => `Your role here is ${role}. Built-in roles can't be changed.`, none: "No roles",
+    count: (/** @type {number} */ count) => (count === 1 ? "1 permission" : `${count} permissions`),
+    show: "Show permissions", copy: "Create a similar role", create: "New role", createIt: "Create", created: "Role created.", saved: "Role saved.", deleted: "Role deleted.", editOne: "Edit role", deleteOne: "Delete this role",
+    of: (/** @type {string} */ role) => `Permissions of ${role}`, nothing: "No permissions", losesRole: (/** @type {string} */ role) => `The role ${role}, which no member has`,
+    atOnce: (/** @type {number} */ count) => (count === 1 ? "The change applies at once to the member with this role." : `The change applies at once to the ${count} members with this role.`),
+    onlyOwn: "You can give only the permissions that you have.",
+    areas: { conversations: "Conversations", tickets: "Tickets", surveys: "Surveys", translations: "Translations", contacts: "Contacts", memory: "Memory of contacts", snippets: "Snippets", webhooks: "Webhooks", projects: "Projects", members: "Members" },
     means: {
       "conversations.read": "read conversations, notes and reports", "tickets.read": "read tickets", "surveys.read": "read surveys and responses", "translations.read": "read translations", "contacts.read": "read contacts",
       "memory.read": "read the memory of contacts", "conversations.reply": "reply and write notes", "conversations.manage": "assign, close, tag and snooze", "tickets.manage": "create and change tickets", "contacts.manage": "change and merge contacts",

@@ -27,20 +27,20 @@ channel?.addEventListener("message", ({ data }) => {
   else void loadSession().catch(() => {});
 });
 
-/** @typedef {{users: {id: string, name: string, role?: string}[], teams: {id: string, name: string}[]}} People */
+/** @typedef {{users: {id: string, name: string, role?: string, assignable?: boolean}[], teams: {id: string, name: string}[]}} People */
 /** @type {Resource<People>} */
 const peopleResource = new Resource(async () => {
   const chosen = project.peek();
   if (!chosen) return { users: [], teams: [] };
   const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), all("teams")]);
-  const named = (/** @type {any} */ { id, name, user, role }) => ({ id: user?.id ?? id, name: user?.name ?? name, role });
+  const named = (/** @type {any} */ { id, name, user, role, assignable }) => ({ id: user?.id ?? id, name: user?.name ?? name, role, assignable });
   return { users: users.map(named), teams: teams.map(named) };
 }, { users: [], teams: [] });
 
 /** Return the members of the organisation and the teams; the first read loads them. Reads a signal. @returns {People} */
 export const people = () => peopleResource.value;
-/** Return the users that can be assigned conversations and tickets: all but viewers. */
-export const assignable = () => peopleResource.value.users.filter((each) => each.role !== "viewer");
+/** Return the users that can be assigned conversations and tickets: those whose role has `conversations.reply`. */
+export const assignable = () => peopleResource.value.users.filter((each) => each.assignable);
 /** Load the members and teams again. */
 export const reloadPeople = () => peopleResource.load();
 

@@ -122,8 +122,9 @@ export function setState(next) {
     for (const part of parts) part.changed?.(next);
   });
   const isNew = (/** @type {string} */ name) => next.marks.get(name) !== marks.get(name);
-  if (isNew("settings:members")) session.loadSession().catch(() => {}); // the user's own role may have changed; if this call fails, the next one reports it
-  if (isNew("settings:members") || isNew("settings:teams")) void session.reloadPeople();
+  const rights = isNew("settings:members") || isNew("settings:roles");
+  if (rights) session.loadSession().catch(() => {}); // the user's own role or its permissions may have changed; if this call fails, the next one reports it
+  if (rights || isNew("settings:teams")) void session.reloadPeople();
   if (next.wanted.size) coalesce("wanted", 200, fetchWanted);
   if (next.touched.size) coalesce("counters", document.hidden ? HIDDEN_MS : COUNTERS_MS, loadCounters);
 }

@@ -116,7 +116,7 @@ export const t = {
     /** @param {number} n */ left: (n) => `${n.toLocaleString()} left`,
     /** @param {number} n */ over: (n) => `${n.toLocaleString()} characters over the limit`,
     cannot: "You have no permission to reply here. Your role is read-only.",
-    cannotProject: (/** @type {string} */ role) => `Your role here (${role}) can read but not reply.`,
+    cannotProject: (/** @type {string} */ role) => (role.startsWith("rol_") ? "Your role here can read but not reply." : `Your role here (${role}) can read but not reply.`),
     /** @param {number} s */ sendingIn: (s) => `Sending in ${s} s`,
     undo: "Undo", now: "Send now",
     removeFile: (/** @type {string} */ name) => `Remove ${name}`,
