@@ -23,7 +23,7 @@ from benchmarks.taking import Taken, in_turn, middle, take
 
 _SITE: Final = "https://shop.example"
 _FIRST: Final = 100  # streams that load what only the first ones load
-_SHARE: Final = 10  # of the panels one in so many has missed a message when it comes back
+_SHARE: Final = 10  # one of this number of panels has missed a message when it comes back
 _ALLOWED_KB: Final = 15
 _ALLOWED_MB: Final = 200
 _ALLOWED_S: Final = 10
@@ -39,7 +39,9 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         channel = _channel(server)
         held = [("visitors", *_held(server, _sessions(server, channel, scale.idle_connections + _FIRST)))]
     with deskwire(directory) as server:
-        users = [f"u{number}" for number in range(scale.panels)]  # of 20,000 streams one organisation may take half
+        users = [
+            f"u{number}" for number in range(scale.panels)
+        ]  # of 20,000 streams one organisation may take half
         tokens = _sessions(server, channel, users=users)
         held.append(("open panels of signed-in customers", *_held(server, tokens)))
         cursor = _cursor(server, users[: max(1, len(users) // _SHARE)])
