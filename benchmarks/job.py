@@ -16,11 +16,12 @@ BEGUN: Final = "begun"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of several kinds."""
+    """One request of several kinds; `key` is its credential if it is not the job's."""
 
     method: str
     path: str
     body: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ class Job:
     def head(self, call: Call, size: int) -> str:
         """Return the head of an HTTP request, including the blank line, for a body of `size` bytes."""
         lines = [f"{call.method} {call.path} HTTP/1.1", "Host: localhost"]
-        lines += [f"Authorization: Bearer {self.key}"] if self.key else []
+        key = call.key or self.key
+        lines += [f"Authorization: Bearer {key}"] if key else []
         lines += [f"project: {self.project}"] if self.project else []
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         if call.method != "GET":

@@ -1,61 +1,71 @@
-"""Customers' streams: the memory of an idle one, and how fast the panels of a website come back after a restart."""
+"""Customers' panels: the memory of an idle one, how fast those of a website come back after a restart, and the cost of a message."""
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 import jwt
 
 from benchmarks import processes
-from benchmarks.report import Section
+from benchmarks.generator import load
+from benchmarks.job import NUMBER, Call, Job
+from benchmarks.report import Section, median
 from benchmarks.scale import Scale
-from benchmarks.service import Server, deskwire
+from benchmarks.service import TEXT, Server, deskwire
+from benchmarks.taking import Taken, in_turn, middle, take
 
 _SITE: Final = "https://shop.example"
 _FIRST: Final = 100  # streams that load what only the first ones load
-_BACK: Final = 1_000
+_SHARE: Final = 10  # one of this number of panels has missed a message when it comes back
 _ALLOWED_KB: Final = 15
-_ALLOWED_S: Final = 5
+_ALLOWED_MB: Final = 200
+_ALLOWED_S: Final = 10
+_ALLOWED_RATIO: Final = 1.15
+_EACH: Final = 24  # messages of a session in a round: 30 a minute are allowed
+_AT_ONCE: Final = 16
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
-    """Hold visitors' streams; then have customers return after a restart, each with a missed event."""
+    """Hold the streams of visitors and of open panels, have the panels return after a restart, and compare POSTs."""
     processes.allow_files()
     with deskwire(directory) as server:
         channel = _channel(server)
-        each_kb, all_mb = _held(server, channel, scale.idle_connections)
-        tokens = [_session(server, channel, f"u{number}") for number in range(_BACK)]
-        cursor = _cursor(server, tokens)
+        held = [("visitors", *_held(server, _sessions(server, channel, scale.idle_connections + _FIRST)))]
     with deskwire(directory) as server:
-        before, began = processes.cpu_s(server.process) or 0.0, time.perf_counter()
-        with ExitStack() as stack:
-            wires = [stack.enter_context(_open(server, token, cursor)) for token in tokens]
-            for wire in wires:
-                _until(wire, b"\nid: evt_")
-            seconds, used = time.perf_counter() - began, (processes.cpu_s(server.process) or 0.0) - before
-    held = (scale.idle_connections, each_kb, all_mb)
-    back = (_BACK, seconds, used * 1_000_000 / _BACK)
+        users = [
+            f"u{number}" for number in range(scale.panels)
+        ]  # of 20,000 streams one organisation may take half
+        tokens = _sessions(server, channel, users=users)
+        held.append(("open panels of signed-in customers", *_held(server, tokens)))
+        cursor = _cursor(server, users[: max(1, len(users) // _SHARE)])
+    idle, missing = tokens, tokens[: max(1, len(tokens) // _SHARE)]
+    back = [
+        ("nothing to catch up on", *_returned(directory, idle, cursor, b"event: hello")),
+        ("a missed message each", *_returned(directory, missing, cursor, b"\nid: evt_")),
+    ]
     return [
         Section(
             "panels",
-            "Idle streams of visitors",
-            ("streams", "KB each", "MB in all"),
-            [held],
-            f"Allowed: {_ALLOWED_KB} KB each.",
+            "Idle streams of customers",
+            ("of", "streams", "KB each", "MB in all", "MB more"),
+            held,
+            f"Allowed: {_ALLOWED_KB} KB each, and {_ALLOWED_MB} MB more for 10,000.",
         ),
         Section(
             "panels-return",
             "Panels that come back after a restart",
-            ("panels", "s until all have what they missed", "server's µs each"),
-            [back],
-            f"Allowed: {_ALLOWED_S} s. All connect at once, without the delay that `bye` spreads over two seconds.",
+            ("with", "panels", "s until all are back", "server's s of processor time", "µs each"),
+            back,
+            f"Allowed: {_ALLOWED_S} s for 10,000. All connect at once, without the delay that `bye` spreads over two seconds.",
         ),
+        _posts(scale, directory / "posts"),
     ]
 
 
@@ -66,20 +76,31 @@ def _channel(server: Server) -> dict[str, Any]:
         return found
 
 
-def _session(server: Server, channel: dict[str, Any], user: str | None = None) -> str:
-    """Start a session and return its token; a visitor's without `user`."""
-    body = {"channelId": channel["id"]}
-    if user is not None:
-        claims = {"sub": user, "aud": channel["id"], "exp": int(time.time()) + 3_600}
-        body["identity"] = jwt.encode(claims, channel["identity"]["secret"], algorithm="HS256")
-    url = f"http://127.0.0.1:{server.port}/v3/customer/session"
-    started = httpx.post(url, json=body, headers={"Origin": _SITE}, timeout=60)
-    return str(started.raise_for_status().json()["token"])
+def _sessions(
+    server: Server, channel: dict[str, Any], visitors: int = 0, users: list[str] | None = None
+) -> list[str]:
+    """Start sessions of visitors, or of these customers, and return their tokens in this order."""
+    bodies = [{"channelId": channel["id"]} for _ in range(visitors)]
+    bodies += [{"channelId": channel["id"], "identity": _identity(channel, each)} for each in users or ()]
+    calls = [Call("POST", "/v3/customer/session", json.dumps(each)) for each in bodies]
+    found = [json.loads(each) for each in _called(server, calls)]
+    by_user = {each["contact"]["userId"]: str(each["token"]) for each in found}
+    return [by_user[each] for each in users] if users else [*by_user.values()]
 
 
-def _held(server: Server, channel: dict[str, Any], count: int) -> tuple[float, float]:
-    """Hold idle streams; return the KB of each, and the MB of the server."""
-    tokens = [_session(server, channel) for _ in range(count + _FIRST)]
+def _identity(channel: dict[str, Any], user: str) -> str:
+    claims = {"sub": user, "aud": channel["id"], "exp": int(time.time()) + 3_600}
+    return jwt.encode(claims, channel["identity"]["secret"], algorithm="HS256")
+
+
+def _called(server: Server, calls: list[Call]) -> list[str]:
+    """Make these calls of a website's pages; return the bodies of the responses, in any order."""
+    job = Job(server.port, calls=calls, headers={"Origin": _SITE}, connections=_AT_ONCE, count=len(calls), keep=True)  # fmt: skip
+    return load(job).bodies
+
+
+def _held(server: Server, tokens: list[str]) -> tuple[int, float, float, float]:
+    """Hold idle streams; return their number, the KB of each, the MB of the server, and the MB that they have added."""
     with ExitStack() as stack:
 
         def hold(some: list[str]) -> Iterator[socket.socket]:
@@ -88,23 +109,37 @@ def _held(server: Server, channel: dict[str, Any], count: int) -> tuple[float, f
                 _until(wire, b"event: hello")
                 yield wire
 
-        kept = [*hold(tokens[:_FIRST])]
+        first = min(_FIRST, len(tokens) // 2)
+        kept = [*hold(tokens[:first])]
         before = processes.resident_mb(server.process)
-        kept += hold(tokens[_FIRST:])
-        after = processes.resident_mb(server.process)
-        return (after - before) * 1_000 / count, after
+        kept += hold(tokens[first:])
+        after, count = processes.resident_mb(server.process), len(tokens) - first
+        return count, (after - before) * 1_000 / count, after, after - before
 
 
-def _cursor(server: Server, tokens: list[str]) -> str:
-    """Return an event after which each customer has a new message."""
+def _cursor(server: Server, users: list[str]) -> str:
+    """Return an event after which each of these customers has a new message."""
     with server.api() as api:
         api.put("/s2s/contacts/another", json={}).raise_for_status()
         api.put("/s2s/contacts/another", json={"name": "Ada"}).raise_for_status()
         newest = str(api.get("/s2s/events").raise_for_status().json()["items"][-1]["id"])
-        for number in range(len(tokens)):
-            body = {"contact": {"userId": f"u{number}"}, "message": {"text": "Your parcel is on its way."}}
+        for user in users:
+            body = {"contact": {"userId": user}, "message": {"text": "Your parcel is on its way."}}
             api.post("/s2s/conversations", json=body).raise_for_status()
     return newest
+
+
+def _returned(
+    directory: Path, tokens: list[str], cursor: str, mark: bytes
+) -> tuple[int, float, float, float]:
+    """Restart, and open the streams of all panels at once; return their number, the seconds, and the processor time."""
+    with deskwire(directory) as server, ExitStack() as stack:
+        before, began = processes.cpu_s(server.process) or 0.0, time.perf_counter()
+        wires = [stack.enter_context(_open(server, token, cursor)) for token in tokens]
+        for wire in wires:
+            _until(wire, mark)
+        seconds, used = time.perf_counter() - began, (processes.cpu_s(server.process) or 0.0) - before
+        return len(tokens), seconds, used, used * 1_000_000 / len(tokens)
 
 
 def _open(server: Server, token: str, after: str = "") -> socket.socket:
@@ -121,3 +156,53 @@ def _until(wire: socket.socket, mark: bytes) -> None:
         data = wire.recv(1 << 16)
         assert data, f"the stream has ended: {seen[:200]!r}"
         seen += data
+
+
+def _posts(scale: Scale, directory: Path) -> Section:
+    """Compare a customer's POST of a message with that of a backend, in turn, to as many conversations."""
+    with deskwire(directory) as server:
+        channel = _channel(server)
+        figures = [
+            ("a backend's, `/s2s`", partial(_backend, server, scale.panels // 50)),
+            ("a customer's, `/customer`", partial(_customers, server, channel, scale.panels // 50)),
+        ]
+        taken = in_turn(scale.rounds + 2, figures)
+    rows = [(label, *_figures(found)) for label, found in taken.items()]
+    ours, theirs = taken.values()
+    ratio = median((that.us or 1) / (this.us or 1) for this, that in zip(ours, theirs, strict=True))
+    return Section(
+        "customer-post",
+        "POST a message as a customer and as a backend",
+        ("from", "requests/s", "p50 ms", "p99 ms", "server's µs"),
+        rows,
+        f"{_AT_ONCE} connections; rounds in turn. Median of the rounds' ratios of processor time: {ratio:.2f}; allowed: {_ALLOWED_RATIO}.",
+    )
+
+
+def _figures(found: list[Taken]) -> tuple[float, float, float, float | None]:
+    of_all = middle(found)
+    return of_all.rate, of_all.p50, of_all.p99, of_all.us
+
+
+def _backend(server: Server, count: int) -> Taken:
+    """Post to new conversations by the server key."""
+    bodies = json.dumps({"text": f"{TEXT}{NUMBER}"})
+    calls = [
+        Call("POST", f"/v3/s2s/conversations/{each}/messages", bodies)
+        for each in server.create(max(1, count))
+    ]
+    return take(server, Job(server.port, calls=calls, key=server.key, connections=_AT_ONCE, count=len(calls) * _EACH))  # fmt: skip
+
+
+def _customers(server: Server, channel: dict[str, Any], count: int) -> Taken:
+    """Post to new conversations of as many customers, each with a session."""
+    first = time.monotonic_ns()
+    tokens = _sessions(server, channel, users=[f"p{first}-{number}" for number in range(max(1, count))])
+    path = "/v3/customer/conversations"
+    start = {"message": {"text": "Hello", "clientId": "first"}}
+    starts = [Call("POST", path, json.dumps(start | {"clientId": each}), each) for each in tokens]
+    started = [json.loads(each) for each in _called(server, starts)]
+    body = json.dumps({"text": f"{TEXT}{NUMBER}", "clientId": f"m{NUMBER}"})
+    calls = [Call("POST", f"{path}/{each['id']}/messages", body, each["clientId"]) for each in started]
+    headers = {"Origin": _SITE}
+    return take(server, Job(server.port, calls=calls, headers=headers, connections=_AT_ONCE, count=len(calls) * _EACH))  # fmt: skip

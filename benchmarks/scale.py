@@ -16,6 +16,7 @@ class Scale:
         connections: of the load generator at the same time.
         conversations: that posts are spread over.
         read_by: connections where reads are measured.
+        panels: open panels of customers that are held, and that come back after a restart.
         rate: posts a second where latency is measured; for `rate_s`.
         chats: real ones, played at the same time.
         live: conversations in memory where one's share of it is measured.
@@ -46,6 +47,7 @@ class Scale:
     connections: tuple[int, ...] = (1, 16, 64)
     conversations: tuple[int, ...] = (1, 64, 1_000)
     read_by: tuple[int, ...] = (1, 16)
+    panels: int = 10_000
     rate: int = 200
     rate_s: float = 4.0
     chats: int = 200
@@ -86,6 +88,7 @@ QUICK: Final = Scale(
     load_s=0.2,
     connections=(4,),
     conversations=(1, 4),
+    panels=20,
     rate=50,
     rate_s=0.5,
     live=(40,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
+from deskwire.http.api.auth import customers
 from tests.support.api.customers import SITE, Browser, make_channel, signed
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of
@@ -305,3 +306,30 @@ async def test_null_is_accepted_for_each_own_field(service: Service, field: str)
     async with Browser(service, channel) as browser:
         await browser.start(signed(channel, "u1"))
         assert (await browser.call("PATCH", "/me", json={field: None})).status_code == 200
+
+
+async def test_uses_of_sessions_are_recorded_together(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = await make_channel(service)
+    async with Browser(service, channel) as ada, Browser(service, channel) as bob:
+        for name, browser in (("ada", ada), ("bob", bob)):
+            await browser.start(signed(channel, name))
+
+        async def uses() -> list[str]:
+            paths = [f"/s2s/contacts/{name}/sessions" for name in ("ada", "bob")]
+            return [(await service.http.get(each)).json()["items"][0]["lastUsedAt"] for each in paths]
+
+        monkeypatch.setattr(customers, "TOUCH_INTERVAL_MS", 0)
+        monkeypatch.setattr(customers, "USES_INTERVAL_MS", 3_600_000)
+        await ada.call("GET", "/me")
+        before = await uses()
+        for browser in (ada, bob):
+            await trio.sleep(0.01)
+            await browser.call("GET", "/me")
+        assert await uses() == before  # recorded an hour later, or by the next call after it
+        monkeypatch.setattr(customers, "USES_INTERVAL_MS", 0)
+        await trio.sleep(0.01)
+        await ada.call("GET", "/me")
+        after = await uses()
+        assert [later > earlier for earlier, later in zip(before, after, strict=True)] == [True, True]

@@ -44,6 +44,9 @@ log: Final = structlog.get_logger(__name__)
 # The recorded time of a session's last use may be this old; it saves a write on every call.
 TOUCH_INTERVAL_MS: Final = 60_000
 
+# Uses of sessions are recorded by one commit at most in this interval: after a restart the panels of a website all come back at once.
+USES_INTERVAL_MS: Final = 1_000
+
 # Codes of refused starts of sessions.
 START_REFUSALS: Final = (
     "channel_disabled",
@@ -118,6 +121,10 @@ class CustomerSessions(Struct):
     _hashes: dict[str, bytes] = field(default_factory=dict)  # by the session's id
     _shared: dict[int, tuple[Project, Channel]] = field(default_factory=dict)  # by channel, for its sessions
     _invalidations: int = 0
+    _uses: dict[int, tuple[int, int]] = field(
+        default_factory=dict
+    )  # last use and expiry by the session's key, not recorded yet
+    _recorded_at: int = 0
 
     async def authenticate(self, token: str, now: int) -> CustomerSession:
         """Return the live session of a token, and record its use. `now` is in milliseconds.
@@ -127,11 +134,13 @@ class CustomerSessions(Struct):
         hashed = hash_token(token)
         session = self._known.get(hashed) or await self._looked_up(token, hashed)
         check_live(session, now)
-        if session.rowid is not None and now - session.last_used_at >= TOUCH_INTERVAL_MS:
+        if (rowid := session.rowid) is not None and now - session.last_used_at >= TOUCH_INTERVAL_MS:
             session = replace(session, last_used_at=now, expires_at=expiry(session.created_at, now))
             if hashed in self._known:
                 self._known[hashed] = session
-            await self._note_use(session)
+            self._uses[rowid] = (session.last_used_at, session.expires_at)
+        if self._uses and not 0 <= now - self._recorded_at < USES_INTERVAL_MS:
+            await self._record_uses(now)
         return session
 
     def new_visitor(self, project: Project, channel: Channel, now: int) -> tuple[str, CustomerSession]:
@@ -234,15 +243,19 @@ class CustomerSessions(Struct):
             raise session_ended("The channel of the session was removed.") from None
         return visitor_session(visitor, project, channel, hashed)
 
-    async def _note_use(self, session: CustomerSession) -> None:
-        """Record the last use of the session.
+    async def _record_uses(self, now: int) -> None:
+        """Record the last uses of sessions.
 
         A full disk does not prevent a read.
         """
-        rowid, at, until = session.rowid, session.last_used_at, session.expires_at
-        assert rowid is not None, "it is stored"
+        uses, self._uses, self._recorded_at = self._uses, {}, now
+
+        def record(tx: CustomerSessionTransaction) -> None:
+            for rowid, (at, until) in uses.items():
+                tx.touch_customer_session(rowid, at, until)
+
         try:
-            await self.store.write(InlineJob(lambda tx: tx.touch_customer_session(rowid, at, until)))
+            await self.store.write(InlineJob(record) if len(uses) == 1 else record)
         except Unavailable as error:
             log.warning("customer_session.use_not_noted", reason=error.reason)
 
