@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import socket
 from pathlib import Path
 
 import httpx
 import trio
 
 from tests.support.log_leaks import plant
-from tests.support.sockets.server_process import Server, free_port
+from tests.support.sockets.server_process import Server
 from tests.support.sockets.smtp_server import mail_server, raw_server
 from tests.support.stores import beside
 
@@ -34,11 +35,13 @@ async def invite(server: Server) -> None:
 
 
 async def test_mail_of_a_killed_process_is_sent_after_its_restart(tmp_path: Path) -> None:
-    port = free_port()
-    server = server_with_mail(tmp_path, port)
-    await server.start()
-    await invite(server)
-    await server.kill()
+    with socket.socket() as reserved:  # it refuses connections, and the service gets another port
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        server = server_with_mail(tmp_path, port)
+        await server.start()
+        await invite(server)
+        await server.kill()
     with beside(tmp_path / "data") as connection:
         connection.execute("UPDATE mails SET due_at = 0")  # the time of a retry, if there was an attempt
     with mail_server(port=port) as mailbox:

@@ -36,6 +36,7 @@ HARMLESS: Final = {
     "engine/deskwire/program/installation.py: claimed in (ANY_SECRET, *ids)": "ids of secrets, which are none",
     "engine/deskwire/engine/webhooks/dispatcher.py: supervised.worker.breaker.circuit.reason == SECRET_LOST": "the reason for which an endpoint is disabled",
     "http/deskwire/http/api/auth/credential_caches.py: identity.token in known.ids": "the id of a token, which is no secret",
+    "engine/deskwire/config/conflicts.py: (config.smtp_user is None) != (config.smtp_password_file is None)": "settings, by whether they are given",
     "engine/deskwire/engine/accounts/access_tokens.py: token.id == current": "the ids of tokens",
     "http/deskwire/http/api/auth/customers.py: hashed in self._known": "the digest of a random token, which the cache is keyed by",
     "engine/deskwire/engine/accounts/identity/oidc/provider.py: '?' in metadata.authorization_endpoint": "a public URL",

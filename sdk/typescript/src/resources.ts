@@ -4496,7 +4496,7 @@ export class LinksResource {
   /**
    * Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
    *
-   * The response sets the cookie of a session, as that of `POST /v3/auth/session`. A link works once.
+   * The response sets the cookie of a session, like `POST /v3/auth/session`. A link works once.
    *
    * `POST /v3/auth/links/use`
    */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import email.policy
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager

@@ -315,7 +315,8 @@ def make_first_owner(
     Raises LinkEnded, also if another request has created an account since.
     """
     tx.lock_across_nodes()
-    if open_link(tx, token, at).purpose != "setUp":
+    link = open_link(tx, token, at)
+    if link.purpose != "setUp":
         raise LinkEnded
     organisation_id = new_id("org", at)
     organisation = tx.insert_organisation(organisation_id, organisation_name, at)

@@ -110,7 +110,7 @@ def link_url(base_url: str, token: str) -> str:
 
 
 class LinkEnded(Gone):
-    """A link that was used, replaced or revoked, or has expired. The cases are not told apart."""
+    """A link that was used, replaced or revoked, or has expired. All cases give the same error."""
 
     code = "link_ended"
 

@@ -620,6 +620,8 @@ INTERNAL: Final[Mapping[str, str]] = {
     "secret_unusable": "on the command line only",
     "organisation_not_empty": "on the command line only",
     "other_home": "on the command line only",
+    "already_set_up": "on the command line only",
+    "mail_failed": "on the command line only",
     "refused": "base class, never raised",
     "too_many_requests": "class default: every such refusal has a code of its own",
     "user_not_found": "on the command line only",

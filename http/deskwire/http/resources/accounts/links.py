@@ -1,4 +1,4 @@
-"""One-time links: what a link is for, its use, and links for a new password by mail."""
+"""One-time links: inspection and use, and links for a new password by mail."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ async def inspect(call: Call[InspectLinkRequest, Query]) -> Answer:
 async def use(call: Call[UseLinkRequest, Query]) -> Answer:
     """Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
 
-    The response sets the cookie of a session, as that of `POST /v3/auth/session`. A link works once.
+    The response sets the cookie of a session, like `POST /v3/auth/session`. A link works once.
     """
     services, body = call.services, call.body
     if any(call.incoming.headers.get(name) is not None for name in ("sec-fetch-site", "origin")):
