@@ -65,6 +65,8 @@ def test_most_routes_are_direct_and_those_with_bytes_to_carry_are_not() -> None:
         "importHistory",
         "authorizeStream",
         "endOidcSessions",
+        "startOidcSignIn",
+        "completeOidcSignIn",
         "uploadFile",
         "uploadMyFile",
         "fetchFile",

@@ -43,7 +43,7 @@ def hash_server_key(key: str) -> bytes:
 def authenticate_key(reader: OrganisationReader, hashed: bytes) -> ServerKey:
     """Return the server key with this hash.
 
-    Raises Unauthenticated if it is unknown or revoked. Its expiry is checked by `check_key_end`, with each call.
+    Raises Unauthenticated if it is unknown or revoked. The cache checks its expiry with each call.
     """
     key = reader.server_key(hashed)
     if key is None:
@@ -54,11 +54,12 @@ def authenticate_key(reader: OrganisationReader, hashed: bytes) -> ServerKey:
     return key
 
 
-def check_key_end(key: ServerKey, now: int) -> None:
-    """Raise Unauthenticated (`key_expired`) if the key has expired at `now` (ms)."""
-    if key.expires_at is not None and key.expires_at <= now:
-        detail = f"The server key expired at {iso(key.expires_at)}."
-        raise Unauthenticated(detail, code="key_expired").of(_shown(key))
+def expired(key: ServerKey, at: int) -> Unauthenticated:
+    """Return the refusal (`key_expired`) of a key that expired at `at` (ms)."""
+    detail = f"The server key expired at {iso(at)}."
+    refusal = Unauthenticated(detail, code="key_expired")
+    refusal.of(_shown(key))
+    return refusal
 
 
 def _shown(key: ServerKey) -> RefusedCredential:

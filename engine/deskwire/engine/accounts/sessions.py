@@ -37,7 +37,7 @@ SignInMethod = Literal["password", "passkey", "oidc", "invitation"]
 """A way to sign in with a browser. `invitation`: a one-time link, by which the user also chose a password."""
 
 
-class SessionLimits(Struct, frozen=True):
+class BrowserSessionLimits(Struct, frozen=True):
     """The limits that organisations set for the sessions of their members, in seconds: `idle_s` since the last use, `longest_s`
     since the start.
 
@@ -48,7 +48,7 @@ class SessionLimits(Struct, frozen=True):
     longest_s: int | None = None
 
 
-NO_LIMITS: Final = SessionLimits()
+NO_LIMITS: Final = BrowserSessionLimits()
 
 IDLE_MIN_S: Final = 300
 LONGEST_MIN_S: Final = 900
@@ -82,7 +82,7 @@ class BrowserSession(Struct, frozen=True):
     second_factor: bool = False
     provider: str | None = None
     provider_sid: str | None = None
-    limits: SessionLimits = NO_LIMITS
+    limits: BrowserSessionLimits = NO_LIMITS
 
 
 class SessionLifetime(Struct, frozen=True):
@@ -96,7 +96,7 @@ class SessionLifetime(Struct, frozen=True):
         life = self.within(session.limits)
         return min(session.last_seen_at + life.idle, session.created_at + life.longest)
 
-    def within(self, limits: SessionLimits) -> SessionLifetime:
+    def within(self, limits: BrowserSessionLimits) -> SessionLifetime:
         """Return the lifetime of a user's sessions: the installation's, or what organisations allow if that is shorter."""
         return SessionLifetime(_shorter(self.idle, limits.idle_s), _shorter(self.longest, limits.longest_s))
 
@@ -140,7 +140,7 @@ class SessionReader(Protocol):
         For an access token's id: whether it is not revoked.
         """
 
-    def session_limits(self, user: int) -> SessionLimits:
+    def session_limits(self, user: int) -> BrowserSessionLimits:
         """Return the strictest limits of the organisations of a user (storage key)."""
 
     def sessions_of(

@@ -545,7 +545,7 @@ class UploadRoom(Shape):
     quota_bytes: Count
 
 
-class EndingCredential(Shape):
+class EndingCredentialSummary(Shape):
     """A server key or machine credential that expires within seven days."""
 
     type: CredentialType
@@ -563,7 +563,7 @@ class ProjectHealth(Shape):
     outstanding: Count
     oldest_waiting: LongestWait | None
     uploads: UploadRoom
-    credentials_ending: list[EndingCredential]
+    credentials_ending: list[EndingCredentialSummary]
 
 
 class MachineCredential(Shape):

@@ -23,7 +23,7 @@ from deskwire.engine.accounts.machines import (
 )
 from deskwire.engine.accounts.people import ServerKey
 from deskwire.engine.accounts.ports import CallerCommit
-from deskwire.engine.accounts.server_keys import authenticate_key, check_key_end, hash_server_key
+from deskwire.engine.accounts.server_keys import authenticate_key, expired, hash_server_key
 from deskwire.engine.accounts.sessions import SessionCommit
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
@@ -45,7 +45,7 @@ class ServerKeyCache(Struct):
     async def authenticate(self, key: str, now: int) -> ServerKey:
         """Return the server key.
 
-        See `authenticate_key` and `check_key_end`. Only valid keys are cached.
+        See `authenticate_key`. Only valid keys are cached. Raises Unauthenticated (`key_expired`), too.
         """
         hashed, known = hash_server_key(key), self._known
         found = known.get(hashed)
@@ -54,7 +54,8 @@ class ServerKeyCache(Struct):
             if len(known) >= _CACHE_SIZE_MAX:
                 known.clear()
             known[hashed] = found
-        check_key_end(found, now)
+        if found.expires_at is not None and found.expires_at <= now:
+            raise expired(found, found.expires_at)
         return found
 
     def known(self, key: str) -> ServerKey | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.access_tokens import ID_PREFIX, AccessToken
-from deskwire.engine.accounts.sessions import BrowserSession, SessionCutoffs, SessionLimits
+from deskwire.engine.accounts.sessions import BrowserSession, BrowserSessionLimits, SessionCutoffs
 from deskwire.engine.audit.trail import AuditEntry
 from deskwire.engine.core.values import replace
 from deskwire.storage.tables.audit import AuditWrites
@@ -36,7 +36,7 @@ def _as_session(row: Sequence[Any]) -> BrowserSession:
     *columns, idle_s, longest_s = row
     session = BrowserSession(*columns)
     return replace(
-        session, second_factor=bool(session.second_factor), limits=SessionLimits(idle_s, longest_s)
+        session, second_factor=bool(session.second_factor), limits=BrowserSessionLimits(idle_s, longest_s)
     )
 
 
@@ -61,8 +61,8 @@ class SessionReads(Queries):
             return self.conn.execute(sql, (session_id,)).fetchone() is None
         return self.conn.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is not None
 
-    def session_limits(self, user: int) -> SessionLimits:
-        return SessionLimits(*self.conn.execute(_LIMITS, (user,)).fetchone())
+    def session_limits(self, user: int) -> BrowserSessionLimits:
+        return BrowserSessionLimits(*self.conn.execute(_LIMITS, (user,)).fetchone())
 
     def sessions_of(
         self, user: int, over: SessionCutoffs, before: int, limit: int
