@@ -21,6 +21,7 @@ PLACES: Final = {
     "contacts": None,
     "console": None,
     "settings/members": "Add a member",
+    "settings/organisation": None,
     "settings/roles": None,
     "settings/teams": "New team",
     "settings/snippets": "New snippet",
