@@ -20,7 +20,7 @@ PLACES: Final = {
     "tickets": "New ticket",
     "contacts": None,
     "console": None,
-    "settings/members": "Add a member",
+    "settings/members": "Invite a member",
     "settings/organisation": None,
     "settings/roles": None,
     "settings/teams": "New team",

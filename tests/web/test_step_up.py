@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from tests.web.harness.axe import SCHEMES, findings
-from tests.web.harness.desk import NETWORK, Desk
+from tests.web.harness.desk import NETWORK, Desk, opened
 from tests.web.harness.keyboard import Keys
-from tests.web.harness.sign_in import age_proofs, staged_at_localhost
+from tests.web.harness.openid import staged_with_provider
+from tests.web.harness.sign_in import age_proofs, enrolled, staged_at_localhost, virtual_passkeys
 from tests.web.harness.stage import PASSWORD, Stage
+from tests.web.test_sign_in_ways import ENROL
 
 KEYS = "/desk/settings/keys"
 
@@ -85,6 +88,54 @@ def test_cancelled_proof_leaves_the_form_and_changes_nothing(desk: Desk, stage: 
     assert "cancelled" not in labels(stage)
 
 
+def test_code_of_the_app_proves_it_and_the_password_does_not(desk: Desk, stage: Stage) -> None:
+    email = with_old_proof(desk, "Tom")
+    app, _ = enrolled(stage, email)
+    proof = create(desk, "by code")
+    expect(proof.get_by_label("Password")).to_have_count(0)
+    code = app.code()
+    confirm(proof, "Code from your authenticator app", f"{code[:3]} {code[3:]}")
+    expect(desk.page.get_by_role("dialog", name="The server key by code")).to_be_visible()
+
+
+def test_used_code_proves_nothing(desk: Desk, stage: Stage) -> None:
+    email = stage.person("Una", "admin")
+    app, _ = enrolled(stage, email)
+    desk.tolerated.append(NETWORK)
+    desk.open()
+    sign_in_with_code(desk, email, code := app.code())
+    age_proofs(desk)
+    desk.open(KEYS)
+    proof = create(desk, "by a used code")
+    confirm(proof, "Code from your authenticator app", code)
+    expect(proof.get_by_role("alert")).to_contain_text("wrong or was used before")
+    assert "by a used code" not in labels(stage)
+
+
+def sign_in_with_code(desk: Desk, email: str, code: str) -> None:
+    """Sign in with the password and a code."""
+    page = desk.page
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_label("Code from your authenticator app").fill(code)
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_role("region", name="Conversations")).to_be_visible()
+
+
+def test_passkey_proves_it(desk: Desk, stage: Stage) -> None:
+    virtual_passkeys(desk.page)
+    email = stage.person("Paul", "admin")
+    desk.tolerated.append(NETWORK)
+    desk.sign_in(email, PASSWORD)
+    desk.page.evaluate(ENROL)
+    age_proofs(desk)
+    desk.open(KEYS)
+    proof = create(desk, "by passkey")
+    proof.get_by_role("button", name="Use a passkey").click()
+    expect(desk.page.get_by_role("dialog", name="The server key by passkey")).to_be_visible()
+
+
 def test_two_calls_share_one_dialog_and_both_are_made(desk: Desk, stage: Stage) -> None:
     with_old_proof(desk, "Twin")
     path = f"projects/{stage.demo['projectId']}/keys"
@@ -153,3 +204,41 @@ def test_axe_finds_nothing_in_the_proof_at_390_pixels(
     create(desk, "never made")
     assert findings(desk.page) == []
     assert desk.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_provider_proves_it_and_the_form_keeps_its_text(tmp_path: Path, browser: Browser) -> None:
+    with staged_with_provider(tmp_path) as (stage, provider), opened(browser, stage) as desk:
+        provider.person("olga", email=stage.person("Olga", "admin"), email_verified=True)
+        desk.tolerated += [NETWORK, "request to another origin"]
+        desk.open()
+        desk.page.get_by_role("button", name="Continue with Example Ltd").click()
+        provider.approve(desk.page, "olga")
+        expect(desk.page.get_by_role("region", name="Conversations")).to_be_visible()
+        age_proofs(desk)
+        desk.open(KEYS)
+        proof = create(desk, "by provider")
+        proof.get_by_role("button", name="Continue with Example Ltd").click()
+        provider.approve(desk.page, "olga")
+        expect(desk.page.get_by_role("heading", level=1, name="Server keys")).to_be_visible()
+        desk.page.get_by_role("button", name="New server key").click()
+        form = desk.page.get_by_role("dialog", name="New server key")
+        expect(form.get_by_label("Label")).to_have_value("by provider")
+        form.get_by_role("button", name="Create").click()
+        expect(desk.page.get_by_role("dialog", name="The server key by provider")).to_be_visible()
+
+
+def test_refused_proof_at_the_provider_is_a_notice(tmp_path: Path, browser: Browser) -> None:
+    with staged_with_provider(tmp_path) as (stage, provider), opened(browser, stage) as desk:
+        provider.person("olga", email=stage.person("Olga", "admin"), email_verified=True)
+        desk.tolerated += [NETWORK, "request to another origin"]
+        desk.open()
+        desk.page.get_by_role("button", name="Continue with Example Ltd").click()
+        provider.approve(desk.page, "olga")
+        expect(desk.page.get_by_role("region", name="Conversations")).to_be_visible()
+        age_proofs(desk)
+        desk.open(KEYS)
+        create(desk, "refused").get_by_role("button", name="Continue with Example Ltd").click()
+        provider.deny(desk.page)
+        expect(desk.page.locator(".toast.bad")).to_contain_text("refused the request, or it was cancelled")
+        expect(desk.page).not_to_have_url("signIn=")
+        assert "refused" not in labels(stage)

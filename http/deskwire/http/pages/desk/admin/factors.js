@@ -94,7 +94,6 @@ export function Factors() {
       ${open?.what === "removeApp" && html`<${ConfirmDialog} deletes=${false} title=${f.removeApp} loses=${[f.losesApp, ...last]} label=${f.remove} run=${remove} close=${close} />`}
       ${open?.what === "removePasskey" && html`<${ConfirmDialog} deletes=${false} title=${f.removePasskey} loses=${[f.losesPasskey(open.row.name), ...last]} label=${f.remove} run=${remove} close=${close} />`}`;
   };
-  if (of.state === "gone") return null; // no factors in this version
   return html`<${States} of=${of}>${shown}<//>
     ${open?.what === "app" && html`<${AddApp} close=${close} added=${added} />`}
     ${open?.what === "passkey" && html`<${AddPasskey} close=${close} added=${added} />`}
