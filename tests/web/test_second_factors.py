@@ -148,7 +148,7 @@ def test_two_tabs_with_one_challenge_make_one_session(desk: Desk, stage: Stage) 
     desk.page.get_by_label(CODE).fill(code)
     desk.page.evaluate(PRESS_TWICE)
     signed_in(desk)
-    body = re.search(r'"challenge":"(sic_\w+)"', challenges[0])
+    body = re.search(r'"challenge":"([^"]+)"', challenges[0])
     assert body is not None
     again = {"challenge": body[1], "code": app.code()}
     answer = desk.context.request.post(f"{stage.url}/v3/auth/session/factor", data=again)

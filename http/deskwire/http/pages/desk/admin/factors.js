@@ -54,8 +54,8 @@ function AddPasskey({ close, added }) {
   return html`<${Dialog} title=${f.addPasskey} close=${close}><div class="body"><p>${f.passkeyText}</p><${Form} save=${save} label=${f.addPasskey} cancel=${close}><${Field} name="name" label=${f.name} hint=${f.nameHint} required maxlength="100" /><//></div><//>`;
 }
 
-/** The factors, and the dialogs that change them. */
-export function Factors() {
+/** The factors, and the dialogs that change them. @param {{heading?: "h2"|"h3"}} props  heading: of each kind of factor */
+export function Factors({ heading = "h3" }) {
   const of = useCall(PATH);
   const [open, setOpen] = useState(/** @type {{what: "app"|"passkey"|"removeApp"|"removePasskey"|"newCodes"|"codes", row?: any, codes?: string[]}|null} */ (null));
   const close = () => setOpen(null);
@@ -86,11 +86,11 @@ export function Factors() {
     const any = totp || passkeys.length > 0;
     const last = (totp ? 1 : 0) + passkeys.length === 1 ? [f.losesLast] : [];
     return html`${!any && html`<p class="lead">${f.none}</p>`}
-      <div class="factor"><h3>${f.app}</h3><p class="muted">${totp ? f.appOn(new Date(totp.createdAt).toLocaleDateString()) : f.appOff}</p>
+      <div class="factor"><${heading}>${f.app}<//><p class="muted">${totp ? f.appOn(new Date(totp.createdAt).toLocaleDateString()) : f.appOff}</p>
         <${Button} label=${totp ? f.removeApp : f.addApp} press=${() => setOpen({ what: totp ? "removeApp" : "app" })} /></div>
-      <div class="factor"><h3>${f.passkeys}</h3>${passkeys.length > 0 ? html`<${Table} quiet caption=${f.passkeys} columns=${columns} rows=${passkeys} />` : html`<p class="muted">${hasPasskeys ? f.noPasskeys : t.passkeys.none}</p>`}
+      <div class="factor"><${heading}>${f.passkeys}<//>${passkeys.length > 0 ? html`<${Table} quiet caption=${f.passkeys} columns=${columns} rows=${passkeys} />` : html`<p class="muted">${hasPasskeys ? f.noPasskeys : t.passkeys.none}</p>`}
         ${hasPasskeys && html`<${Button} label=${f.addPasskey} press=${() => setOpen({ what: "passkey" })} />`}</div>
-      ${any && html`<div class="factor"><h3>${f.recovery}</h3><p class=${recoveryCodesLeft > 2 ? "muted" : "lead warn"}>${f.left(recoveryCodesLeft)}</p><${Button} label=${f.newCodes} press=${() => setOpen({ what: "newCodes" })} /></div>`}
+      ${any && html`<div class="factor"><${heading}>${f.recovery}<//><p class=${recoveryCodesLeft > 2 ? "muted" : "lead warn"}>${f.left(recoveryCodesLeft)}</p><${Button} label=${f.newCodes} press=${() => setOpen({ what: "newCodes" })} /></div>`}
       ${open?.what === "removeApp" && html`<${ConfirmDialog} deletes=${false} title=${f.removeApp} loses=${[f.losesApp, ...last]} label=${f.remove} run=${remove} close=${close} />`}
       ${open?.what === "removePasskey" && html`<${ConfirmDialog} deletes=${false} title=${f.removePasskey} loses=${[f.losesPasskey(open.row.name), ...last]} label=${f.remove} run=${remove} close=${close} />`}`;
   };

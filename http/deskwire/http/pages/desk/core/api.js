@@ -82,10 +82,11 @@ function parseJson(text) {
  */
 export function problemOf(status, text, header, path) {
   const after = header("retry-after");
-  if (status === 401 && !path.startsWith("auth/")) signedOut.value = true;
+  const document = parseJson(text);
+  if (status === 401 && !path.startsWith("auth/") && !["invalid_code", "invalid_passkey"].includes(document?.code)) signedOut.value = true;
   if (status === 403) denied.value++;
   const wait = after === null || Number.isNaN(Number(after)) ? null : Number(after) * 1000;
-  return new Problem(status, parseJson(text), header("x-request-id"), wait);
+  return new Problem(status, document, header("x-request-id"), wait);
 }
 
 /**

@@ -13,7 +13,7 @@ export function Enrolment() {
   const others = projects.value.filter((each) => !required.has(each.organisationId));
   return html`<main class="sign-in"><div class="card enrolment"><span class="mark"><${Icon} name="lock" /></span>
     <h1>${t.enrolment.title}</h1><p>${t.enrolment.text(project.value?.organisationName ?? "")}</p>
-    <${Factors} />
+    <${Factors} heading="h2" />
     ${others.length > 0 && html`<h2>${t.enrolment.others}</h2><${ToProjects} of=${others} />`}
     <p><${Button} kind="quiet" label=${t.signOut} press=${signOut} /></p>
   </div></main><${Notices} />`;
