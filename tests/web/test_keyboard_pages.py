@@ -61,28 +61,34 @@ def test_keyboard_finds_and_changes_a_contact(desk: Desk, stage: Stage) -> None:
     assert contact["phone"] == "+49 30 1234"
 
 
-def test_keyboard_adds_and_removes_a_member(desk: Desk, stage: Stage) -> None:
+def test_keyboard_invites_and_removes_a_member(desk: Desk, stage: Stage) -> None:
+    stage.person("Nell", "agent")
     keys = _opened(desk, "members", "Members")
     page = desk.page
-    add = page.get_by_role("button", name="Add a member")
+    add = page.get_by_role("button", name="Invite a member")
     keys.to(add)
     keys.press("Enter")
     keys.stands_at(page.get_by_role("dialog").get_by_label("Email"))
-    keys.type("nell@demo.example")
+    keys.type("nora@demo.example")
     keys.press("Tab")
-    keys.type("Nell New")
+    keys.type("Nora New")
     keys.press("Enter")
-    secret = page.get_by_role("dialog", name="One-time password of Nell New")
-    keys.to(secret.get_by_role("button", name="Close"))
+    secret = page.get_by_role("dialog", name="Invitation of nora@demo.example")
+    keys.to(secret.get_by_role("button", name="Done"))
     keys.press("Enter")
     expect(secret).to_have_count(0)
     keys.stands_at(add)
-    keys.choose(page.get_by_role("button", name="Actions for Nell New"), "Remove")
+    keys.choose(page.get_by_role("button", name="Actions for nora@demo.example"), "Revoke")
+    gone = page.get_by_role("dialog", name="Revoke this invitation")
+    keys.to(gone.get_by_role("button", name="Revoke"))
+    keys.press("Enter")
+    expect(_row(desk, "nora@demo.example")).to_have_count(0)
+    keys.choose(page.get_by_role("button", name="Actions for Nell", exact=True), "Remove")
     gone = page.get_by_role("dialog", name="Remove")
     keys.stands_at(gone.get_by_role("button", name="Cancel"))
     keys.to(gone.get_by_role("button", name="Remove"))
     keys.press("Enter")
-    expect(_row(desk, "Nell New")).to_have_count(0)
+    expect(_row(desk, "Nell")).to_have_count(0)
     expect(page.locator("tbody tr").locator("a, button").and_(page.locator(":focus"))).to_have_count(1)
 
 

@@ -1851,7 +1851,7 @@ export interface EndedConsumer {
 }
 
 /** A server key or machine credential that expires within seven days. */
-export interface EndingCredential {
+export interface EndingCredentialSummary {
   type: "server_key" | "machine_credential" | (string & {});
   id: string;
   name: string;
@@ -3013,7 +3013,7 @@ export interface ProjectHealth {
   outstanding: number;
   oldestWaiting: LongestWait | null;
   uploads: UploadRoom;
-  credentialsEnding: EndingCredential[];
+  credentialsEnding: EndingCredentialSummary[];
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */

@@ -156,7 +156,14 @@ class Stage:
 @contextmanager
 def staged(directory: Path, **environ: str) -> Iterator[Stage]:
     """Start a service in this directory; it is stopped at the end."""
-    server = Server(directory, environ={**QUICK, **environ})
+    with staged_at(None, directory, **environ) as stage:
+        yield stage
+
+
+@contextmanager
+def staged_at(port: int | None, directory: Path, /, **environ: str) -> Iterator[Stage]:
+    """Start a service at this port, or at a free one; it is stopped at the end."""
+    server = Server(directory, environ={**QUICK, **environ}, port=port)
     with Background() as background:
         background.call(server.start)
         try:

@@ -2134,7 +2134,7 @@ class EndedConsumer(TypedDict):
     """The channels that the consumer was connected to."""
 
 
-class EndingCredential(TypedDict):
+class EndingCredentialSummary(TypedDict):
     """A server key or machine credential that expires within seven days."""
 
     type: str
@@ -3448,7 +3448,7 @@ class ProjectHealth(TypedDict):
     outstanding: int
     oldestWaiting: LongestWait | None
     uploads: UploadRoom
-    credentialsEnding: list[EndingCredential]
+    credentialsEnding: list[EndingCredentialSummary]
 
 
 class ProjectPage(TypedDict):

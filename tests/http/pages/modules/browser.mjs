@@ -1,5 +1,5 @@
 // What the desk's modules find in a browser as they are loaded, for Node.js: no more than that.
-globalThis.location = { pathname: "/desk" };
+globalThis.location = { pathname: "/desk", hash: "" };
 globalThis.BroadcastChannel = undefined;
 globalThis.addEventListener = () => {};
 globalThis.desk = new URL("../../../../http/deskwire/http/pages/desk/", import.meta.url);

@@ -10,8 +10,8 @@ import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, clearNotices, contextS
 import * as session from "./core/session.js";
 import * as store from "./core/store.js";
 import * as outbox from "./core/outbox.js";
-import { connection, retry } from "./core/feed.js";
-import { signedOut } from "./core/api.js";
+import { connection } from "./core/feed.js";
+import { proof, signedOut } from "./core/api.js";
 import { List, VIEWS, targetsOrNotify, show, targets, view } from "./inbox/list.js";
 import { EDITOR, handle, runCommand, lostTyping, startTypeAhead } from "./core/keys.js";
 
@@ -21,7 +21,10 @@ const Context = lazy(() => import("./inbox/context.js"), "Context");
 const Dialogs = lazy(() => import("./shell/dialogs.js"), "Dialogs");
 const Page = lazy(() => import("./pages.js"), "Page");
 const Places = lazy(() => import("./pages.js"), "Places");
-const ProjectNotAccessible = lazy(() => import("./shell/sign-in.js"), "ProjectNotAccessible");
+const NoProject = lazy(() => import("./shell/no-project.js"), "NoProject");
+const Enrolment = lazy(() => import("./shell/enrolment.js"), "Enrolment");
+const OneTimeLink = lazy(() => import("./shell/one-time-link.js"), "OneTimeLink");
+const StepUp = lazy(() => import("./shell/step-up.js"), "StepUp");
 const Status = lazy(() => import("./shell/connection.js"), "Status");
 const Banner = lazy(() => import("./shell/connection.js"), "Banner");
 const Actions = lazy(() => import("./inbox/actions.js"), "Actions");
@@ -30,12 +33,6 @@ effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") delete root.dataset.theme;
   else root.dataset.theme = theme.value;
-});
-
-// The session that ended may have been replaced by a new one, as after a password change: `loadSession` finds out.
-effect(() => {
-  if (connection.value.state === "ended" && connection.value.reason === "session_ended")
-    session.loadSession().then(() => signedOut.peek() || retry(), () => void (signedOut.value = true));
 });
 
 /** Open a dialog. Keys typed before it appears go to its first field. @param {{name: string, [more: string]: any}} which */
@@ -90,7 +87,7 @@ async function start() {
 /** @type {string | null} */
 let begun = null;
 effect(() => {
-  const wanted = session.user.value && session.project.value ? `${session.user.value.id} ${session.project.value.id}` : null;
+  const wanted = session.user.value && session.project.value && !session.mustEnrol.value ? `${session.user.value.id} ${session.project.value.id}` : null;
   if (wanted === begun) return;
   queueMicrotask(() => {
     if (wanted === begun) return;
@@ -163,11 +160,12 @@ function App() {
     document.title = `${unread ? `(${unread}) ` : ""}${title ? `${title} · ` : ""}${t.name}`;
   });
   if (crash) return html`<${Alone} title=${t.signIn.crashed} text=${html`${t.signIn.crashedText} <code class="mono">${String(crash.message)}</code>`} action=${html`<${Button} kind="primary" label=${t.signIn.reload} press=${() => location.reload()} />`} />`;
+  if (session.page.value === "link") return html`<${OneTimeLink} />`;
   if (user.value === undefined) return failure.value ? html`<${Alone} title=${t.name} text=${t.signIn.offline} action=${html`<${Button} kind="primary" label=${t.tryAgain} press=${start} />`} />` : html`<main aria-busy="true"><h1 class="sr">${t.signIn.starting}</h1></main>`;
   if (user.value === null) return html`<${SignIn} />`;
   if (signedOut.value) return html`<main class="sign-in"><h1 class="sr">${t.name}</h1></main><${SignIn} over />`;
-  if (session.unknownProject.value) return html`<${ProjectNotAccessible} />`;
-  if (!project.value) return html`<${Alone} title=${t.signIn.noProject} text=${t.signIn.noProjectText} action=${html`<${Button} label=${t.side.signOut} press=${session.signOut} />`} />`;
+  if (!project.value) return html`<${NoProject} />`;
+  if (session.mustEnrol.value) return html`<${Enrolment} />`;
   return html`<div class="desk">
     <a class="skip" href="#conversation" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), document.getElementById("conversation")?.focus())}>${t.skip}</a>
     <div><${Banner} /></div><${Panes} />
@@ -175,5 +173,5 @@ function App() {
   </div>`;
 }
 
-render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById("desk")));
+render(html`<${App} /><${() => proof.value && html`<${StepUp} />`} />`, /** @type {HTMLElement} */ (document.getElementById("desk")));
 start();

@@ -11,6 +11,7 @@ import { Button, Empty, Icon, setting } from "./ui/parts.js";
 import { may, page } from "./core/session.js";
 import { handle } from "./core/keys.js";
 import { Link, PAGES, places } from "./ui/link.js";
+import "./ui/page-style.js";
 import { t as admin } from "./admin/texts.js";
 import { t as developers } from "./developers/texts.js";
 import { t as insights } from "./insights/texts.js";
@@ -21,6 +22,7 @@ PAGES.push(
   { path: "contacts", group: "work", title: admin.pages.contacts, icon: "person", permission: "contacts.read", load: () => import("./admin/contacts.js") },
   { path: "console", group: "console", title: admin.pages.health, icon: "wire", permission: "conversations.read", load: () => import("./admin/health.js") },
   { path: "settings/members", group: "settings", title: admin.pages.members, icon: "people", permission: "conversations.manage", load: () => import("./admin/members.js") },
+  { path: "settings/organisation", group: "settings", title: admin.pages.organisation, icon: "lock", permission: "members.manage", load: () => import("./admin/organisation.js") },
   { path: "settings/roles", group: "settings", title: admin.pages.roles, icon: "info", permission: null, load: () => import("./admin/roles.js") },
   { path: "settings/teams", group: "settings", title: admin.pages.teams, icon: "people", permission: "tickets.read", load: () => import("./admin/teams.js") },
   { path: "settings/snippets", group: "settings", title: admin.pages.snippets, icon: "text", permission: "conversations.read", load: () => import("./admin/snippets.js") },
@@ -41,11 +43,6 @@ PAGES.push(
   { path: "translations", group: "insights", title: insights.pages.translations, icon: "text", permission: "translations.read", load: () => import("./insights/translations.js") },
   { path: "memory", group: "insights", title: insights.pages.memory, icon: "info", permission: "memory.read", load: () => import("./insights/memory.js") },
 );
-
-const style = document.createElement("link");
-style.rel = "stylesheet";
-style.href = new URL("./pages.css", import.meta.url).href;
-document.head.append(style);
 
 /** Return the page of a path, and the rest of the path. @param {string} path @returns {{entry: PageEntry, id: string|null} | null} */
 export function pageOf(path) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** The user's own name and password. */
+/** The user's own name, password, second factors and accounts at identity providers. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { notify } from "../ui/parts.js";
@@ -9,6 +9,9 @@ import { loadSession, user } from "../core/session.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
 import { Field, Form } from "../ui/form.js";
 import { Link } from "../ui/link.js";
+import { t as signIn } from "../ui/sign-in-texts.js";
+import { Factors } from "./factors.js";
+import { Identities } from "./identities.js";
 /** @import { Values } from "../ui/form.js" */
 
 /** Return a problem for one field of a form. @param {string} name @param {string} code @param {string} message */
@@ -29,7 +32,7 @@ export function Page() {
     setEdits((n) => n + 1);
     notify(t.account.passwordSaved);
   };
-  return html`<${Frame} title=${t.pages.account} calls=${[{ method: "GET", path: "users/me" }]}>
+  return html`<${Frame} title=${t.pages.account} calls=${["users/me", "users/me/factors", "users/me/identities"].map((path) => ({ method: "GET", path }))}>
     <${Section} title=${t.account.you}><${Pairs} of=${[[t.account.email, html`<bdi>${user.value?.email}</bdi>`], [t.account.sessions, html`<${Link} to="settings/sessions">${t.account.seeSessions}<//>`]]} />
       <div class="gap"></div><${Form} save=${rename} label=${t.saveChanges}><${Field} name="name" label=${t.account.name} hint=${t.account.nameHint} initial=${user.value?.name} required maxlength="200" /><//><//>
     <${Section} title=${t.account.password}><p class="lead">${t.account.passwordText}</p><${Form} key=${edits} save=${change} label=${t.account.changePassword}>
@@ -37,5 +40,7 @@ export function Page() {
       <${Field} name="newPassword" type="password" label=${t.account.new} autocomplete="new-password" required />
       <${Field} name="again" type="password" label=${t.account.again} autocomplete="new-password" required />
     <//><//>
+    <${Section} title=${signIn.factors.title}><${Factors} /><//>
+    <${Identities} />
   <//>`;
 }

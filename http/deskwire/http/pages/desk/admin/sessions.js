@@ -2,13 +2,14 @@
 /** The user's own sessions, and how to end the others. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, notify } from "../ui/parts.js";
+import { Button, Empty, notify } from "../ui/parts.js";
 import { clientName } from "../ui/format.js";
 import { call } from "../core/api.js";
 import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { SESSION_COLUMNS } from "./session-list.js";
 
 export function Page() {
   const of = useList("users/me/sessions");
@@ -21,9 +22,7 @@ export function Page() {
   };
   const others = of.items.some((each) => !each.current);
   const columns = [
-    { label: t.sessions.client, cell: (/** @type {any} */ row) => html`${clientName(row.client)} ${row.current && html`<span class="chip good">${t.sessions.thisOne}</span>`}` },
-    { label: t.sessions.lastSeen, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.lastSeenAt} />` },
-    { label: t.sessions.began, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.createdAt} />`, less: true },
+    ...SESSION_COLUMNS,
     { label: t.actions, silent: true, cell: (/** @type {any} */ row) => !row.current && html`<${Button} class="small" label=${t.sessions.end} press=${() => setEnds(row)} />` },
   ];
   return html`<${Frame} title=${t.pages.sessions} calls=${[of.call]} actions=${others && html`<${Button} label=${t.sessions.endOthers} press=${() => setEnds("others")} />`}>

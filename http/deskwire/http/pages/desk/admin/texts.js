@@ -8,7 +8,7 @@ export const t = {
   me: (/** @type {string} */ name) => `${name} (you)`,
   actionsFor: (/** @type {string} */ name) => `Actions for ${name}`,
   pages: {
-    tickets: "Tickets", contacts: "Contacts", members: "Members", roles: "Roles", teams: "Teams", projects: "Projects", channels: "Channels", keys: "Server keys",
+    tickets: "Tickets", contacts: "Contacts", members: "Members", organisation: "Organisation", roles: "Roles", teams: "Teams", projects: "Projects", channels: "Channels", keys: "Server keys",
     credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health", account: "Your account", audit: "Audit trail",
   },
 
@@ -56,15 +56,25 @@ export const t = {
   },
 
   members: {
-    name: "Name", email: "Email", role: "Role", joined: "Joined", you: "you", none: "No members yet", add: "Add a member", addIt: "Add", changeRole: "Change the role", endSessions: "End the sessions", remove: "Remove",
+    name: "Name", email: "Email", role: "Role", joined: "Joined", you: "you", none: "No members yet", invite: "Invite a member", inviteIt: "Invite", nameHint: "The person can change it.", changeRole: "Change the role", endSessions: "End all sessions", remove: "Remove",
     roles: { owner: "Owner", admin: "Admin", agent: "Agent", viewer: "Viewer" }, roleHint: "Takes effect immediately. Only owners can add owners.",
-    actionsFor: (/** @type {string} */ name) => `Actions for ${name}`, added: (/** @type {string} */ name) => `${name} added.`,
-    passwordOf: (/** @type {string} */ name) => `One-time password of ${name}`, passwordText: (/** @type {string} */ email, /** @type {string} */ end) => `Share it with ${email} securely. It expires at ${end}; the first sign-in asks for a new password.`,
-    roleOf: (/** @type {string} */ name) => `Role of ${name}`, roleSaved: "Role changed.", sessionsEnded: "Sessions ended.", removed: "Member removed.",
-    losesSessions: (/** @type {string} */ name) => `All sessions of ${name} end, and ask for the password again`, staysTokens: "Access tokens that programs use, until they expire",
-    newPassword: "Reset password…", newPasswordIt: "Reset", losesPassword: (/** @type {string} */ name) => `The current password of ${name} stops working`, staysMember: "The membership, the role and the teams",
+    actionsFor: (/** @type {string} */ name) => `Actions for ${name}`, invitationOf: (/** @type {string} */ email) => `Invitation of ${email}`, link: "One-time link", linkOf: (/** @type {string} */ name) => `One-time link for ${name}`, done: "Done",
+    mailed: (/** @type {string} */ email, /** @type {string} */ end) => `The link is on its way to ${email} by mail. You can also share it yourself: it works once, until ${end}, and is shown only now.`,
+    notMailed: (/** @type {string} */ email, /** @type {string} */ end) => `Share this link with ${email} securely. It works once, until ${end}, and is shown only now.`,
+    linkLost: "The link was created, but the first response did not reach this page, and it is shown only once. Renew the invitation for another one.",
+    invitations: "Open invitations", noInvitations: "No open invitations.", invited: "Invited", expires: "Expires", expired: "expired", renew: "New link", revoke: "Revoke", revokeOne: "Revoke this invitation", revoked: "Invitation revoked.", losesLink: (/** @type {string} */ email) => `The link of ${email} stops working`,
+    roleOf: (/** @type {string} */ name) => `Role of ${name}`, roleSaved: "Role changed.", sessions: "Sessions…", sessionsOf: (/** @type {string} */ name) => `Sessions of ${name}`, sessionsEnded: "Sessions ended.", removed: "Member removed.",
+    losesSessions: (/** @type {string} */ name) => `All sessions of ${name} end, and ask to sign in again`, losesSession: (/** @type {string} */ client) => `The session of ${client} ends, and asks to sign in again`, staysTokens: "Access tokens that programs use, until they expire",
+    newPassword: "Link for a new password…", newPasswordIt: "Create the link", linkReplaces: (/** @type {string} */ name) => `You get a one-time link for ${name}. Earlier links stop working`, staysPassword: "The current password and the sessions, until the link is used", staysMember: "The membership, the role and the teams",
+    resetFactors: "Reset second factor…", resetFactorsIt: "Reset", factorsReset: "Second factor reset.", losesFactors: (/** @type {string} */ name) => `The authenticator app, passkeys and recovery codes of ${name} stop working, and all sessions end. Be sure that it is ${name} who asks`,
     losesAccess: (/** @type {string} */ name) => `${name} loses access to this organisation and its projects`, losesTeams: "The team memberships",
     staysWritten: ["Their messages and activity, under their name", "Their account, for other organisations"],
+  },
+
+  organisation: {
+    about: "Organisation", name: "Name", saved: "Organisation saved.", signIn: "Sign-in of members", save: "Save these rules", factor: "Require a second factor",
+    factorHint: "Members without one must set it up before they can go on. A company account counts if its provider asks for a second factor.",
+    idle: "Sign out after hours without use", max: "Sign out after hours at the latest", limitHint: "Leave empty for the limit of this service; a longer one has no effect.",
   },
 
   roles: {
@@ -91,7 +101,7 @@ export const t = {
   },
 
   keys: {
-    label: "Label", key: "Key", lastUsed: "Last used", created: "Created", create: "New server key", createIt: "Create", labelHint: "A note on where it is used.", none: "No server keys yet",
+    label: "Label", key: "Key", lastUsed: "Last used", created: "Created", create: "New server key", createIt: "Create", labelHint: "A note on where it is used.", expires: "Expires", expiresHint: "Leave empty for no expiry.", isExpired: "expired", expiresSoon: "soon", replace: (/** @type {string[]} */ labels) => `${many(labels.length, "key expires", "keys expire")} within a week: ${labels.join(", ")}. Create a new key, and put it in place before then.`, none: "No server keys yet",
     lead: "A server key gives your backend full access to this project. For less access, use a machine credential.", newKey: (/** @type {string} */ label) => `The server key ${label}`, secretText: "Keep it on your server, never in a page or an app.",
     revoke: "Revoke", revokeOne: "Revoke this server key", revoked: "Key revoked.", isRevoked: "revoked", losesCalls: (/** @type {string} */ label) => `Every call with the key ${label} is refused from now on`, losesStreams: "Streams authorized with it end",
     lastCall: (/** @type {string} */ at) => `It was last used ${at}.`, neverUsed: "It was never used.", staysListed: "It stays in this list, and in the audit trail",
@@ -123,16 +133,18 @@ export const t = {
   },
 
   sessions: {
-    client: "Browser", thisOne: "current", lastSeen: "Last seen", began: "Signed in", end: "End", endOne: "End this session", endOthers: "End all others",
+    client: "Browser", thisOne: "current", lastSeen: "Last seen", began: "Signed in", by: "With", ways: /** @type {Record<string, string>} */ ({ password: "Password", passkey: "Passkey", oidc: "Company account", invitation: "One-time link" }), withFactor: (/** @type {string} */ way) => `${way}, second factor`, end: "End", endOne: "End this session", endOthers: "End all others",
     ended: "Session ended.", none: "No sessions",
-    losesOne: (/** @type {string} */ client) => [`The session of ${client} ends with its next call, and asks for the password.`],
-    losesOthers: ["All other sessions end, and ask for the password again."],
+    losesOne: (/** @type {string} */ client) => [`The session of ${client} ends with its next call, and asks to sign in again.`],
+    losesOthers: ["All other sessions end, and ask to sign in again."],
     stays: ["Unsent texts stay in that browser until you sign in there again.", "Access tokens of programs."],
   },
 
   account: {
     you: "You", email: "Email", name: "Name", nameHint: "Visible to colleagues and customers.", nameSaved: "Name saved.", sessions: "Sessions", seeSessions: "Your active sessions", password: "Password", present: "Current password", new: "New password",
     again: "Confirm new password", changePassword: "Change password", passwordSaved: "Password changed.", notTheSame: "The passwords do not match.",
+    identities: "Company accounts", identitiesText: "These accounts sign you in here.", provider: "Provider", since: "Connected", removeIdentity: "Disconnect", removeIdentityOne: "Disconnect this company account", identityRemoved: "Company account disconnected.",
+    losesIdentity: (/** @type {string} */ email) => `${email} no longer signs you in, until you connect it again`,
     passwordText: "A new password ends all your other sessions and revokes all your access tokens.",
   },
 

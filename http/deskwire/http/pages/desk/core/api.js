@@ -32,6 +32,17 @@ export class Offline extends Error {}
 /** True if a call was refused because the session has ended. The page then asks for the password in a dialog. */
 export const signedOut = signal(false);
 
+/** The number of calls that were refused because the user's rights have changed. */
+export const denied = signal(0);
+
+/** Waits for a new proof of the user's identity: the ways to prove it, and the end. @type {import("../vendor/preact.js").Signal<{methods: string[], done: (proved: boolean) => void}|null>} */
+export const proof = signal(null);
+
+/** @type {Promise<boolean>|null} */
+let proving = null;
+/** Ask the user for a new proof, once for all calls that wait for it. @param {string[]} methods */
+export const prove = (methods) => (proving ??= new Promise((done) => (proof.value = { methods, done })).finally(() => (proof.value = proving = null)));
+
 /** The project sent with every call. @type {{project: string|null}} */
 export const credentials = { project: null };
 
@@ -71,17 +82,19 @@ function parseJson(text) {
  */
 export function problemOf(status, text, header, path) {
   const after = header("retry-after");
-  if (status === 401 && !path.startsWith("auth/")) signedOut.value = true;
+  const document = parseJson(text);
+  if (status === 401 && !path.startsWith("auth/") && !["invalid_code", "invalid_passkey"].includes(document?.code)) signedOut.value = true;
+  if (status === 403) denied.value++;
   const wait = after === null || Number.isNaN(Number(after)) ? null : Number(after) * 1000;
-  return new Problem(status, parseJson(text), header("x-request-id"), wait);
+  return new Problem(status, document, header("x-request-id"), wait);
 }
 
 /**
  * Call the API. Repeat a call after `Offline` only if it is safe or has a key.
  * @param {string} method
  * @param {string} path  below `/v3/`, e.g. `conversations`
- * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal, ifMatch?: string|null, ifNoneMatch?: string|null, keepalive?: boolean, answered?: (headers: Headers) => void}} [options]
- *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of the last read. ifNoneMatch: `*` if the resource must not exist yet. keepalive: the request outlives the page. answered: gets the headers of the response.
+ * @param {{query?: Record<string, unknown>, body?: unknown, key?: string, signal?: AbortSignal, ifMatch?: string|null, ifNoneMatch?: string|null, keepalive?: boolean, proved?: boolean, answered?: (headers: Headers) => void}} [options]
+ *   query: undefined and null are left out, arrays are joined with commas. ifMatch: the `ETag` of the last read. ifNoneMatch: `*` if the resource must not exist yet. keepalive: the request outlives the page. answered: gets the headers of the response. proved: set when a call is repeated after a new proof.
  * @returns {Promise<any>}
  */
 export async function call(method, path, options = {}) {
@@ -101,7 +114,11 @@ export async function call(method, path, options = {}) {
     options.signal?.throwIfAborted();
     throw new Offline("The service does not answer.", { cause: error });
   }
-  if (!response.ok) throw problemOf(response.status, text, (name) => response.headers.get(name), path);
+  if (!response.ok) {
+    const problem = problemOf(response.status, text, (name) => response.headers.get(name), path);
+    if (problem.code === "fresh_proof_required" && !options.proved && (await prove(problem.document.methods))) return call(method, path, { ...options, proved: true });
+    throw problem;
+  }
   options.answered?.(response.headers);
   return parseJson(text);
 }
@@ -173,29 +190,4 @@ export class Resource {
       this.failed = asked === this.asked;
     }
   }
-}
-
-/**
- * Upload a file. `progress` gets 0 to 1. There is no timeout while data is being sent.
- * @param {Blob} file @param {string} name @param {(progress: number) => void} [progress] @param {AbortSignal} [abort]
- * @returns {Promise<{id: string, name: string, type: string, size: number, url: string}>}
- */
-export function upload(file, name, progress, abort) {
-  const form = new FormData();
-  form.append("file", file, name);
-  const request = new XMLHttpRequest(); // fetch does not report upload progress
-  return new Promise((resolve, reject) => {
-    request.open("POST", address("uploads"));
-    for (const [header, value] of Object.entries(projectHeader())) request.setRequestHeader(header, value);
-    request.upload.onprogress = (event) => progress?.(event.lengthComputable ? event.loaded / event.total : 0);
-    request.onload = () => {
-      const { status, responseText } = request;
-      if (status < 300) resolve(parseJson(responseText));
-      else reject(problemOf(status, responseText, (header) => request.getResponseHeader(header), "uploads"));
-    };
-    request.onerror = () => reject(new Offline("The service does not answer."));
-    request.onabort = () => reject(new DOMException("The upload was stopped.", "AbortError"));
-    abort?.addEventListener("abort", () => request.abort());
-    request.send(form);
-  });
 }

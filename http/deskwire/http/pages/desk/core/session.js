@@ -7,6 +7,9 @@ import { ROOT, Resource, all, call, credentials, get, signedOut } from "./api.js
 /** The signed-in user: undefined before the first response, null if there is none. */
 export const user = signal(/** @type {User|null|undefined} */ (undefined));
 
+/** The last response about the session, with the second step of a sign-in that is under way. @type {import("../vendor/preact.js").Signal<any>} */
+export const session = signal({});
+
 /** The projects the user can open. */
 export const projects = signal(/** @type {Project[]} */ ([]));
 
@@ -18,6 +21,13 @@ export const permissions = computed(() => new Set(project.value?.permissions ?? 
 
 /** @param {string} permission  e.g. `conversations.reply` @returns {boolean} */
 export const may = (permission) => permissions.value.has(permission);
+
+/** True if the project's organisation requires a second factor that the user lacks. */
+export const mustEnrol = computed(() => session.value.enrolmentRequired?.some((/** @type {any} */ each) => each.id === project.value?.organisationId));
+
+/** The fragment of the first address, such as the token of a one-time link. It is removed from the address at once. */
+export const fragment = location.hash.slice(1);
+if (fragment) history.replaceState(history.state, "", location.pathname + location.search);
 
 const PROJECT_KEY = "deskwire.project";
 const SIGN_OUT_TIMEOUT_MS = 3_000;
@@ -63,13 +73,14 @@ export const saveBeforeSignOut = () => Promise.race([Promise.allSettled([...befo
 /** The project in the address, if it is none of the user's; null otherwise. */
 export const unknownProject = signal(/** @type {string|null} */ (null));
 
-/** @param {{user: User|null, projects: Project[], storageKeys: string[], typingSeconds: number}} session */
-function applySession(session) {
+/** @param {{user: User|null, projects: Project[], storageKeys: string[], typingSeconds: number}} found */
+function applySession(found) {
   batch(() => {
-    typingMs.value = session.typingSeconds * 1000;
-    storageKeys.value = session.storageKeys;
-    projects.value = session.projects;
-    user.value = session.user;
+    session.value = found;
+    typingMs.value = found.typingSeconds * 1000;
+    storageKeys.value = found.storageKeys;
+    projects.value = found.projects;
+    user.value = found.user;
     signedOut.value = false;
     applyAddress();
   });
@@ -113,21 +124,20 @@ function storeProject(id) {
 }
 
 /**
- * Load the session. If it has ended, the page stays and asks for the password. Throws Offline or Problem.
+ * Load the session. If it has ended, the page stays and asks to sign in again. Throws Offline or Problem.
  * @returns {Promise<void>}
  */
 export async function loadSession() {
-  const session = await get("auth/session");
-  if (session.user || !user.peek()) applySession(session);
-  else signedOut.value = true;
+  const found = await get("auth/session");
+  if (found.user || !user.peek()) return applySession(found);
+  session.value = found;
+  signedOut.value = true;
 }
 
-/**
- * Sign in. Throws Problem; `password_change_required` asks for `newPassword`.
- * @param {string} email @param {string} password @param {string} [newPassword] @returns {Promise<void>}
- */
-export async function signIn(email, password, newPassword) {
-  applySession(await call("POST", "auth/session", { body: { email, password, newPassword } }));
+/** Apply the response of a sign-in, in all tabs. @param {any} found */
+export function signedIn(found) {
+  if (!found.user) return void (session.value = found);
+  applySession(found);
   channel?.postMessage("in");
 }
 

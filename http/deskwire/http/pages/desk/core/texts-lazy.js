@@ -268,13 +268,6 @@ export const t = {
     failed: (/** @type {string} */ why) => `Couldn't use the recording: ${why}`, done: "The draft is in the editor. Nothing was sent.", seconds: (/** @type {number} */ s) => `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`,
   },
 
-  otherProject: {
-    title: "You don't have access to this project",
-    /** @param {string} email */ text: (email) => `${email} is not a member of the project in this address, or it was deleted. An administrator of its organisation can add you. Nothing was changed here.`,
-    none: "You are not a member of any other project.",
-    /** @param {string} name */ to: (name) => `Go to ${name}`,
-  },
-
   palette: {
     label: "Commands", placeholder: "Type a command or a name", here: "This conversation",
     selection: (/** @type {number} */ n) => `${many(n, "conversation", "conversations")} selected`,
@@ -294,17 +287,6 @@ export const t = {
     context: "Show or hide the contact", timeline: "Timeline", back: "Back",
   },
   commandGroups: { list: "List", go: "Go to", conversation: "Conversation", composer: "Writing", anywhere: "Everywhere" },
-
-  signIn: {
-    ...first.signIn,
-    title: "Sign in to Deskwire", again: "Sign in again",
-    againText: "Your session has ended. Your drafts are kept, and unsent messages go out once you sign in again.",
-    otherUser: "Someone else signed in. Your drafts stay with your account.", email: "Email", password: "Password",
-    newPassword: "New password", newPasswordText: "Your one-time password was accepted. Choose your own password.", signIn: "Sign in",
-    wrong: "Wrong email or password.",
-    throttled: (/** @type {string} */ why) => why,
- disabled: "Password sign-in is turned off here.",
-  },
 
   /** @type {Record<string, string>} */ problems: { offline: "the service is not responding" },
 };

@@ -57,8 +57,7 @@ export const t = {
   },
   commands: { assignMe: "Assign to me", assign: "Assign to…", close: "Close", pending: "Set to pending", snooze: "Snooze", tag: "Tag" },
   signIn: {
-    offline: "The service is not responding. Try again in a moment.", noProject: "You are not a member of any project",
-    noProjectText: "Ask an administrator of your organisation to add you to one.", starting: "Opening the desk",
+    offline: "The service is not responding. Try again in a moment.", starting: "Opening the desk",
     crashed: "Something went wrong", crashedText: "Your drafts are kept. Reload the page. If it keeps happening, send us this:",
     reload: "Reload the page",
   },

@@ -1,7 +1,7 @@
 // @ts-check
 /** Files of messages and drafts: stored in this browser, and uploaded. */
 import { signal } from "../vendor/preact.js";
-import { Problem, newKey, upload } from "./api.js";
+import { Offline, Problem, address, credentials, newKey, problemOf } from "./api.js";
 import * as kept from "./outbox-store.js";
 /** @import { OutgoingFile } from "./types.js" */
 
@@ -62,4 +62,29 @@ export async function detach(key) {
   uploads.value = left;
   uploading.delete(key);
   await kept.dropFile(key);
+}
+
+/**
+ * Upload a file. `progress` gets 0 to 1. There is no timeout while data is being sent.
+ * @param {Blob} file @param {string} name @param {(progress: number) => void} [progress] @param {AbortSignal} [abort]
+ * @returns {Promise<{id: string, name: string, type: string, size: number, url: string}>}
+ */
+export function upload(file, name, progress, abort) {
+  const form = new FormData();
+  form.append("file", file, name);
+  const request = new XMLHttpRequest(); // fetch does not report upload progress
+  return new Promise((resolve, reject) => {
+    request.open("POST", address("uploads"));
+    if (credentials.project) request.setRequestHeader("project", credentials.project);
+    request.upload.onprogress = (event) => progress?.(event.lengthComputable ? event.loaded / event.total : 0);
+    request.onload = () => {
+      const { status, responseText } = request;
+      if (status < 300) resolve(JSON.parse(responseText));
+      else reject(problemOf(status, responseText, (header) => request.getResponseHeader(header), "uploads"));
+    };
+    request.onerror = () => reject(new Offline("The service does not answer."));
+    request.onabort = () => reject(new DOMException("The upload was stopped.", "AbortError"));
+    abort?.addEventListener("abort", () => request.abort());
+    request.send(form);
+  });
 }

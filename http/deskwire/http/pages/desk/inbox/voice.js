@@ -3,7 +3,8 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Button, Icon, notify, setting } from "../ui/parts.js";
-import { call, upload } from "../core/api.js";
+import { call } from "../core/api.js";
+import { upload } from "../core/uploads.js";
 
 const SAMPLE_RATE_HZ = 16_000;
 const RECORDING_MAX_S = 300;

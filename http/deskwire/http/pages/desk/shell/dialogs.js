@@ -2,7 +2,7 @@
 /** Dialogs for assignment, snooze and tags; others are fetched when they are opened. */
 import { html, useMemo, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Button, Icon, cx, dialog, lazy } from "../ui/parts.js";
+import { Avatar, Button, Icon, cx, dialog, lazy, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { row } from "../core/store.js";
 import { tags } from "../inbox/conversation.js";
@@ -10,6 +10,8 @@ import { assignable, people, user } from "../core/session.js";
 import { assign, snooze, tag } from "../inbox/actions.js";
 import { snoozeTimes } from "../ui/format.js";
 import { fold, foldName } from "../core/folding.js";
+import { providerFailure } from "./provider-failure.js";
+import "./rights.js";
 
 const Palette = lazy(() => import("./palette.js"), "Palette");
 const NewConversation = lazy(() => import("../inbox/new-conversation.js"), "NewConversation");
@@ -20,6 +22,9 @@ const Rename = lazy(() => import("../inbox/conversation-dialogs.js"), "Rename");
 const Remove = lazy(() => import("../inbox/conversation-dialogs.js"), "Remove");
 const UndecryptableTexts = lazy(() => import("./settings.js"), "UndecryptableTexts");
 const SignOut = lazy(() => import("./settings.js"), "SignOut");
+
+const failed = providerFailure(); // of a proof that the user began at a provider
+if (failed) notify(failed, { bad: true });
 
 const close = () => void (dialog.value = null);
 

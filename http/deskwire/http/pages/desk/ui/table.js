@@ -72,7 +72,7 @@ export function Table({ caption, columns, rows, keyOf = (row) => row.id, chosen,
 
 /**
  * A list as a table, with its loading states and the button for the next page.
- * @param {{of: Listed, empty: any, caption: string, columns: Column[], keyOf?: (row: any) => string, chosen?: Chosen}} props
+ * @param {{of: Listed, empty: any, caption: string, columns: Column[], keyOf?: (row: any) => string, chosen?: Chosen, quiet?: boolean}} props
  */
 export function ListTable({ of, empty, ...table }) {
   return html`<${States} of=${of} empty=${of.more ? html`<${More} of=${of} />` : empty}>${(/** @type {any[]} */ rows) => html`<${Table} ...${table} rows=${rows} /><${More} of=${of} />`}<//>`;
