@@ -37,7 +37,7 @@ def is_fresh(proved_at: int, now: int) -> bool:
 
 def vouched(session: BrowserSession | None) -> bool:
     """Return whether an identity provider vouches for a second factor of the session's user."""
-    return session is not None and session.provider is not None and session.second_factor
+    return session is not None and session.vouched
 
 
 def proof_methods(user: User, session: BrowserSession, factors: Factors, *, passwords: bool) -> Sequence[str]:

@@ -69,6 +69,7 @@ class BrowserSession(Struct, frozen=True):
         second_factor: whether the user proved a second factor, or an identity provider vouches for one.
         provider: the identity provider that signed the user in, with its own id of the session (`sid`), if it gave one.
         limits: the strictest limits of the user's organisations at the time of the query.
+        vouched: whether it is the identity provider that vouches for the second factor.
     """
 
     id: str
@@ -83,6 +84,7 @@ class BrowserSession(Struct, frozen=True):
     provider: str | None = None
     provider_sid: str | None = None
     limits: BrowserSessionLimits = NO_LIMITS
+    vouched: bool = False
 
 
 class SessionLifetime(Struct, frozen=True):

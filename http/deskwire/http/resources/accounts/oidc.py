@@ -270,7 +270,13 @@ async def _signed_in(call: Call[Body, CallbackQuery], answered: _Answered) -> By
         return _moved(request.return_to)
     user = await _admitted(call, request, client, claims)
     sid = claims.get("sid")
-    proved = ProvedSignIn("oidc", client.second_factor, client.name, sid if isinstance(sid, str) else None)
+    proved = ProvedSignIn(
+        "oidc",
+        client.second_factor,
+        client.name,
+        sid if isinstance(sid, str) else None,
+        vouched=client.second_factor,
+    )
     try:
         outcome = await sign_in_or_challenge(call, user, proved, signed_in(user))
     except Conflict as error:  # the password was changed, or the account deleted, in this moment

@@ -161,6 +161,7 @@ class ProvedSignIn(Struct, frozen=True):
         provider, provider_sid: see `BrowserSession`.
         new_password_hash: hash of a new password, which is stored when the session starts.
         carried: JSON for the function in CARRIED, which gets it when the session starts.
+        vouched: whether it is the identity provider that vouches for the second factor.
     """
 
     method: SignInMethod
@@ -169,6 +170,7 @@ class ProvedSignIn(Struct, frozen=True):
     provider_sid: str | None = None
     new_password_hash: str | None = None
     carried: tuple[str, Mapping[str, Any]] | None = None
+    vouched: bool = False
 
 
 CARRIED: Final[dict[str, Callable[[Transaction, User, Mapping[str, Any]], None]]] = {}
@@ -275,6 +277,7 @@ class SessionStart(Struct, frozen=True):
             second_factor=sign_in.second_factor,
             provider=sign_in.provider,
             provider_sid=sign_in.provider_sid,
+            vouched=sign_in.vouched,
         )
         started = Started(session, new_session_secret(), call.services.sessions.browser_secret(call.incoming))
         return cls(user, sign_in, entries, started, await _before(call, now))

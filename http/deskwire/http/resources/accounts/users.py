@@ -106,7 +106,13 @@ async def set_password(call: Call[SetPasswordRequest, Query]) -> Answer:
     if session is None:
         return answer
     # The new session keeps the way of the sign-in: the password alone proves no second factor.
-    way = ProvedSignIn(session.method, session.second_factor, session.provider, session.provider_sid)
+    way = ProvedSignIn(
+        session.method,
+        session.second_factor,
+        session.provider,
+        session.provider_sid,
+        vouched=session.vouched,
+    )
     return with_cookie(call, answer, await begin(call, user, sign_in=way))
 
 

@@ -32,11 +32,18 @@ _OVER_LIMITS: Final = (
 """Finds sessions that have passed the limits of an organisation of their user. A limit of NULL matches none."""
 
 
+_VOUCHED: Final = 2
+"""The value of the column `second_factor` if an identity provider vouches for it."""
+
+
 def _as_session(row: Sequence[Any]) -> BrowserSession:
     *columns, idle_s, longest_s = row
     session = BrowserSession(*columns)
     return replace(
-        session, second_factor=bool(session.second_factor), limits=BrowserSessionLimits(idle_s, longest_s)
+        session,
+        second_factor=bool(session.second_factor),
+        limits=BrowserSessionLimits(idle_s, longest_s),
+        vouched=session.second_factor == _VOUCHED,
     )
 
 
@@ -91,7 +98,7 @@ class SessionWrites(AuditWrites):
                 session.last_seen_at,
                 session.method,
                 session.proved_at,
-                int(session.second_factor),
+                _VOUCHED if session.vouched else int(session.second_factor),
                 session.provider,
                 session.provider_sid,
             ),
