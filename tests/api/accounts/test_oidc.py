@@ -73,7 +73,7 @@ async def test_bound_account_is_known_by_issuer_and_subject_alone(tmp_path: Path
         idp.user("u1", email=owner(service), email_verified=True)
         await browser.sign_in(idp, "u1")
         idp.user("u1", email="renamed@example.com", email_verified=False)
-        assert await browser.sign_in(idp, "u1") == "/desk/"
+        assert await browser.sign_in(idp, "u1") == "/desk"
         assert (await browser.session())["user"]["email"] == owner(service)
 
 
@@ -88,14 +88,14 @@ async def test_unlinked_identity_is_bound_again_only_by_a_verified_address(
         assert (await service.dashboard.delete(path)).json() == {"id": identity["id"], "deleted": True}
         assert (await service.dashboard.delete(path)).json()["code"] == "identity_not_found"
         idp.user("u1", email=owner(service), email_verified="true")
-        assert await browser.sign_in(idp, "u1") == "/desk/?signIn=address_not_verified"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=address_not_verified"
         assert "identity.unlinked" in {each["action"] for each in await whole(service)}
 
 
 async def test_stranger_gets_a_page_and_a_record_and_no_account(tmp_path: Path, idp: MockProvider) -> None:
     async with serving(tmp_path, idp) as service, browsing(service) as browser:
         idp.user("u1", email="stranger@example.com", email_verified=True)
-        assert await browser.sign_in(idp, "u1") == "/desk/?signIn=no_account"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=no_account"
         assert (await browser.session())["user"] is None
         assert await members(service) == {owner(service): "owner"}
         assert await refusals(service) == [{"reason": "no_account", "provider": "oidc"}]
@@ -126,10 +126,10 @@ async def test_claim_gives_a_new_account_its_role(
         found = {**await members(service)}
         del found[owner(service)]
         if role is None:
-            assert (place, found) == ("/desk/?signIn=no_role", {})
+            assert (place, found) == ("/desk?signIn=no_role", {})
             assert (await refusals(service))[0]["reason"] == "no_role"
             return
-        assert (place, found) == ("/desk/", {"new@example.com": role})
+        assert (place, found) == ("/desk", {"new@example.com": role})
         session = await browser.session()
         assert session["user"]["name"] == "New Agent"
         assert [each["role"] for each in session["projects"]] == [role]
@@ -144,18 +144,18 @@ async def test_claims_change_the_role_at_each_sign_in_and_end_the_access_without
             idp.user("u1", email="new@example.com", email_verified=True, realm_access={"roles": list(groups)})
             return await browser.sign_in(idp, "u1")
 
-        assert await sign_in("desk") == "/desk/"
-        assert await sign_in("leads") == "/desk/"
+        assert await sign_in("desk") == "/desk"
+        assert await sign_in("leads") == "/desk"
         assert (await members(service))["new@example.com"] == "admin"
-        assert await sign_in("desk") == "/desk/"
+        assert await sign_in("desk") == "/desk"
         assert (await members(service))["new@example.com"] == "agent"
-        assert await sign_in() == "/desk/?signIn=no_role"
+        assert await sign_in() == "/desk?signIn=no_role"
 
 
 async def test_last_owner_keeps_the_role(tmp_path: Path, idp: MockProvider) -> None:
     async with serving(tmp_path, idp, **ROLES) as service, browsing(service) as browser:
         idp.user("u1", email=owner(service), email_verified=True, realm_access={"roles": ["desk"]})
-        assert await browser.sign_in(idp, "u1") == "/desk/"
+        assert await browser.sign_in(idp, "u1") == "/desk"
         assert await members(service) == {owner(service): "owner"}
 
 
@@ -164,8 +164,8 @@ async def test_member_without_a_mapped_role_keeps_the_one_given_here(
 ) -> None:
     async with serving(tmp_path, idp, **ROLES) as service, browsing(service) as browser:
         idp.user("u1", email=owner(service), email_verified=True)
-        assert await browser.sign_in(idp, "u1") == "/desk/"
-        assert await browser.sign_in(idp, "u1") == "/desk/"
+        assert await browser.sign_in(idp, "u1") == "/desk"
+        assert await browser.sign_in(idp, "u1") == "/desk"
         assert await members(service) == {owner(service): "owner"}
 
 
@@ -175,12 +175,12 @@ async def test_provider_of_one_organisation_binds_no_account_of_another(
     async with serving(tmp_path, idp, organisation="Elsewhere") as service, browsing(service) as browser:
         await operate(service, "org.create", name="Elsewhere")
         idp.user("u1", email=owner(service), email_verified=True)
-        assert await browser.sign_in(idp, "u1") == "/desk/?signIn=no_account"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=no_account"
         await operate(
             service, "user.create", email="boss@elsewhere.example", organisation="Elsewhere", role="owner"
         )
         idp.user("u2", email="boss@elsewhere.example", email_verified=True)
-        assert await browser.sign_in(idp, "u2") == "/desk/"
+        assert await browser.sign_in(idp, "u2") == "/desk"
 
 
 async def test_denied_sign_in_says_so(tmp_path: Path, idp: MockProvider) -> None:
@@ -189,10 +189,10 @@ async def test_denied_sign_in_says_so(tmp_path: Path, idp: MockProvider) -> None
         assert parameters(url)["error"] == "access_denied"
         state = state_of(await browser.start())
         place = await browser.come_back(f"/v3/auth/oidc/callback?error=access_denied&state={state}")
-        assert place == "/desk/?signIn=provider_refused"
+        assert place == "/desk?signIn=provider_refused"
         state = state_of(await browser.start())
         place = await browser.come_back(f"/v3/auth/oidc/callback?error=server_error&state={state}")
-        assert place == "/desk/?signIn=provider_unreachable"
+        assert place == "/desk?signIn=provider_unreachable"
 
 
 async def test_answer_is_of_use_once_and_to_the_browser_that_began(tmp_path: Path, idp: MockProvider) -> None:
@@ -204,15 +204,15 @@ async def test_answer_is_of_use_once_and_to_the_browser_that_began(tmp_path: Pat
     ):
         idp.user("u1", email=owner(service), email_verified=True)
         stolen = await idp.approve(await browser.start(), "u1")
-        assert await victim.come_back(stolen) == "/desk/?signIn=sign_in_expired"
+        assert await victim.come_back(stolen) == "/desk?signIn=sign_in_expired"
         assert (await victim.session())["user"] is None
-        assert await browser.come_back(stolen) == "/desk/?signIn=sign_in_expired", "the state is used up"
+        assert await browser.come_back(stolen) == "/desk?signIn=sign_in_expired", "the state is used up"
         await victim.start()
         again = await idp.approve(await browser.start(), "u1")
-        assert await victim.come_back(again) == "/desk/?signIn=sign_in_expired"
+        assert await victim.come_back(again) == "/desk?signIn=sign_in_expired"
         good = await idp.approve(await browser.start(), "u1")
-        assert await browser.come_back(good) == "/desk/"
-        assert await browser.come_back(good) == "/desk/?signIn=sign_in_expired"
+        assert await browser.come_back(good) == "/desk"
+        assert await browser.come_back(good) == "/desk?signIn=sign_in_expired"
 
 
 async def test_code_of_another_request_is_refused(tmp_path: Path, idp: MockProvider) -> None:
@@ -222,7 +222,7 @@ async def test_code_of_another_request_is_refused(tmp_path: Path, idp: MockProvi
         code = parameters(await idp.approve(await browser.start(), "u1"))["code"]
         state = state_of(await browser.start())
         place = await browser.come_back(f"/v3/auth/oidc/callback?code={code}&state={state}")
-        assert place == "/desk/?signIn=provider_refused"
+        assert place == "/desk?signIn=provider_refused"
 
 
 @pytest.mark.parametrize(
@@ -246,14 +246,14 @@ async def test_only_pages_of_the_desk_follow_a_sign_in(
 ) -> None:
     async with serving(tmp_path, idp) as service, browsing(service) as browser:
         idp.user("u1", email=owner(service), email_verified=True)
-        assert await browser.sign_in(idp, "u1", returnTo=return_to) == "/desk/"
+        assert await browser.sign_in(idp, "u1", returnTo=return_to) == "/desk"
 
 
 async def test_four_tabs_sign_in_at_once(tmp_path: Path, idp: MockProvider) -> None:
     async with serving(tmp_path, idp) as service, browsing(service) as browser:
         idp.user("u1", email=owner(service), email_verified=True)
         urls = [await idp.approve(await browser.start(), "u1") for _ in range(4)]
-        assert [await browser.come_back(url) for url in reversed(urls)] == ["/desk/"] * 4
+        assert [await browser.come_back(url) for url in reversed(urls)] == ["/desk"] * 4
         listed = (await service.dashboard.get("/users/me/sessions")).json()["items"]
         assert len(listed) == 4  # each began without a session
 
@@ -272,7 +272,7 @@ async def test_request_ends_after_ten_minutes(
     monkeypatch.setattr("deskwire.http.resources.accounts.oidc.REQUEST_LIFETIME_MS", 0)
     async with serving(tmp_path, idp) as service, browsing(service) as browser:
         idp.user("u1", email=owner(service), email_verified=True)
-        assert await browser.sign_in(idp, "u1") == "/desk/?signIn=sign_in_expired"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=sign_in_expired"
 
 
 async def test_deleted_user_is_a_stranger_again(tmp_path: Path, idp: MockProvider) -> None:
@@ -281,7 +281,7 @@ async def test_deleted_user_is_a_stranger_again(tmp_path: Path, idp: MockProvide
         await browser.sign_in(idp, "u1")
         await operate(service, "user.delete", user="new@example.com")
         idp.user("u1", email="new@example.com", email_verified=True)
-        assert await browser.sign_in(idp, "u1") == "/desk/?signIn=no_role"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=no_role"
 
 
 async def test_users_sign_in_without_own_passwords(tmp_path: Path, idp: MockProvider) -> None:
@@ -295,7 +295,7 @@ async def test_users_sign_in_without_own_passwords(tmp_path: Path, idp: MockProv
         methods = (await browser.go("/v3/auth/methods")).json()
         assert (methods["password"], methods["oidc"][0]["name"]) == (False, "Staff")
         idp.user("u1", email=email, email_verified=True)
-        assert await browser.sign_in(idp, "u1") == "/desk/"
+        assert await browser.sign_in(idp, "u1") == "/desk"
         assert (await browser.session())["user"]["email"] == email
 
 
@@ -307,21 +307,21 @@ async def test_unreachable_provider_stops_only_sign_ins_with_it(tmp_path: Path) 
         browsing(service) as browser,
     ):
         assert (await service.dashboard.get("/users/me")).status_code == 200
-        assert await browser.start() == "/desk/?signIn=provider_unreachable"
-        assert await browser.start(name="nobody") == "/desk/?signIn=provider_refused"
+        assert await browser.start() == "/desk?signIn=provider_unreachable"
+        assert await browser.start(name="nobody") == "/desk?signIn=provider_refused"
 
 
 async def test_proof_needs_the_sessions_own_user(tmp_path: Path, idp: MockProvider) -> None:
     async with serving(tmp_path, idp) as service, browsing(service) as browser:
-        assert await browser.start(purpose="proof") == "/desk/?signIn=sign_in_expired"
+        assert await browser.start(purpose="proof") == "/desk?signIn=sign_in_expired"
         idp.user("u1", email=owner(service), email_verified=True)
         await browser.sign_in(idp, "u1")
         url = await browser.start(purpose="proof")
         assert parameters(url)["max_age"] == "0"
-        assert await browser.come_back(await idp.approve(url, "u1")) == "/desk/"
+        assert await browser.come_back(await idp.approve(url, "u1")) == "/desk"
         idp.user("u2", email="other@example.com", email_verified=True)
         other = await idp.approve(await browser.start(purpose="proof"), "u2")
-        assert await browser.come_back(other) == "/desk/?signIn=other_account"
+        assert await browser.come_back(other) == "/desk?signIn=other_account"
         assert await members(service) == {owner(service): "owner"}, "a proof binds no account"
 
 

@@ -87,7 +87,7 @@ async def test_proof_at_a_provider_that_vouches_for_nothing_is_no_factor(
             before = await browser.session()
             assert before["proofMethods"] == ["totp"]
             proof = await idp.approve(await browser.start(purpose="proof"), "u1")
-            assert await browser.come_back(proof) == "/desk/?signIn=provider_refused"
+            assert await browser.come_back(proof) == "/desk?signIn=provider_refused"
             assert (await browser.session())["provedAt"] == before["provedAt"]
 
 
@@ -97,9 +97,9 @@ async def test_invited_address_that_the_provider_verifies_gets_an_account(
     async with serving(tmp_path, idp) as service, browsing(service) as browser:
         await invited(service, INVITED, "viewer")
         idp.user("u1", email=INVITED.upper(), email_verified=False)
-        assert await browser.sign_in(idp, "u1") == "/desk/?signIn=address_not_verified"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=address_not_verified"
         idp.user("u1", email=INVITED.upper(), email_verified=True, name="Ada")
-        assert await browser.sign_in(idp, "u1") == "/desk/"
+        assert await browser.sign_in(idp, "u1") == "/desk"
         assert [each["role"] for each in (await browser.session())["projects"]] == ["viewer"]
         open_ones = await service.dashboard.get(
             f"/organisations/{await organisation_of(service)}/invitations"
@@ -114,5 +114,5 @@ async def test_provider_of_one_organisation_accepts_no_invitation_of_another(
         await operate(service, "org.create", name="Elsewhere")
         await invited(service, INVITED, "viewer")
         idp.user("u1", email=INVITED, email_verified=True)
-        assert await browser.sign_in(idp, "u1") == "/desk/?signIn=no_account"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=no_account"
         assert INVITED not in await roles(service)

@@ -38,7 +38,7 @@ from tests.support.sockets.issuer import (
 )
 
 EXPIRED, REFUSED, UNREACHABLE = (
-    f"/desk/?signIn={code}" for code in ("sign_in_expired", "provider_refused", "provider_unreachable")
+    f"/desk?signIn={code}" for code in ("sign_in_expired", "provider_refused", "provider_unreachable")
 )
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -101,7 +101,7 @@ async def scene(folder: Path, **settings: Any) -> AsyncIterator[Scene]:
 
 async def test_client_sends_its_secret_and_the_verifier_of_its_challenge(tmp_path: Path) -> None:
     async with scene(tmp_path) as at:
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         (request,) = at.issuer.asked("/token")
         user, _, password = (
             base64.b64decode(request.headers["authorization"].split()[1]).decode().partition(":")
@@ -115,12 +115,12 @@ async def test_client_sends_its_secret_and_the_verifier_of_its_challenge(tmp_pat
 async def test_secret_in_the_body_and_public_clients(tmp_path: Path) -> None:
     async with scene(tmp_path) as at:
         at.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         (request,) = at.issuer.asked("/token")
         assert "authorization" not in request.headers
         assert (request.form["client_id"], request.form["client_secret"]) == (CLIENT_ID, SECRET)
     async with scene(tmp_path, client_secret_file=None) as at:
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         (request,) = at.issuer.asked("/token")
         assert "authorization" not in request.headers
         assert (request.form["client_id"], request.form.get("client_secret")) == (CLIENT_ID, None)
@@ -131,12 +131,12 @@ async def test_missing_address_and_groups_come_from_the_userinfo_endpoint(tmp_pa
         email = at.service.demo["user"]["email"]
         at.issuer.metadata["userinfo_endpoint"] = f"{at.issuer.url}/me"
         at.issuer.answers["/me"] = {"sub": "u1", "email": email, "email_verified": True, "groups": ["staff"]}
-        assert await at.sign_in(email=None, email_verified=None) == "/desk/"
+        assert await at.sign_in(email=None, email_verified=None) == "/desk"
         (request,) = at.issuer.asked("/me")
         assert request.headers["authorization"] == "Bearer at"
         at.issuer.answers["/me"]["sub"] = "u2"
         assert await at.sign_in(email=None) == REFUSED
-        assert await at.sign_in(groups=["staff"]) == "/desk/"
+        assert await at.sign_in(groups=["staff"]) == "/desk"
         assert len(at.issuer.asked("/me")) == 2, "it is not asked where nothing is missing"
 
 
@@ -151,7 +151,7 @@ async def test_answer_of_another_issuer_is_refused_before_the_code_is_sent(tmp_p
         assert at.issuer.asked("/token") + at.other.asked("/token") == []
         state = await at.asked()
         at.grant()
-        assert await at.back(state, iss=at.issuer.url) == "/desk/"
+        assert await at.back(state, iss=at.issuer.url) == "/desk"
     async with scene(tmp_path) as at:
         at.issuer.metadata["authorization_response_iss_parameter_supported"] = True
         assert await at.sign_in() == REFUSED, "a provider that names its issuer always does"
@@ -183,11 +183,11 @@ async def test_rotated_keys_are_fetched_when_they_are_needed(
 ) -> None:
     monkeypatch.setattr(provider_keys, "FETCH_INTERVAL_MIN_S", 0.0)
     async with scene(tmp_path) as at:
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         at.issuer.signer = Signer("ES256", "k2")
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         at.issuer.signer = Signer("ES256", "k2")  # a new key with the old id
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
 
 
 SLOW_OR_BAD = {
@@ -223,7 +223,7 @@ async def test_bad_answers_end_the_sign_in_and_nothing_else(
         assert await at.sign_in() == UNREACHABLE
         del at.issuer.answers["/jwks"]
         places = [await at.sign_in(), await at.sign_in()]  # the first may wait for a fetch that began before
-        assert places[-1] == "/desk/", "the provider is well again"
+        assert places[-1] == "/desk", "the provider is well again"
         assert all(each.path != "/latest/meta-data" for each in at.issuer.requests)
 
 
@@ -232,9 +232,9 @@ async def test_outage_of_the_metadata_is_bridged_by_the_last_good_one(
 ) -> None:
     monkeypatch.setattr(connections, "METADATA_REFRESH_S", 0.0)
     async with scene(tmp_path) as at:
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         at.issuer.answers[DISCOVERY] = response(b"{}", 503)
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         assert len(at.issuer.asked(DISCOVERY)) >= 3
 
 
@@ -253,9 +253,9 @@ async def test_refused_code_says_so(tmp_path: Path) -> None:
 
 async def test_reported_logout_ends_sessions_and_streams_at_once(tmp_path: Path) -> None:
     async with scene(tmp_path) as at, browsing(at.service) as second:
-        assert await at.sign_in(sid="s1") == "/desk/"
+        assert await at.sign_in(sid="s1") == "/desk"
         first, at.browser = at.browser, second
-        assert await at.sign_in(sid="s2") == "/desk/"
+        assert await at.sign_in(sid="s2") == "/desk"
         cookie = {"Cookie": f"deskwire={first.cookies['deskwire']}"}
         parameters_ = {"project": at.service.demo["projectId"]}
         with trio.fail_after(HANG_TIMEOUT_S):
@@ -280,7 +280,7 @@ async def test_reported_logout_ends_sessions_and_streams_at_once(tmp_path: Path)
 
 async def test_logout_token_counts_once_and_for_its_own_provider(tmp_path: Path) -> None:
     async with scene(tmp_path) as at:
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         for token in (
             at.logout_token(iss=at.other.url),
             at.logout_token(iss="https://nobody.test"),
@@ -302,7 +302,7 @@ async def test_logout_token_counts_once_and_for_its_own_provider(tmp_path: Path)
         assert (await at.report(token)).json() == {"ended": 1}, (
             "the sign-in gave no sid, and the user is named"
         )
-        assert await at.sign_in() == "/desk/"
+        assert await at.sign_in() == "/desk"
         assert (await at.report(token)).status_code == 400, "replayed"
         assert (await at.browser.session())["user"] is not None
         url = f"{at.service.url}/v3/auth/oidc/backchannel-logout"

@@ -94,7 +94,7 @@ async def linked(call: Recorder, email: str) -> None:
         call.issuer.nonce = asked["nonce"]
         token = call.issuer.id_token(CLIENT_ID, email=email, email_verified=True)
         call.issuer.answers["/token"] = {"id_token": token, "token_type": "Bearer"}
-        assert await page.come_back(f"/v3/auth/oidc/callback?code=c1&state={asked['state']}") == "/desk/"
+        assert await page.come_back(f"/v3/auth/oidc/callback?code=c1&state={asked['state']}") == "/desk"
 
 
 async def organisations(call: Recorder) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import oidc_provider_mock
 from playwright.sync_api import Page
 
+from tests.support.api.openid import mock_provider
 from tests.web.harness.sign_in import staged_at_localhost
 from tests.web.harness.stage import Stage
 
@@ -43,8 +43,8 @@ def staged_with_provider(directory: Path, **environ: str) -> Iterator[tuple[Stag
     """Start a provider, and a service that signs people in with it, named Example Ltd."""
     secret = directory / "client-secret"
     secret.write_text("a secret of the client\n")
-    with oidc_provider_mock.run_server_in_thread() as server:
-        provider = Provider(f"http://localhost:{server.server_port}")
+    with mock_provider() as server:
+        provider = Provider(server.issuer)
         settings = {
             "DESKWIRE_OIDC_ISSUER": provider.issuer,
             "DESKWIRE_OIDC_CLIENT_ID": "deskwire",

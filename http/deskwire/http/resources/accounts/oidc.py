@@ -133,7 +133,7 @@ class _Answered(Struct, frozen=True):
 async def start(call: Call[Body, StartQuery]) -> Answer:
     """Lead the browser to the page of an identity provider. The sign-in must be complete within ten minutes.
 
-    If that is not possible now, the browser is led to `/desk/?signIn=` with the error code.
+    If that is not possible now, the browser is led to `/desk?signIn=` with the error code.
     """
     query, services = call.query, call.services
     provider = services.oidc.providers.named(query.provider)
@@ -196,7 +196,7 @@ async def start(call: Call[Body, StartQuery]) -> Answer:
 async def complete(call: Call[Body, CallbackQuery]) -> Answer:
     """Take the answer of an identity provider: start a session, and lead the browser to the desk.
 
-    A refused sign-in leads to `/desk/?signIn=` with the error code: `no_account`, `no_role`, `address_not_verified`, `other_account`,
+    A refused sign-in leads to `/desk?signIn=` with the error code: `no_account`, `no_role`, `address_not_verified`, `other_account`,
     `provider_refused`, `provider_unreachable` or `sign_in_expired`.
     """
     try:
@@ -248,6 +248,8 @@ async def _answered(call: Call[Body, CallbackQuery]) -> _Answered:
     """Return the request that the answer belongs to, which is used up by this. Raises _Refused."""
     state, services = call.query.state, call.services
     slot = slot_of(state)
+    if state is None and call.query.error is not None:  # some providers refuse without the state
+        raise _Refused("provider_refused", f"the provider answers {call.query.error[:60]!r}, without a state")
     if state is None or slot is None:
         raise _Refused("sign_in_expired", "the answer has no state of this service")
     request = await services.store.write(lambda tx: tx.take_oidc_request(hash_secret(state)))
