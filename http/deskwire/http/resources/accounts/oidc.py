@@ -133,7 +133,7 @@ class _Answered(Struct, frozen=True):
 async def start(call: Call[Body, StartQuery]) -> Answer:
     """Lead the browser to the page of an identity provider. The sign-in must be complete within ten minutes.
 
-    If that is not possible now, the browser is led to `/desk/?signIn=` with the error code.
+    If that is not possible now, the browser is led to `/desk?signIn=` with the error code.
     """
     query, services = call.query, call.services
     provider = services.oidc.providers.named(query.provider)
@@ -196,7 +196,7 @@ async def start(call: Call[Body, StartQuery]) -> Answer:
 async def complete(call: Call[Body, CallbackQuery]) -> Answer:
     """Take the answer of an identity provider: start a session, and lead the browser to the desk.
 
-    A refused sign-in leads to `/desk/?signIn=` with the error code: `no_account`, `no_role`, `address_not_verified`, `other_account`,
+    A refused sign-in leads to `/desk?signIn=` with the error code: `no_account`, `no_role`, `address_not_verified`, `other_account`,
     `provider_refused`, `provider_unreachable` or `sign_in_expired`.
     """
     try:
@@ -269,12 +269,11 @@ async def _signed_in(call: Call[Body, CallbackQuery], answered: _Answered) -> By
         await _prove(call, request, client, claims)
         return _moved(request.return_to)
     user = await _admitted(call, request, client, claims)
-    sid = claims.get("sid")
     proved = ProvedSignIn(
         "oidc",
         client.second_factor,
         client.name,
-        sid if isinstance(sid, str) else None,
+        _sid(claims),
         vouched=client.second_factor,
     )
     try:
@@ -361,9 +360,12 @@ async def _prove(
     if has_factor and not client.second_factor:
         raise _Refused("provider_refused", "the user has a second factor, and the provider vouches for none")
 
+    # The provider may have begun a new session of its own, whose end it reports.
+    sid = _sid(claims) if session.provider == client.name else None
+
     def prove(tx: Transaction) -> bool:
         tx.record(proved(user, f"oidc:{client.name}"))
-        return tx.prove_session(session.id, now)
+        return tx.prove_session(session.id, now, sid)
 
     if not await call.signed(user).services.store.write(prove):
         raise _Refused("sign_in_expired", "the session has just ended", None, user)
@@ -404,6 +406,12 @@ async def _logout_of(call: Call[Body, Query]) -> tuple[ProviderConnection, Logou
         raise Unavailable(
             "The identity provider can't be reached to check the token.", code="provider_unreachable"
         ) from error
+
+
+def _sid(claims: Mapping[str, Any]) -> str | None:
+    """Return the id of the provider's session, if the provider names one."""
+    sid = claims.get("sid")
+    return sid if isinstance(sid, str) else None
 
 
 def _is_form(call: Call[Body, Query]) -> bool:

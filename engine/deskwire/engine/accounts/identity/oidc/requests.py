@@ -25,7 +25,7 @@ SLOTS: Final = ("0", "1", "2", "3")
 BROWSER_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _STATE: Final = re.compile(r"[0-3][A-Za-z0-9_-]{43}")
 RETURN_TO_MAX: Final = 1_000
-DESK: Final = "/desk/"
+DESK: Final = "/desk"
 _OWN_PAGE: Final = re.compile(
     r"/desk(?:[/?#][!#-\[\]-~]*)?"
 )  # visible ASCII without quotation mark and backslash
@@ -124,8 +124,8 @@ def own_page(given: str | None) -> str:
     if given is None or len(given) > RETURN_TO_MAX or _OWN_PAGE.fullmatch(given) is None:
         return DESK
     # Browsers resolve `..` also where it is percent-encoded.
-    segments = unquote(re.split(r"[?#]", given, maxsplit=1)[0]).split("/")
-    return DESK if {".", ".."} & set(segments) else given
+    path = unquote(re.split(r"[?#]", given, maxsplit=1)[0])
+    return DESK if path == f"{DESK}/" or {".", ".."} & set(path.split("/")) else given
 
 
 def _derived(browser: str, what: str, state: str) -> str:
