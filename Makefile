@@ -187,12 +187,19 @@ explorer:
 	rm -r $(ASSETS)/package $(ASSETS)/swagger-ui-dist-*.tgz
 
 # What follows needs Node.js and npm, which nothing else does. No script of a package is run; the versions are in
-# tests/web/tools, with a digest of each.
+# tests/web/tools and tests/web/openid, with a digest of each.
 TOOLS := tests/web/tools
 DESK := http/deskwire/http/pages/desk
 
 $(TOOLS)/node_modules/.stamp: $(TOOLS)/package.json $(TOOLS)/package-lock.json
 	cd $(TOOLS) && npm ci --silent --ignore-scripts
+	@touch $@
+
+# The OpenID provider that tests sign in at.
+OPENID := tests/web/openid
+
+$(OPENID)/node_modules/.stamp: $(OPENID)/package.json $(OPENID)/package-lock.json
+	cd $(OPENID) && npm ci --silent --ignore-scripts
 	@touch $@
 
 # The libraries of the desk, a file each, and the licences of what is in them. Charts alone need uPlot.
@@ -220,7 +227,7 @@ web-lint: $(TOOLS)/node_modules/.stamp
 	$(TOOLS)/node_modules/.bin/tsc -p $(TOOLS)
 
 # The desk in the system's Chromium, and its types; fails where there is no Chromium or no npm.
-web: web-lint .venv/.web-stamp
+web: web-lint $(OPENID)/node_modules/.stamp .venv/.web-stamp
 	WEB=required $(PYTEST_AGAIN) --dist loadfile tests/web $(ARGS)
 
 # The descriptions of the API: linted, and made into clients for four languages, which call every operation; then the

@@ -9,11 +9,7 @@ JSON. Without Node, or if the packages cannot be installed, the tests are skippe
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
-import json
-import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -21,43 +17,13 @@ import pytest
 
 from tests.interop.client import HERE, Launch, launching
 from tests.interop.stage import Stage, staged
+from tests.support.npm_packages import require_packages
 
 
 @pytest.fixture(scope="session")
 def node() -> None:
     """Require Node and install the locked packages."""
-    npm = shutil.which("npm")
-    if shutil.which("node") is None or npm is None:
-        pytest.skip("Node or npm is not installed: the npm clients can't be run")
-    with (HERE / ".installing").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)  # the tests may run in several processes
-        _install(npm)
-
-
-def _install(npm: str) -> None:
-    if _installed():
-        return
-    command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-    try:
-        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=120, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip("npm did not finish in 2 minutes: the npm clients can't be run")
-    if done.returncode != 0:
-        reasons = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
-        pytest.skip(f"npm can't install the clients: {reasons[:1] or done.stderr[-300:]}")
-
-
-def _installed() -> bool:
-    """Return whether npm's record of its last installation matches the lock."""
-
-    def packages(path: Path) -> dict[str, str]:
-        found: dict[str, dict[str, str]] = json.loads(path.read_text())["packages"]
-        return {name: each["integrity"] for name, each in found.items() if name}
-
-    try:
-        return packages(HERE / "node_modules/.package-lock.json") == packages(HERE / "package-lock.json")
-    except (OSError, KeyError, ValueError):
-        return False
+    require_packages(HERE)
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,12 @@ _DIGITS: Final = 10**6
 
 
 @contextmanager
-def staged_at_localhost(directory: Path, **environ: str) -> Iterator[Stage]:
-    """Start a service whose public URL has a host name, because passkeys don't work at IP addresses."""
-    port = free_port()
+def staged_at_localhost(directory: Path, at: int | None = None, /, **environ: str) -> Iterator[Stage]:
+    """Start a service whose public URL has a host name, because passkeys don't work at IP addresses.
+
+    `at` is its port; by default a free one.
+    """
+    port = at or free_port()
     url = f"http://localhost:{port}"
     with staged_at(port, directory, DESKWIRE_PUBLIC_URL=url, **environ) as stage:
         stage.url = url

@@ -163,8 +163,8 @@ class SessionTransaction(SessionReader, Protocol):
     def touch_session(self, session_id: str, at: int) -> None:
         """Store the time (ms) at which a session was last used."""
 
-    def prove_session(self, session_id: str, at: int) -> bool:
-        """Store the time (ms) at which the user proved who uses the session.
+    def prove_session(self, session_id: str, at: int, provider_sid: str | None = None) -> bool:
+        """Store the time (ms) at which the user proved who uses the session, and the provider's session in which that was.
 
         Return whether the session exists.
         """

@@ -271,12 +271,11 @@ async def _signed_in(call: Call[Body, CallbackQuery], answered: _Answered) -> By
         await _prove(call, request, client, claims)
         return _moved(request.return_to)
     user = await _admitted(call, request, client, claims)
-    sid = claims.get("sid")
     proved = ProvedSignIn(
         "oidc",
         client.second_factor,
         client.name,
-        sid if isinstance(sid, str) else None,
+        _sid(claims),
         vouched=client.second_factor,
     )
     try:
@@ -363,9 +362,12 @@ async def _prove(
     if has_factor and not client.second_factor:
         raise _Refused("provider_refused", "the user has a second factor, and the provider vouches for none")
 
+    # The provider may have begun a new session of its own, whose end it reports.
+    sid = _sid(claims) if session.provider == client.name else None
+
     def prove(tx: Transaction) -> bool:
         tx.record(proved(user, f"oidc:{client.name}"))
-        return tx.prove_session(session.id, now)
+        return tx.prove_session(session.id, now, sid)
 
     if not await call.signed(user).services.store.write(prove):
         raise _Refused("sign_in_expired", "the session has just ended", None, user)
@@ -406,6 +408,12 @@ async def _logout_of(call: Call[Body, Query]) -> tuple[ProviderConnection, Logou
         raise Unavailable(
             "The identity provider can't be reached to check the token.", code="provider_unreachable"
         ) from error
+
+
+def _sid(claims: Mapping[str, Any]) -> str | None:
+    """Return the id of the provider's session, if the provider names one."""
+    sid = claims.get("sid")
+    return sid if isinstance(sid, str) else None
 
 
 def _is_form(call: Call[Body, Query]) -> bool:

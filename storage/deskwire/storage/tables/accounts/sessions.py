@@ -107,9 +107,9 @@ class SessionWrites(AuditWrites):
     def touch_session(self, session_id: str, at: int) -> None:
         self.conn.execute("UPDATE sessions SET last_seen_at = ? WHERE id = ?", (at, session_id))
 
-    def prove_session(self, session_id: str, at: int) -> bool:
-        sql = "UPDATE sessions SET proved_at = ? WHERE id = ?"
-        return self.conn.execute(sql, (at, session_id)).rowcount == 1
+    def prove_session(self, session_id: str, at: int, provider_sid: str | None = None) -> bool:
+        sql = "UPDATE sessions SET proved_at = ?, provider_sid = coalesce(?, provider_sid) WHERE id = ?"
+        return self.conn.execute(sql, (at, provider_sid, session_id)).rowcount == 1
 
     def end_session(self, user: int, session_id: str) -> bool:
         return bool(self._end(user, "id = ?", session_id))

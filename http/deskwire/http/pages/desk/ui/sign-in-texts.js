@@ -25,6 +25,7 @@ export const t = {
     provider_unreachable: "Your company's sign-in page is not responding. Try again in a moment.",
     sign_in_expired: "The sign-in took too long, or it was started in another browser. Try again.",
     address_not_verified: "Your company account has no verified email address, so it can't be matched with an account here.",
+    other_account: "You signed in with another company account than this session belongs to. Try again with your own.",
     other: "The sign-in with your company account failed. Try again.",
   },
 
