@@ -119,13 +119,24 @@ async def test_every_problem_of_a_body_is_named(service: Service) -> None:
         "/more",
     }
     unknown = await service.dashboard.post(path, json={"name": "x", "permissions": ["everything"]})
-    assert [each["code"] for each in unknown.json()["errors"]] == ["unknown"]
+    assert [each["code"] for each in unknown.json()["errors"]] == ["invalid"]
     members = path.replace("roles", "members")
     both = await service.dashboard.post(members, json={"email": "nobody", "role": "rol_none"})
     assert [(each["pointer"], each["code"]) for each in both.json()["errors"]] == [
         ("/email", "invalid"),
         ("/role", "unknown"),
     ]
+
+
+async def test_role_without_reading_shows_no_contact_after_a_change(service: Service) -> None:
+    contact = {"userId": "u1", "name": "Ada", "email": "ada@example.com"}
+    body = {"contact": contact, "message": {"text": "Hello"}}
+    made = (await service.http.post("/s2s/conversations", json=body)).json()
+    async with member_with(service, ["conversations.manage"]) as (lead, _):
+        changed = await lead.http.patch(f"/conversations/{made['id']}", json={"title": "Parcel"})
+        assert changed.status_code == 200, changed.text
+        assert "ada" not in changed.text.lower()
+        assert changed.json()["contact"]["userId"] == "u1"
 
 
 async def test_an_organisation_has_a_limited_number_of_roles(

@@ -18,6 +18,7 @@ import trio
 from msgspec import Struct, field
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
+from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.core.errors import (
     BadRequest,
     Conflict,
@@ -370,7 +371,9 @@ class _Exchange:
         try:
             answer = answered(route, call, key)
             known = await (self._confirmed_by_all_nodes(answer) if route.outdates else answer)
-            return known if call.access.machine is None else self._guarded(known, call.access)
+            caller = call.access
+            full = caller.machine is None and (caller.role is None or caller.role in PERMISSIONS)
+            return known if full else self._guarded(known, caller)
         finally:
             load.end(self._who)
 
@@ -427,12 +430,16 @@ class _Exchange:
         return bytes(body)
 
     def _guarded(self, answer: Answer, caller: Caller) -> Answer:
-        """Return the answer without data that a machine may not see.
+        """Return the answer without data that a machine, or a member with a role of the organisation's own, may not see.
 
-        A streamed answer ends with the credential.
+        An answer that is streamed to a machine ends with its credential.
         """
         if isinstance(answer, Streamed):
-            return replace(answer, pieces=self._until_refused(answer.pieces))
+            return (
+                answer
+                if caller.machine is None
+                else replace(answer, pieces=self._until_refused(answer.pieces))
+            )
         return mask_contacts(answer, caller.permissions)
 
     async def _until_refused(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
