@@ -29,12 +29,16 @@ _WORDS: Final = {
     "Apache 2.0": "Apache-2.0",
     "Apache License, Version 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
+    "BSD": "BSD-2-Clause",
     "BSD License": "BSD-3-Clause",
     "MIT License": "MIT",
     "Public Domain": "LicenseRef-Public-Domain",
     "The MIT License (MIT)": "MIT",
 }
-"""SPDX expressions (spdx.org/licenses) for older metadata. `BSD License`: all libraries that use it have the 3-clause licence."""
+"""SPDX expressions (spdx.org/licenses) for older metadata.
+
+`BSD License`: all libraries that use it have the 3-clause licence. `BSD`: pyasn1-modules only, which has the 2-clause licence.
+"""
 
 
 class UnknownLicence(Exception):

@@ -120,7 +120,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
     "Reference": {
         "reference": LazyCommand(
             f"{_COMMANDS}.reference.command:reference_command",
-            "Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, or survey rules",
+            "Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, permissions, or survey rules",
         ),
         "openapi": LazyCommand(
             f"{_COMMANDS}.reference.command:openapi_command",

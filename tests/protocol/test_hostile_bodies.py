@@ -58,6 +58,13 @@ async def test_anonymous_body_is_answered_with_at_most_fifty_problems(service: S
         "/v3/customer/session",
         "/v3/auth/token",
         "/v3/auth/session",
+        "/v3/auth/session/factor",
+        "/v3/auth/session/factor/passkey-options",
+        "/v3/auth/passkey/options",
+        "/v3/auth/passkey",
+        "/v3/auth/links/inspect",
+        "/v3/auth/links/use",
+        "/v3/auth/password-links",
     ]
     async with httpx.AsyncClient() as anybody:
         for route in OPEN_WITH_BODY:
@@ -65,9 +72,12 @@ async def test_anonymous_body_is_answered_with_at_most_fifty_problems(service: S
             assert SMALL - 2_000 < len(content) <= SMALL
             headers = {"Content-Type": "application/json"}
             answer = await anybody.post(service.url + route.path, content=content, headers=headers)
-            required = 1 if route.path == "/v3/customer/session" else 2
+            assert route.body is not None
+            required = sum(field.is_required() for field in route.body.model_fields.values())
             problems = refused(answer, 422, 750 + required)
-            assert {each["code"] for each in problems} == {"required", "unknown_field"}
+            assert {each["code"] for each in problems} == {"unknown_field"} | (
+                {"required"} if required else set()
+            )
             assert answer.json()["detail"] == f"{750 + required} problems found in the request body."
 
 
@@ -232,7 +242,7 @@ def whole(model: type[BaseModel]) -> int | None:
     """Return the maximum bytes of a body, including its names."""
     total = 2
     for name, field in model.model_fields.items():
-        typed = "password" in name or (public_name(model) == "SignInRequest")
+        typed = "password" in name or public_name(model) in ("SignInRequest", "IssueTokenRequest")
         size = (
             ATTRIBUTES_BYTES * 6
             if name == "attributes"

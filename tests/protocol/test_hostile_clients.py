@@ -28,7 +28,9 @@ async def exposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
     Its throttle's clock stands still, because a failure expires every nine seconds, and a hundred guesses may take longer.
     """
-    monkeypatch.setattr("deskwire.http.api.services.SignInThrottle", lambda _: SignInThrottle(lambda: 0.0))
+    monkeypatch.setattr(
+        "deskwire.http.api.services.SignInThrottle", lambda _, *limits: SignInThrottle(lambda: 0.0, *limits)
+    )
     settings = {"trusted_proxies": (ip_network("127.0.0.1/32"),), "auth_failures_per_minute": 5}
     async with running(tmp_path, **settings) as started:
         yield started

@@ -54,12 +54,12 @@ from deskwire.config.parsers import (
 from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm, UserClaim
 from deskwire.engine.accounts.identity.oidc.role_rules import RoleRule
 from deskwire.engine.core.limits.body_limits import DEFAULT_BODY_LIMITS
+from deskwire.engine.mail.security import Security
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S
 
 # Fixed, because receivers see the number of the attempt (contract 6.4.2).
 RETRIES: Final = len(DEFAULT_RETRY_DELAYS_S)
 
-Security: TypeAlias = Literal["starttls", "tls", "none"]
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 

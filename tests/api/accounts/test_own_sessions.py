@@ -44,10 +44,22 @@ async def sessions(http: httpx.AsyncClient, **params: Any) -> list[dict[str, Any
 
 async def test_sign_in_methods_are_public(tmp_path: Path) -> None:
     async with running(tmp_path) as service, browser(service) as page:
-        assert (await page.get("/auth/methods")).json() == {"password": True, "passkey": False, "oidc": None}
+        assert (await page.get("/auth/methods")).json() == {
+            "password": True,
+            "passkey": False,
+            "oidc": [],
+            "forgottenPassword": "administrator",
+            "setUp": False,
+        }
     keys = "https://identity.example/keys"
     async with running(tmp_path, own_tokens=False, jwt_jwks_url=keys) as service, browser(service) as page:
-        assert (await page.get("/auth/methods")).json() == {"password": False, "passkey": False, "oidc": None}
+        assert (await page.get("/auth/methods")).json() == {
+            "password": False,
+            "passkey": False,
+            "oidc": [],
+            "forgottenPassword": None,
+            "setUp": False,
+        }
 
 
 async def test_the_sessions_of_a_user_are_listed_newest_first_with_their_browsers(service: Service) -> None:

@@ -39,6 +39,12 @@ NOT_IDEMPOTENT: Final = {
     "send": "a second one sends nothing more, and is answered with the message",
     "auth": "makes nothing",
     "voice-reply": "stores nothing",
+    "invitations, renew, password-link": "a second one gives another link, or is refused; the first link ends",
+    "use, confirm, factor, passkey, passkeys, proof": "use up a link, code or challenge, which is good once",
+    "password-links": "sends another mail, of which an address gets three an hour",
+    "options, passkey-options, inspect": "change nothing that counts",
+    "totp, recovery-codes": "give a new secret each time; the earlier one ends",
+    "backchannel-logout": "a token of the provider counts once",
     "import": "knows each of its records again by the id that it has elsewhere",
 }
 """The last word of each POST that takes no key, and why it needs none."""
@@ -95,6 +101,9 @@ async def requests(service: Service) -> Requests:
             agent, f"{messages}/{cards[1]}/redact", {"text": True},
         ),
         "/channels": (agent, "/channels", {"name": "Shop"}),
+        "/organisations/<organisation_id>/roles": (
+            agent, f"/organisations/{organisation}/roles", {"name": "Reader", "permissions": ["tickets.read"]},
+        ),
         "/channels/<channel_id>/rotate-secret": (agent, f"/channels/{service.demo['channelId']}/rotate-secret", {}),
         "/s2s/webhooks": (backend, "/s2s/webhooks", {"url": "https://127.0.0.1:9444/"}),
         "/s2s/webhooks/<endpoint_id>/rotate-secret": (backend, f"/s2s/webhooks/{endpoint}/rotate-secret", {}),
@@ -431,6 +440,7 @@ def removals(
     """Yield the requests that remove everything those requests have made."""
     backend, agent = service.http, service.dashboard
     credentials = table["/projects/<project_id>/credentials"][1]
+    roles = "/organisations/<organisation_id>/roles"
     response, member = "/s2s/surveys/<survey_id>/responses", "/organisations/<organisation_id>/members"
     versions = table["/engagement/surveys/<survey_id>/versions"][1].removesuffix("/versions")
     endpoint = table["/s2s/webhooks/<endpoint_id>/rotate-secret"][1].removesuffix("/rotate-secret")
@@ -445,6 +455,7 @@ def removals(
         (agent, f"/teams/{made['/teams']['id']}"),
         (agent, f"/snippets/{made['/snippets']['id']}"),
         (agent, f"{table[member][1]}/{made[member]['id']}"),
+        (agent, f"{table[roles][1]}/{made[roles]['id']}"),
         (
             agent,
             table["/organisations/<organisation_id>/audit/push/rotate-secret"][1].removesuffix(

@@ -29,6 +29,7 @@ LOOKING = [
     ("credential", "list"),
     ("token", "list", "--user", "ada@example.com"),
     ("audit", "list"),
+    ("mail", "list"),
 ]
 OF_COMMANDS = {"org.delete": "org.show", "user.delete": "user.show"}
 

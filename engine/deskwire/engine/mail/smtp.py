@@ -7,14 +7,14 @@ import socket
 import ssl
 from collections.abc import Callable
 from email.message import EmailMessage
-from typing import Final, Literal
+from typing import Final
 
 import trio
 from msgspec import Struct
 
 from deskwire.engine.mail.content import Sender
+from deskwire.engine.mail.security import Security
 
-Security = Literal["starttls", "tls", "none"]
 PORTS: Final[dict[Security, int]] = {"starttls": 587, "tls": 465, "none": 25}
 """The usual port of each security (RFC 8314, RFC 6409)."""
 

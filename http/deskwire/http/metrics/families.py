@@ -415,7 +415,7 @@ METRICS: Final = (
     ),
     # Mails
     Metric(
-        "mails",
+        "mails_total",
         "counter",
         "Attempts of this node to send a mail, by outcome; `given_up`: the mail failed for good.",
         lambda s: [((outcome,), count) for outcome, count in _mails(s)],

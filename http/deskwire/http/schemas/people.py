@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from deskwire.engine.accounts.credential_ends import CredentialType
+from deskwire.engine.accounts.links import LinkPurpose
 from deskwire.engine.accounts.machines import Maker, MakerState
 from deskwire.engine.accounts.sessions import SignInMethod
+from deskwire.engine.mail.ports import MailStatus
 from deskwire.engine.webhooks.endpoint import HealthCode
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitStatus
 from deskwire.http.schemas.base import (
@@ -282,7 +284,7 @@ class SignInMethods(Shape):
 class InvitationMail(Shape):
     """The mail of an invitation. `failed`: no further attempt will be made; `error` is the reason of the last failure."""
 
-    status: Literal["waiting", "sent", "failed"]
+    status: MailStatus
     error: Annotated[str | None, Field(examples=["the server refused the recipient: 550 5.1.1 no such user"])]
     last_attempt_at: Moment | None
 
@@ -326,7 +328,7 @@ class LinkMethods(Shape):
 class InspectedLink(Shape):
     """A one-time link that can be used, and the inputs that its use needs."""
 
-    purpose: Literal["invitation", "password", "setUp"]
+    purpose: LinkPurpose
     email: Annotated[Email | None, Field(description="Null for the first account, whose owner gives it.")]
     organisation_name: Annotated[str | None, Field(examples=["Example Ltd"])]
     name: Annotated[PersonName | None, Field(description="The name in the invitation.")]

@@ -151,14 +151,12 @@ def invalid_passkey() -> Unauthenticated:
 @contextmanager
 def _refusing() -> Iterator[None]:
     """Turn exceptions of the library, and of the parsers that it calls, into a refusal."""
-    from cbor2 import CBORDecodeError
     from webauthn.helpers.exceptions import WebAuthnException
 
     try:
         yield
     except (
         WebAuthnException,
-        CBORDecodeError,
         UnsupportedAlgorithm,
         ArithmeticError,
         AttributeError,

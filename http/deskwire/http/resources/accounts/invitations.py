@@ -31,7 +31,7 @@ from deskwire.http.api.routing import Routes, fresh, in_organisation
 from deskwire.http.resources.accounts import members
 from deskwire.http.resources.accounts.members import acting_member
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
-from deskwire.http.resources.accounts.requests import AccountList, AddMemberRequest
+from deskwire.http.resources.accounts.requests import AccountList, AddMemberRequest, check_role
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
@@ -70,6 +70,7 @@ async def list_invitations(call: Call[Body, AccountList]) -> Answer:
     tells="members",
     body=AddMemberRequest,
     answer=shapes.Invitation,
+    further=(check_role,),
     errors=(
         "already_member",
         "email_in_use",

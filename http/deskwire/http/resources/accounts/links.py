@@ -28,7 +28,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Store, Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import OPEN, Routes
+from deskwire.http.api.routing import MEDIUM, OPEN, Routes
 from deskwire.http.resources.accounts import tokens
 from deskwire.http.resources.accounts.projects import CreateProjectRequest, new_project
 from deskwire.http.resources.accounts.requests import PASSWORD_MIN, Email, GivenPassword, Name
@@ -114,6 +114,7 @@ async def inspect(call: Call[InspectLinkRequest, Query]) -> Answer:
     "/auth/links/use",
     operation_id="useLink",
     body=UseLinkRequest,
+    limit=MEDIUM,
     answer=shapes.VisitorSession,
     errors=(*tokens.REFUSALS, "cross_site_request", "email_in_use", "inviter_not_permitted", "link_ended"),
     records=(
@@ -126,6 +127,7 @@ async def inspect(call: Call[InspectLinkRequest, Query]) -> Answer:
         "project.created",
         "sign_in.succeeded",
         "sign_in.failed",
+        "sign_in.new_device",
     ),
 )
 async def use(call: Call[UseLinkRequest, Query]) -> Answer:

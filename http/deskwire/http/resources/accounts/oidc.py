@@ -184,6 +184,7 @@ async def start(call: Call[Body, StartQuery]) -> Answer:
     records=(
         "sign_in.succeeded",
         "sign_in.failed",
+        "sign_in.new_device",
         "sign_in.proved",
         "identity.linked",
         "account.created",

@@ -15,7 +15,7 @@ from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, fresh, in_organisation
+from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, Tag, fresh, in_organisation
 from deskwire.http.resources.accounts.credentials import Permissions
 from deskwire.http.resources.accounts.members import acting_member
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
@@ -84,6 +84,7 @@ async def get_role(call: Call[Body, Query]) -> Answer:
     operation_id="createRole",
     tells="roles",
     body=CreateRoleRequest,
+    limit=MEDIUM,
     answer=shapes.Role,
     errors=("permission_not_held", "role_limit_reached", "role_name_taken"),
     idempotent=True,
@@ -115,6 +116,7 @@ async def create_role(call: Call[CreateRoleRequest, Query]) -> Answer:
     operation_id="changeRole",
     tells="roles",
     body=ChangeRoleRequest,
+    limit=MEDIUM,
     answer=shapes.Role,
     errors=("permission_not_held", "role_built_in", "role_name_taken"),
     further=(nulls(),),

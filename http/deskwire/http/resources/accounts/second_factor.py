@@ -53,6 +53,7 @@ _REFUSALS: Final = ("too_many_sign_ins", "challenge_ended", "cross_site_request"
 _RECORDS: Final = (
     "sign_in.succeeded",
     "sign_in.failed",
+    "sign_in.new_device",
     "account.password_changed",
     "account.sessions_ended",
     "account.recovery_code_used",

@@ -195,6 +195,7 @@ PARENT_TABLES: Final = (
     "contents",
     "audit_pushes",
     "channels",
+    "invitations",
 )
 _TABLE_LEVELS: Final = {table: number for number, table in enumerate(PARENT_TABLES)}
 

@@ -10,5 +10,6 @@ CREATE TABLE roles (
 ) STRICT;
 CREATE INDEX roles_by_organisation ON roles (organisation, rowid);
 CREATE TRIGGER kept_answers_of_roles AFTER DELETE ON roles BEGIN
-    UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject = old.id; END;
+    UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE near = substr(old.id, 5, 10) AND subject = old.id;
+    UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE length(near) = 0 AND subject = old.id; END;
 """

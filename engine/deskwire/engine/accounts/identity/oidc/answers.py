@@ -32,7 +32,6 @@ async def answer_of(client: httpx.AsyncClient, method: str, url: str, **request:
 
     Raises ProviderUnreachable, or ProviderRefusal for an error of OAuth (RFC 6749 5.2).
     """
-    content = bytearray()
     # `identity` because the size limit counts bytes on the wire: a small compressed response could expand to a large one.
     headers = {"Accept": "application/json", "Accept-Encoding": "identity", **request.pop("headers", {})}
     try:
@@ -41,15 +40,12 @@ async def answer_of(client: httpx.AsyncClient, method: str, url: str, **request:
                 method, url, headers=headers, follow_redirects=False, **request
             ) as response:
                 status = response.status_code
-                async for chunk in response.aiter_raw():
-                    content += chunk
-                    if len(content) > ANSWER_BYTES_MAX:
-                        raise ProviderUnreachable(f"it sends more than {ANSWER_BYTES_MAX:,} bytes")
+                content = await _content_of(response)
     except trio.TooSlowError:
         raise ProviderUnreachable(f"it does not answer within {ANSWER_TIMEOUT_S:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ProviderUnreachable(str(error) or type(error).__name__) from error
-    document = _object(bytes(content))
+    document = _object(content)
     if status in _REFUSED and document is not None and isinstance(document.get("error"), str):
         raise ProviderRefusal(_printable(document["error"]))
     if status != _OK:
@@ -57,6 +53,19 @@ async def answer_of(client: httpx.AsyncClient, method: str, url: str, **request:
     if document is None:
         raise ProviderUnreachable("its answer is not a JSON object")
     return document
+
+
+async def _content_of(response: httpx.Response) -> bytes:
+    """Return the content of an answer. Raises ProviderUnreachable if it is too large."""
+    content = bytearray()
+    with trio.CancelScope() as reading:
+        async for chunk in response.aiter_raw():
+            content += chunk
+            if len(content) > ANSWER_BYTES_MAX:
+                reading.cancel()  # ends the generators inside; leaving the loop would not
+    if len(content) > ANSWER_BYTES_MAX:
+        raise ProviderUnreachable(f"it sends more than {ANSWER_BYTES_MAX:,} bytes")
+    return bytes(content)
 
 
 _SHOWN_MAX: Final = 80
