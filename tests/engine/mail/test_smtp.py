@@ -15,6 +15,7 @@ import trustme
 from deskwire.engine.mail import smtp
 from deskwire.engine.mail.content import MailContent, Sender, message_of
 from deskwire.engine.mail.ports import Mail
+from deskwire.engine.mail.security import Security
 from deskwire.engine.mail.smtp import MailFailed, SmtpServer
 from tests.support.sockets.smtp_server import mail_server, raw_server
 
@@ -32,7 +33,7 @@ def ca() -> trustme.CA:
     return trustme.CA()
 
 
-def server(ca: trustme.CA, port: int, security: smtp.Security, **more: Any) -> SmtpServer:
+def server(ca: trustme.CA, port: int, security: Security, **more: Any) -> SmtpServer:
     """The settings of a server at this machine."""
     trust = ssl.create_default_context()
     ca.configure_trust(trust)
@@ -47,7 +48,7 @@ async def failure(server: SmtpServer, to: str = TO) -> MailFailed:
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-async def test_mail_is_sent_encrypted_after_a_sign_in(ca: trustme.CA, security: smtp.Security) -> None:
+async def test_mail_is_sent_encrypted_after_a_sign_in(ca: trustme.CA, security: Security) -> None:
     leaf = ca.issue_cert("localhost")
     with mail_server(leaf, implicit=security == "tls", password=PASSWORD) as mailbox:
         client = server(ca, mailbox.port, security, user="u", password=lambda: PASSWORD)
@@ -62,7 +63,7 @@ async def test_mail_is_sent_encrypted_after_a_sign_in(ca: trustme.CA, security: 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 @pytest.mark.parametrize(("issuer", "name"), [("other", "localhost"), ("own", "mail.example.com")])
 async def test_certificate_that_is_not_valid_gets_no_password(
-    ca: trustme.CA, security: smtp.Security, issuer: str, name: str
+    ca: trustme.CA, security: Security, issuer: str, name: str
 ) -> None:
     leaf = (ca if issuer == "own" else trustme.CA()).issue_cert(name)
     with mail_server(leaf, implicit=security == "tls", password=PASSWORD) as mailbox:
