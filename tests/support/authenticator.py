@@ -22,13 +22,19 @@ def _text(content: bytes) -> str:
 
 @dataclass
 class Authenticator:
-    """A key of one user at one domain. `counts` says whether it counts its signatures."""
+    """A key of one user at one domain.
+
+    Args:
+        counts: whether it counts its signatures.
+        attestation: format and statement of the attestation that it gives.
+    """
 
     origin: str
     user_id: str = ""
     counts: bool = True
     count: int = 0
     verifies: bool = True
+    attestation: tuple[str, dict[str, Any]] = ("none", {})
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
     credential: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
@@ -41,7 +47,9 @@ class Authenticator:
         data = self._data(options["rp"]["id"], _ATTESTED) + attested
         return self._answer(
             clientDataJSON=_text(self._client_data("webauthn.create", options["challenge"])),
-            attestationObject=_text(cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": data})),
+            attestationObject=_text(
+                cbor2.dumps({"fmt": self.attestation[0], "attStmt": self.attestation[1], "authData": data})
+            ),
         )
 
     def get(self, options: dict[str, Any], rp_id: str | None = None) -> dict[str, Any]:

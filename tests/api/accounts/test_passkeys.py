@@ -194,6 +194,17 @@ async def test_malformed_answers_are_refused(service: Service, credential: dict[
         assert code(await by_passkey(page, options, good)) == (401, "invalid_passkey")
 
 
+async def test_attestation_that_was_not_requested_is_refused(service: Service) -> None:
+    statement = {"alg": -7, "sig": b"x", "x5c": [b"no certificate"]}
+    async with enrolled(service) as (page, authenticator):
+        for form in ("android-key", "tpm", "apple", "fido-u2f", "android-safetynet", "packed"):
+            options = (await page.post("/users/me/factors/passkeys/options")).json()
+            authenticator.attestation = (form, statement)
+            credential = authenticator.create(options["publicKey"])
+            body = {"challenge": options["challenge"], "credential": credential, "name": "x"}
+            assert code(await page.post("/users/me/factors/passkeys", json=body)) == (401, "invalid_passkey")
+
+
 async def test_address_without_a_domain_has_no_passkeys(service: Service) -> None:
     async with browser(service) as page:
         assert (await page.get("/auth/methods")).json()["passkey"] is False

@@ -93,11 +93,25 @@ def request_options(party: RelyingParty, passkeys: Sequence[Passkey], challenge:
     return shown
 
 
+_UNATTESTED: Final = ("none", "packed")
+"""Formats of attestation statements without an attestation: none, and the passkey's own signature (WebAuthn 8.2, 8.7)."""
+
+
 def verify_creation(party: RelyingParty, credential: Mapping[str, Any], challenge: bytes) -> VerifiedPasskey:
-    """Return the new passkey. Raises Unauthenticated (`invalid_passkey`) if the answer is not to this challenge."""
-    from webauthn import verify_registration_response
+    """Return the new passkey. Raises Unauthenticated (`invalid_passkey`) if the answer is not to this challenge.
+
+    No attestation was requested, so other formats than those of unattested passkeys are refused: their certificates would be
+    parsed for nothing.
+    """
+    from webauthn import base64url_to_bytes, verify_registration_response
+    from webauthn.helpers import parse_attestation_object
 
     with _refusing():
+        attestation = parse_attestation_object(
+            base64url_to_bytes(credential["response"]["attestationObject"])
+        )
+        if attestation.fmt not in _UNATTESTED:
+            raise invalid_passkey()
         verified = verify_registration_response(
             credential=dict(credential),
             expected_challenge=challenge,
