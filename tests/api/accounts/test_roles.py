@@ -14,6 +14,7 @@ from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.http.app import ROUTES
 from deskwire.http.description.permissions import MEANINGS
 from tests.support.api.agent_stream import page
+from tests.support.api.links import invited
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, Person, client, code, hire, organisation_of, person, sign_in
 from tests.support.deadlines import fail_after_idle
@@ -126,6 +127,16 @@ async def test_every_problem_of_a_body_is_named(service: Service) -> None:
         ("/email", "invalid"),
         ("/role", "unknown"),
     ]
+
+
+async def test_role_that_an_invitation_gives_is_not_deleted(service: Service) -> None:
+    role = (await create(service, "Desk", ["tickets.read"]))["id"]
+    invitation = await invited(service, role=role)
+    path = f"{await roles_path(service)}/{role}"
+    assert code(await service.dashboard.delete(path)) == (409, "role_in_use")
+    invitations = path.replace(f"roles/{role}", "invitations")
+    (await service.dashboard.delete(f"{invitations}/{invitation['id']}")).raise_for_status()
+    assert (await service.dashboard.delete(path)).status_code == 200
 
 
 async def test_role_without_reading_shows_no_contact_after_a_change(service: Service) -> None:

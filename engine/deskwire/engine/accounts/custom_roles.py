@@ -72,6 +72,9 @@ class RoleTransaction(RoleReader, Protocol):
     def save_role(self, role: OrganisationRole) -> None:
         """Store the name, description and permissions of a role."""
 
+    def invitations_with_role(self, organisation: int, role: Role) -> int:
+        """Return the number of invitations that give a role, expired ones that can be renewed included."""
+
     def delete_role(self, role: OrganisationRole) -> None:
         """Remove a role that no member has."""
 
@@ -162,7 +165,7 @@ def change_custom_role(
 def delete_custom_role(
     tx: RoleTransaction, actor: ActingMember, organisation: int, role_id: Role
 ) -> OrganisationRole:
-    """Delete a role that no member has.
+    """Delete a role that no member has and no invitation gives.
 
     Raises NotFound, Forbidden (`permission_not_held`), and Conflict (`role_built_in`, `role_in_use`).
     """
@@ -171,6 +174,10 @@ def delete_custom_role(
     if role.members:
         noun = "1 member has" if role.members == 1 else f"{role.members} members have"
         raise Conflict(f"{noun} this role; give them another one first.", code="role_in_use")
+    invitations = tx.invitations_with_role(organisation, role_id)
+    if invitations:
+        noun = "1 invitation gives" if invitations == 1 else f"{invitations} invitations give"
+        raise Conflict(f"{noun} this role; revoke it first.", code="role_in_use")
     tx.delete_role(role)
     return role
 

@@ -38,6 +38,10 @@ class RoleReads(Queries):
 class RoleWrites(RoleReads, AuditWrites):
     """Changes, each recorded in the audit trail."""
 
+    def invitations_with_role(self, organisation: int, role: Role) -> int:
+        sql = "SELECT count(*) FROM invitations WHERE organisation = ? AND role = ?"
+        return int(self.conn.execute(sql, (organisation, role)).fetchone()[0])
+
     def insert_role(self, role: OrganisationRole) -> OrganisationRole:
         rowid = self.inserted(
             "INSERT INTO roles (id, organisation, name, description, permissions, created_at) VALUES (?, ?, ?, ?, ?, ?)",
