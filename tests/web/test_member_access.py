@@ -49,7 +49,7 @@ def pick(desk: Desk, of: str, item: str) -> None:
 
 def shown_link(dialog: Locator) -> str:
     """Return the link in a dialog, and close the dialog."""
-    link = dialog.get_by_role("region", name="One-time link").inner_text().strip()
+    link: str = dialog.get_by_role("region", name="One-time link").inner_text().strip()
     dialog.get_by_role("button", name="Done").click()
     expect(dialog).to_have_count(0)
     return link
