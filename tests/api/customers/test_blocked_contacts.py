@@ -1,4 +1,4 @@
-"""A blocked contact reads and can't write, whoever sends its messages; the block outlives a merge and not an erasure."""
+"""A blocked contact reads and can't write, also through the backend; the block outlives a merge and not an erasure."""
 
 from __future__ import annotations
 

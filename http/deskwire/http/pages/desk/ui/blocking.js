@@ -1,5 +1,5 @@
 // @ts-check
-/** The block of a contact: who made it and when, its dialog, and its end. */
+/** The block of a contact: its line with actor and time, its dialog, and its end. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Icon, contactName, notify } from "./parts.js";
@@ -12,7 +12,7 @@ import { may } from "../core/session.js";
 
 const REASON_MAX = 500;
 
-/** Who blocked a contact, when and why. @param {{of: any}} props  of: the contact's `blocked` */
+/** The actor, time and reason of a block. @param {{of: any}} props  of: the contact's `blocked` */
 const BlockedBy = ({ of }) => html`<${Icon} name="warn" /> ${t.blocking.by} <bdi>${of.by.name ?? t.blocking.service}</bdi>, <${Ago} at=${of.at} />${of.reason && html`. <bdi>${of.reason}</bdi>`}`;
 
 /**
