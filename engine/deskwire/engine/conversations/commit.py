@@ -336,10 +336,11 @@ def leading_reads(plan: CommitPlan) -> Iterator[Callable[[CommitTransaction], ob
 def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     project, at, steps = plan.project, plan.at, plan.steps
     contact, sent = _claim(plan, tx)
-    if contact.blocked is not None and is_written_by_contact([fact for _, fact, _ in plan.steps]):
-        raise ContactBlocked
     if plan.client_id is not None:
         _require_new(plan, tx)
+    # After the check for a repeated message, whose answer is the stored one even if its sender was blocked since.
+    if contact.blocked is not None and is_written_by_contact([fact for _, fact, _ in steps]):
+        raise ContactBlocked
     show = partial((plan.links or no_links()).shown, now=at)
     if not steps:
         assert plan.before is not None, "creation is a fact"
