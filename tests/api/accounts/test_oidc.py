@@ -215,6 +215,33 @@ async def test_answer_is_of_use_once_and_to_the_browser_that_began(tmp_path: Pat
         assert await browser.come_back(good) == "/desk?signIn=sign_in_expired"
 
 
+@pytest.mark.parametrize("purpose", ["sign_in", "proof"])
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "a_word_of_tomorrow"])
+async def test_page_of_another_site_starts_no_sign_in(
+    tmp_path: Path, idp: MockProvider, purpose: str, site: str
+) -> None:
+    async with serving(tmp_path, idp) as service, browsing(service) as browser:
+        path = f"/v3/auth/oidc/start?provider=oidc&purpose={purpose}"
+        answer = await browser.go(path, site=site)
+        assert answer.status_code == 303
+        assert answer.headers["Location"] == "/desk?signIn=started_elsewhere"
+        assert "set-cookie" not in answer.headers
+        twice = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", site)]
+        answer = await browser.http.get(f"{service.url}{path}", headers=twice)
+        assert answer.headers["Location"] == "/desk?signIn=started_elsewhere"
+        assert await refusals(service) == [], "it costs no write"
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none", None])
+async def test_own_page_typed_address_and_old_browser_start_a_sign_in(
+    tmp_path: Path, idp: MockProvider, site: str | None
+) -> None:
+    async with serving(tmp_path, idp) as service, browsing(service) as browser:
+        answer = await browser.go("/v3/auth/oidc/start?provider=oidc", site=site)
+        assert answer.headers["Location"].startswith(idp.issuer)
+        assert cookies_of(browser) == {"deskwire-oidc-0"}
+
+
 async def test_code_of_another_request_is_refused(tmp_path: Path, idp: MockProvider) -> None:
     """The nonce binds the ID token to the request, also if state and cookie are the browser's own."""
     async with serving(tmp_path, idp) as service, browsing(service) as browser:
