@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.api.audit_trail import whole
+from tests.support.api.browsers import staff
 from tests.support.api.openid import (
     Browser,
     MockProvider,
@@ -21,7 +22,7 @@ from tests.support.api.openid import (
     state_of,
 )
 from tests.support.api.service import Service, running
-from tests.support.api.staff import organisation_of
+from tests.support.api.staff import PASSWORD, organisation_of, sign_in
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.server_process import free_port
 
@@ -181,6 +182,29 @@ async def test_provider_of_one_organisation_binds_no_account_of_another(
         )
         idp.user("u2", email="boss@elsewhere.example", email_verified=True)
         assert await browser.sign_in(idp, "u2") == "/desk"
+
+
+async def test_provider_of_one_organisation_signs_no_one_in_who_has_joined_another(
+    tmp_path: Path, idp: MockProvider
+) -> None:
+    """The provider's operators could come into the other organisation by that account."""
+    async with (
+        serving(tmp_path, idp, organisation="Demo organisation") as service,
+        browsing(service) as browser,
+    ):
+        hired = await staff(service, "agent", "both@example.com")
+        idp.user("u1", email=hired["email"], email_verified=True)
+        assert await browser.sign_in(idp, "u1") == "/desk"
+        await operate(service, "org.create", name="Elsewhere")
+        joined = {"user": hired["id"], "organisation": "Elsewhere", "role": "viewer", "password": "keep"}
+        await operate(service, "user.add", **joined)
+        proof = await idp.approve(await browser.start(purpose="proof"), "u1")
+        assert await browser.come_back(proof) == "/desk?signIn=other_account"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=account_elsewhere"
+        assert {each["reason"] for each in await refusals(service)} == {"other_account", "account_elsewhere"}
+        assert (await sign_in(service, hired["email"], PASSWORD)).status_code == 200
+        await operate(service, "user.remove", user=hired["id"], organisation="Elsewhere")
+        assert await browser.sign_in(idp, "u1") == "/desk"
 
 
 async def test_denied_sign_in_says_so(tmp_path: Path, idp: MockProvider) -> None:
