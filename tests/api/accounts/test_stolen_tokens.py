@@ -13,7 +13,7 @@ from tests.api.accounts.test_second_factor import EMAIL, Phone, clock, enrol, en
 from tests.support.api.audit_trail import trail
 from tests.support.api.browsers import browser, enter, staff
 from tests.support.api.service import Service
-from tests.support.api.staff import PASSWORD, client, code, sign_in
+from tests.support.api.staff import PASSWORD, client, code
 from tests.support.log_leaks import plant
 
 __all__ = ["clock"]
@@ -32,9 +32,9 @@ FACTOR_ROUTES = {
 
 
 @asynccontextmanager
-async def with_token(service: Service, phone: Phone) -> AsyncIterator[httpx.AsyncClient]:
-    """A client with a complete access token of the user with an authenticator app."""
-    body = {"email": EMAIL, "password": PASSWORD, "code": phone.code()}
+async def with_token(service: Service, phone: Phone | None) -> AsyncIterator[httpx.AsyncClient]:
+    """A client with an access token of a user, who may have an authenticator app."""
+    body = {"email": EMAIL, "password": PASSWORD, **({} if phone is None else {"code": phone.code()})}
     issued = await service.http.post("/auth/token", json=body, headers={"Authorization": ""})
     assert issued.status_code == 200, issued.text
     async with client(service, issued.json()["token"]) as http:
@@ -51,13 +51,8 @@ async def test_token_changes_no_factor(service: Service, has_factor: bool) -> No
     await staff(service, "owner", EMAIL)
     async with browser(service) as page:
         await enter(page, EMAIL)
-        if has_factor:
-            phone, _ = await enrol(page)
-            token = with_token(service, phone)
-        else:
-            issued = (await sign_in(service, EMAIL, PASSWORD)).json()
-            token = client(service, issued["token"])
-        async with token as thief:
+        phone = (await enrol(page))[0] if has_factor else None
+        async with with_token(service, phone) as thief:
             passkey = {"challenge": "pke_x", "credential": {"id": "x"}, "name": "Thief"}
             for answer in (
                 await thief.post("/users/me/factors/totp"),
