@@ -20,10 +20,12 @@ from tests.web.harness.stage import PASSWORD, QUICK, Stage
 
 FAILURES = {
     "no_account": "Ask an administrator of your organisation to invite you.",
+    "account_elsewhere": "Sign in with your password or a passkey.",
     "no_role": "Your company account has no role here.",
     "provider_refused": "refused the request, or it was cancelled",
     "provider_unreachable": "is not responding",
     "sign_in_expired": "took too long",
+    "started_elsewhere": "Another website started the sign-in",
     "address_not_verified": "has no verified email address",
     "a_code_of_tomorrow": "The sign-in with your company account failed.",
     "<img src=x onerror=alert(1)>": "The sign-in with your company account failed.",

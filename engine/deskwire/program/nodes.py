@@ -44,6 +44,9 @@ def share_limits(here: OpenedStore, services: Services) -> None:
         services.customer_limits.share(membership.size)
         services.throttle.share(membership.size)
         services.link_requests.share(membership.size)
+        services.second_factors.throttle.share(membership.size)
+        services.second_factors.starts.share(membership.size)
+        services.oidc.starts.share(membership.size)
 
     share()
     membership.on_nodes_changed(share)

@@ -4012,7 +4012,7 @@ export class AuthResource {
   /**
    * Finish a sign-in by the second factor. The response sets the session's cookie, as after a password.
    *
-   * A challenge ends after 10 minutes or 5 wrong codes; then sign in again. Each code is accepted once.
+   * A challenge ends after 10 minutes or 5 wrong codes; then sign in again. Each code is accepted once. If the sign-in began with an invitation, this accepts it.
    *
    * `POST /v3/auth/session/factor`
    */
@@ -4183,7 +4183,7 @@ export class MeResource {
   /**
    * Change the password. All earlier access tokens are revoked and all sessions end; the response has a new token.
    *
-   * If a session made the call, the response also sets a new session's cookie.
+   * If a session made the call, the response also sets a new session's cookie. With an access token, a user with a second factor also needs a code: 401 `second_factor_required`.
    *
    * `POST /v3/users/me/password`
    */
@@ -4545,7 +4545,7 @@ export class LinksResource {
   /**
    * Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
    *
-   * The response sets the cookie of a session, like `POST /v3/auth/session`. A link works once.
+   * The response sets the cookie of a session, like `POST /v3/auth/session`. A link works once. A user with a second factor accepts an invitation when `POST /v3/auth/session/factor` has proved it.
    *
    * `POST /v3/auth/links/use`
    */

@@ -3497,10 +3497,16 @@ export interface SetContactTypingRequest {
   typing: boolean;
 }
 
-/** The current password and the new one. */
+/**
+ * The current password and the new one.
+ *
+ * A call with an access token of a user with a second factor also gives a `code` of the authenticator app, or a `recoveryCode`.
+ */
 export interface SetPasswordRequest {
   password: string;
   newPassword: string;
+  code?: string | null | undefined;
+  recoveryCode?: string | null | undefined;
 }
 
 /** The typing state of the signed-in agent; `internal` for a note, which only agents are notified of. */

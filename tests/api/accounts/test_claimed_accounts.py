@@ -11,9 +11,16 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.api.accounts.test_passkeys import add, by_passkey, options_of, origin_of, page_at
+from tests.api.accounts.test_second_factor import clock, enrol
+from tests.support.api.audit_trail import whole
+from tests.support.api.browsers import enter
 from tests.support.api.service import Service
 from tests.support.api.staff import PASSWORD, client, code, hire, organisation_of, sign_in
+from tests.support.authenticator import Authenticator
 from tests.support.sockets.admin_socket import operate
+
+__all__ = ["clock"]
 
 VICTIM = "victim@globex.example"
 KNOWN = "known to acme from the start"
@@ -64,6 +71,41 @@ async def test_former_password_gives_no_access_to_the_other_organisation(case: C
     assert code(await case.signed_in(KNOWN, "another long password")) == (401, "invalid_login")
     owner = await case.signed_in(added["password"], PASSWORD)
     assert await case.sees_globex(owner.json()["token"])
+
+
+async def test_passkey_of_the_former_organisation_gives_no_access_to_the_other_one(case: Case) -> None:
+    """Acme has signed in as the victim, and has added its own passkey and authenticator app."""
+    service = case.service
+    async with page_at(service) as acme:
+        await enter(acme, VICTIM, KNOWN)
+        passkey = Authenticator(origin_of(service))
+        assert (await add(acme, passkey)).status_code == 200
+        await enrol(acme)
+        added = await case.add()
+        options = await options_of(acme)
+        signed = await by_passkey(acme, options, passkey.get(options["publicKey"]))
+        assert code(signed) == (401, "invalid_passkey")
+    victim = await case.signed_in(added["password"], PASSWORD)
+    assert victim.status_code == 200, "no factor of Acme keeps the victim out"
+    assert await case.sees_globex(victim.json()["token"])
+    seen = await whole(service, target=added["id"], action="account.factors_reset")
+    assert {each["actor"]["type"] for each in seen} == {"operator"}
+
+
+async def test_passkey_of_an_account_without_memberships_ends_when_it_is_added_again(case: Case) -> None:
+    service = case.service
+    async with page_at(service) as former:
+        await enter(former, VICTIM, KNOWN)
+        passkey = Authenticator(origin_of(service))
+        assert (await add(former, passkey)).status_code == 200
+        members = f"/organisations/{await organisation_of(service)}/members"
+        mine = (await former.get("/users/me")).json()["id"]
+        assert (await service.dashboard.delete(f"{members}/{mine}")).status_code == 200
+        added = await service.dashboard.post(members, json={"email": VICTIM, "role": "agent"})
+        assert added.status_code == 200, added.text
+        options = await options_of(former)
+        signed = await by_passkey(former, options, passkey.get(options["publicKey"]))
+        assert code(signed) == (401, "invalid_passkey")
 
 
 async def test_earlier_memberships_stay(case: Case) -> None:

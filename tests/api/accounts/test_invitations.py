@@ -9,12 +9,16 @@ import httpx
 import pytest
 import trio
 
+from tests.api.accounts.test_second_factor import EMAIL, clock, enrolled, finish
 from tests.support.api.audit_trail import trail
+from tests.support.api.browsers import browser
 from tests.support.api.links import INVITED, inspect, invite, invited, token_of, use
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, client, code, hire, organisation_of, person, sign_in
 from tests.support.sockets.admin_socket import operate
 from tests.support.stores import beside
+
+__all__ = ["clock"]
 
 
 async def path_of(service: Service) -> str:
@@ -242,3 +246,40 @@ async def test_page_of_another_origin_uses_no_link(service: Service) -> None:
         answer = await http.post("/auth/links/use", json=body, headers=foreign)
         assert code(answer) == (403, "cross_site_request")
     assert (await use(service, invitation["url"])).status_code == 200
+
+
+async def test_account_with_a_factor_joins_when_the_factor_is_proved(service: Service) -> None:
+    """Else a thief of the password could make its owner a member of any organisation."""
+    async with enrolled(service, "agent") as (_, phone, _), browser(service) as page:
+        await operate(service, "org.create", name="Elsewhere")
+        boss = await operate(
+            service, "user.create", email="boss@elsewhere.example", organisation="Elsewhere", role="owner"
+        )
+        token = (await operate(service, "token.create", user=boss["id"], ttlS=60))["token"]
+        async with client(service, token) as http:
+            (elsewhere,) = (await http.get("/organisations")).json()["items"]
+            path = f"/organisations/{elsewhere['id']}/invitations"
+
+            async def challenge() -> tuple[str, str]:
+                """Invite the account; return the invitation's path and the challenge of its link's use."""
+                made = (await http.post(path, json={"email": EMAIL, "role": "viewer"})).json()
+                waiting = (await use(service, made["url"], PASSWORD)).json()
+                assert waiting["user"] is None
+                return f"{path}/{made['id']}", waiting["challenge"]["id"]
+
+            async def members() -> set[str]:
+                found = (await http.get(f"/organisations/{elsewhere['id']}/members")).json()["items"]
+                return {each["email"] for each in found}
+
+            invitation, waiting = await challenge()
+            assert code(await finish(page, waiting, code="000000")) == (401, "invalid_code")
+            assert await members() == {boss["email"]}
+            assert (await http.delete(invitation)).status_code == 200
+            shown = phone.code()
+            assert code(await finish(page, waiting, code=shown)) == (410, "link_ended")
+            assert await members() == {boss["email"]}
+            _, waiting = await challenge()
+            done = await finish(page, waiting, code=shown)
+            assert done.status_code == 200, "the refused sign-in has used up no code"
+            assert await members() == {boss["email"], EMAIL}
+            assert (await http.get(path)).json()["items"] == []

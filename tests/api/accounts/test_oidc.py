@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.api.audit_trail import whole
+from tests.support.api.browsers import staff
 from tests.support.api.openid import (
     Browser,
     MockProvider,
@@ -21,7 +22,7 @@ from tests.support.api.openid import (
     state_of,
 )
 from tests.support.api.service import Service, running
-from tests.support.api.staff import organisation_of
+from tests.support.api.staff import PASSWORD, organisation_of, sign_in
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.server_process import free_port
 
@@ -183,6 +184,29 @@ async def test_provider_of_one_organisation_binds_no_account_of_another(
         assert await browser.sign_in(idp, "u2") == "/desk"
 
 
+async def test_provider_of_one_organisation_signs_no_one_in_who_has_joined_another(
+    tmp_path: Path, idp: MockProvider
+) -> None:
+    """The provider's operators could come into the other organisation by that account."""
+    async with (
+        serving(tmp_path, idp, organisation="Demo organisation") as service,
+        browsing(service) as browser,
+    ):
+        hired = await staff(service, "agent", "both@example.com")
+        idp.user("u1", email=hired["email"], email_verified=True)
+        assert await browser.sign_in(idp, "u1") == "/desk"
+        await operate(service, "org.create", name="Elsewhere")
+        joined = {"user": hired["id"], "organisation": "Elsewhere", "role": "viewer", "password": "keep"}
+        await operate(service, "user.add", **joined)
+        proof = await idp.approve(await browser.start(purpose="proof"), "u1")
+        assert await browser.come_back(proof) == "/desk?signIn=other_account"
+        assert await browser.sign_in(idp, "u1") == "/desk?signIn=account_elsewhere"
+        assert {each["reason"] for each in await refusals(service)} == {"other_account", "account_elsewhere"}
+        assert (await sign_in(service, hired["email"], PASSWORD)).status_code == 200
+        await operate(service, "user.remove", user=hired["id"], organisation="Elsewhere")
+        assert await browser.sign_in(idp, "u1") == "/desk"
+
+
 async def test_denied_sign_in_says_so(tmp_path: Path, idp: MockProvider) -> None:
     async with serving(tmp_path, idp) as service, browsing(service) as browser:
         url = await idp.approve(await browser.start(), None)
@@ -213,6 +237,33 @@ async def test_answer_is_of_use_once_and_to_the_browser_that_began(tmp_path: Pat
         good = await idp.approve(await browser.start(), "u1")
         assert await browser.come_back(good) == "/desk"
         assert await browser.come_back(good) == "/desk?signIn=sign_in_expired"
+
+
+@pytest.mark.parametrize("purpose", ["sign_in", "proof"])
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "a_word_of_tomorrow"])
+async def test_page_of_another_site_starts_no_sign_in(
+    tmp_path: Path, idp: MockProvider, purpose: str, site: str
+) -> None:
+    async with serving(tmp_path, idp) as service, browsing(service) as browser:
+        path = f"/v3/auth/oidc/start?provider=oidc&purpose={purpose}"
+        answer = await browser.go(path, site=site)
+        assert answer.status_code == 303
+        assert answer.headers["Location"] == "/desk?signIn=started_elsewhere"
+        assert "set-cookie" not in answer.headers
+        twice = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", site)]
+        answer = await browser.http.get(f"{service.url}{path}", headers=twice)
+        assert answer.headers["Location"] == "/desk?signIn=started_elsewhere"
+        assert await refusals(service) == [], "it costs no write"
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none", None])
+async def test_own_page_typed_address_and_old_browser_start_a_sign_in(
+    tmp_path: Path, idp: MockProvider, site: str | None
+) -> None:
+    async with serving(tmp_path, idp) as service, browsing(service) as browser:
+        answer = await browser.go("/v3/auth/oidc/start?provider=oidc", site=site)
+        assert answer.headers["Location"].startswith(idp.issuer)
+        assert cookies_of(browser) == {"deskwire-oidc-0"}
 
 
 async def test_code_of_another_request_is_refused(tmp_path: Path, idp: MockProvider) -> None:

@@ -17,11 +17,10 @@ import trio
 from deskwire.engine.accounts.identity import provider_keys
 from deskwire.engine.accounts.identity.oidc import answers
 from deskwire.engine.accounts.identity.oidc import provider as connections
-from deskwire.engine.accounts.identity.oidc.provider import Providers
 from deskwire.engine.accounts.identity.oidc.tokens import LOGOUT_EVENT
+from deskwire.engine.accounts.identity.start_throttle import STARTS_PER_NETWORK, StartThrottle
 from deskwire.engine.core.errors import TooManyRequests
 from deskwire.engine.webhooks.http.address import AddressPolicy
-from deskwire.http.api.auth.oidc import STARTS_PER_NETWORK, OidcSignIns
 from deskwire.program.oidc import GuardedTransport
 from tests.support.api.openid import CLIENT_ID, SECRET, Browser, browsing, parameters, provider, state_of
 from tests.support.api.service import Service, running
@@ -322,13 +321,13 @@ async def test_logout_that_cant_be_checked_now_is_answered_for_a_repetition(
 
 
 async def test_starts_are_limited_by_network() -> None:
-    sign_ins = OidcSignIns(Providers(), "https://desk.test/v3/auth/oidc/callback", lambda: 0.0)
+    starts = StartThrottle(lambda: 0.0)
     for _ in range(STARTS_PER_NETWORK):
-        sign_ins.take_start("203.0.113.7")
+        starts.take("203.0.113.0")
     with pytest.raises(TooManyRequests):
-        sign_ins.take_start("203.0.113.7")
-    sign_ins.take_start("198.51.100.1")
-    sign_ins.take_start("127.0.0.1")
+        starts.take("203.0.113.0")
+    starts.take("198.51.100.0")
+    starts.take(None)
 
 
 async def test_other_hosts_than_the_issuers_must_be_public() -> None:

@@ -182,6 +182,12 @@ async def test_members_have_the_permissions_of_their_role_and_no_others(service:
         assert organisation["role"] == role
 
 
+async def test_operator_sees_members_with_roles_of_their_own(service: Service) -> None:
+    async with member_with(service, ("tickets.read",)) as (member, role):
+        (membership,) = (await operate(service, "user.show", user=member.id))["memberships"]
+        assert (membership["role"], membership["roleName"] != role) == (role, True)
+
+
 async def test_a_changed_role_holds_from_the_next_call_and_ends_streams(service: Service) -> None:
     path = await roles_path(service)
     async with member_with(service, ("conversations.read", "tickets.read")) as (member, role):

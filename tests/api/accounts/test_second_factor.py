@@ -18,10 +18,12 @@ from deskwire.engine.accounts.factors.totp import totp_code
 from deskwire.engine.core.clock import wall_clock
 from deskwire.program import parts
 from deskwire.storage.sqlite.directory import FILE_NAME
+from tests.support.api.agent_stream import page as agent_page
 from tests.support.api.audit_trail import trail
-from tests.support.api.browsers import browser, enter, staff
+from tests.support.api.browsers import browser, cookie_header, enter, staff
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, client, code, organisation_of, sign_in
+from tests.support.deadlines import fail_after_idle
 from tests.support.sockets.admin_socket import operate
 from tests.support.stores import chosen
 
@@ -233,6 +235,28 @@ async def test_organisation_can_require_a_second_factor(service: Service) -> Non
         assert (await page.patch(path, json={"requireSecondFactor": False})).status_code == 200
         assert (await agent.delete("/users/me/factors/totp")).status_code == 200
         assert (await enter(agent, "agent@example.com")).json()["challenge"] is None
+
+
+async def test_requirement_of_a_factor_ends_streams_of_members_without_one(service: Service) -> None:
+    path, email = f"/organisations/{await organisation_of(service)}", "stream@example.com"
+    await staff(service, "agent", email)
+    project = {"project": service.demo["projectId"]}
+    async with enrolled(service) as (owner, _, _), browser(service) as agent:
+        await enter(agent, email)
+        async with (
+            agent_page(owner, {**project, **cookie_header(owner)}) as protected,
+            agent_page(agent, {**project, **cookie_header(agent)}) as unprotected,
+            agent_page(service.dashboard) as by_token,
+        ):
+            assert (await owner.patch(path, json={"requireSecondFactor": True})).status_code == 200
+            with fail_after_idle(2):
+                assert await unprotected.bye() == "second_factor_required"
+                assert await by_token.bye() == "second_factor_required"
+            role = {"name": "Reader", "permissions": ["tickets.read"]}
+            assert (await owner.post(f"{path}/roles", json=role)).status_code == 200
+            assert (await protected.event())["type"] == "settings.changed"
+        refused = await agent.get("/stream", headers=project)
+        assert code(refused) == (403, "second_factor_required_here")
 
 
 async def test_manager_resets_the_factors_of_a_member_who_lost_them(service: Service) -> None:

@@ -90,7 +90,11 @@ async def set_password(stage: Stage) -> Any:
 
 async def issue_token(stage: Stage) -> Any:
     user = stage.service.demo["user"]
-    return done(lambda: sign_in(stage.service, user["email"], user["password"]), "user")
+    return done(
+        lambda: sign_in(stage.service, user["email"], user["password"]),
+        "user",
+        details={"method": "password"},
+    )
 
 
 def page_of(stage: Stage, cookies: httpx.Cookies | None = None) -> httpx.AsyncClient:

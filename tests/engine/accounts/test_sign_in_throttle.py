@@ -8,7 +8,13 @@ from contextlib import ExitStack
 import pytest
 
 from deskwire.engine.accounts.identity import throttle as module
-from deskwire.engine.accounts.identity.throttle import PER_ACCOUNT, PER_NETWORK, PER_PAIR, SignInThrottle
+from deskwire.engine.accounts.identity.throttle import (
+    CODES_PER_ACCOUNT,
+    PER_ACCOUNT,
+    PER_NETWORK,
+    PER_PAIR,
+    SignInThrottle,
+)
 from deskwire.engine.core.errors import TooManyRequests, Unauthenticated, Unavailable
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -22,7 +28,7 @@ class Guessing:
         self.now = 1_000.0
         self.throttle = SignInThrottle(lambda: self.now)
 
-    def fails(self, count: int = 1, email: str = "a@b.example", network: str | None = HERE) -> int:
+    def fails(self, count: int = 1, email: str | None = "a@b.example", network: str | None = HERE) -> int:
         """Return how many of these failing attempts the throttle admits."""
         return sum(self._fails(email, network) for _ in range(count))
 
@@ -30,7 +36,7 @@ class Guessing:
         """Return how many attempts the throttle admits, with one at each of these accounts."""
         return sum(self._fails(email, network) for email in emails)
 
-    def succeeds(self, email: str = "a@b.example", network: str | None = HERE) -> bool:
+    def succeeds(self, email: str | None = "a@b.example", network: str | None = HERE) -> bool:
         """Return whether an attempt with the right password succeeds."""
         try:
             with self.throttle.attempt(email, network):
@@ -38,7 +44,7 @@ class Guessing:
         except TooManyRequests:
             return False
 
-    def _fails(self, email: str, network: str | None) -> bool:
+    def _fails(self, email: str | None, network: str | None) -> bool:
         try:
             with self.throttle.attempt(email, network):
                 raise Unauthenticated("wrong")
@@ -179,3 +185,15 @@ def test_known_sign_ins_are_bounded_and_evicted_ones_count_as_unknown(
         assert guessing.succeeds(email, THERE)
     assert len(guessing.throttle._known) == 2
     assert guessing.fails(1) == 0  # its failures are not forgotten with it
+
+
+def test_attempts_without_an_account_are_limited_by_network_alone() -> None:
+    """Failures with passkeys, which name no account, must not keep others from signing in with theirs."""
+    guessing = Guessing()
+    guessing.throttle = SignInThrottle(lambda: guessing.now, CODES_PER_ACCOUNT)
+    networks = [f"192.0.2.{number}" for number in range(50)]
+    assert all(guessing.fails(5, None, network) == 5 for network in networks)
+    assert guessing.succeeds(None, "198.51.100.1")
+    assert guessing.fails(200, None, THERE) == PER_NETWORK - 5
+    assert guessing.fails(200, None, None) == 200, "a proxy on this machine stands for any network"
+    assert guessing.succeeds("a@b.example", "198.51.100.1")

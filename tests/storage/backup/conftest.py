@@ -12,6 +12,9 @@ from typing import Final
 import pytest
 import trio
 
+from deskwire.engine.accounts.identity.oidc.requests import OidcRequest
+from deskwire.engine.accounts.invitations import Invitation
+from deskwire.engine.accounts.links import LINK_LIFETIME_MS, OneTimeLink
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.drafts import DraftWrite, draft_key, write_draft
 from deskwire.engine.conversations.held_messages import HeldMessage, hold_message
@@ -19,6 +22,8 @@ from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
+from deskwire.engine.mail.content import invitation_mail
+from deskwire.engine.mail.ports import Mail
 from deskwire.engine.ports import Transaction
 from deskwire.engine.uploads.ports import FileContent
 from deskwire.engine.uploads.upload import Upload
@@ -28,6 +33,7 @@ from deskwire.storage.sqlite.backup import restore as restores
 from tests.support.builders import NOON, PROJECT, create, endpoint, post, running
 
 SECRET: Final = "the secret of this installation, long enough"
+TOTP: Final = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 FILE: Final = b"the bytes of an upload"
 CONTENT: Final = FileContent(PROJECT.rowid, sha256(FILE).hexdigest())
 Edit = Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]
@@ -45,6 +51,7 @@ async def fill(directory: Path) -> str:
         assert state is not None
         await engine.store.write(lambda tx: _upload(tx, state.rowid))
         await engine.store.write(lambda tx: _write(tx, state))
+        await engine.store.write(_let_in)
     draft = DiskFiles(directory)
     draft.clear_drafts()
     file = draft.draft()
@@ -72,6 +79,39 @@ def _write(tx: Transaction, state: Conversation) -> None:
     until = NOON + 10 * 366 * 86_400_000
     held = HeldMessage(new_id("msg", NOON), *of, False, "Soon", (), 2, {"close": True}, until, NOON)
     hold_message(tx, PROJECT, held, None)
+
+
+def _let_in(tx: Transaction) -> None:
+    """Store an authenticator app, an invitation with its mail, a link for a new password, and a sign-in at a provider."""
+    sealing = Encryption(Secrets(SECRET))
+    user = tx.user_by_email("grace@example.org")
+    assert user is not None
+    tx.put_pending_totp(user.rowid, sealing.seal(TOTP), NOON)
+    tx.confirm_totp(user.rowid, 1, NOON)
+    until = NOON + LINK_LIFETIME_MS
+    invitation = tx.insert_invitation(
+        Invitation(
+            new_id("inv", NOON), PROJECT.organisation, "ada@example.org", None, "agent", user.id, NOON, until
+        )
+    )
+    tx.insert_link(OneTimeLink("invitation", bytes(32), NOON, until, invitation=invitation.rowid))
+    tx.insert_link(OneTimeLink("password", bytes(31), NOON, until, user=user.rowid, generation=0))
+    content = invitation_mail("Demo", "Grace", "https://desk.example/desk/link#x", until)
+    tx.insert_mail(
+        Mail(
+            new_id("eml", NOON),
+            "invitation",
+            invitation.email,
+            NOON,
+            until,
+            until,
+            content.sealed(sealing),
+            invitation.rowid,
+        )
+    )
+    tx.insert_oidc_request(
+        OidcRequest(bytes(32), bytes(32), "oidc", "sign_in", "/desk", None, NOON, NOON + 600_000)
+    )
 
 
 @pytest.fixture

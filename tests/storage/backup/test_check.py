@@ -123,6 +123,12 @@ BROKEN |= {
     "client_id_of_nothing": "UPDATE conversations SET client_id = 'draft-1'",
     "client_id_repeated": "DROP INDEX messages_by_client_id; UPDATE messages SET client_id = 'draft-1'",
     "received_ahead": "UPDATE conversations SET contact_reached_index = messages",
+    "link_of_nothing": "UPDATE one_time_links SET invitation = NULL",
+    "link_ahead": """UPDATE one_time_links SET generation = 99 WHERE purpose = 'password'""",
+    "link_outlives_invitation": "UPDATE invitations SET expires_at = 9",
+    "invitation_of_no_role": "UPDATE invitations SET role = 'rol_1'",
+    "mail_of_nothing": "UPDATE mails SET sealed = NULL",
+    "mail_not_emptied": "UPDATE mails SET status = 'sent'",
 }
 
 

@@ -15,6 +15,8 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from deskwire.engine.core.encryption import Encryption
+from deskwire.engine.core.secret import Secrets
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.sqlite.backup.archive import ArchiveMember, members
 from deskwire.storage.sqlite.backup.snapshot import CopyError
@@ -25,6 +27,7 @@ from tests.storage.backup.conftest import (
     CONTENT,
     FILE,
     SECRET,
+    TOTP,
     back_up,
     fill,
     left,
@@ -113,6 +116,20 @@ def test_sessions_of_browsers_end_as_some_may_have_ended_since(data: Path, tmp_p
     restore(back_up(data, tmp_path / "b.tar").path, tmp_path / "new")
     assert query(data, "SELECT count(*) FROM sessions") == [(1,)]
     assert query(tmp_path / "new", "SELECT * FROM sessions") == []
+
+
+def test_ways_in_that_may_have_been_used_since_end_and_invitations_and_factors_stay(
+    data: Path, tmp_path: Path
+) -> None:
+    for table in ("one_time_links", "mails", "oidc_requests"):
+        assert query(data, f"SELECT count(*) FROM {table}") != [(0,)]
+    restore(back_up(data, tmp_path / "b.tar").path, tmp_path / "new")
+    for table in ("one_time_links", "mails", "oidc_requests", "challenges"):
+        assert query(tmp_path / "new", f"SELECT count(*) FROM {table}") == [(0,)]
+    assert query(tmp_path / "new", "SELECT email, role FROM invitations") == [("ada@example.org", "agent")]
+    ((sealed,),) = query(tmp_path / "new", "SELECT sealed_secret FROM totps WHERE confirmed = 1")
+    assert isinstance(sealed, bytes)
+    assert Encryption(Secrets(SECRET)).open(sealed) == TOTP
 
 
 def test_restore_without_the_right_secret_needs_a_request_for_a_new_one(data: Path, tmp_path: Path) -> None:

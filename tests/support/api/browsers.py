@@ -24,6 +24,11 @@ def browser(service: Service, headers: Mapping[str, str] = PAGE) -> httpx.AsyncC
     return caller(f"{service.url}/v3", headers)
 
 
+def cookie_header(http: httpx.AsyncClient) -> dict[str, str]:
+    """Return the cookies of a browser as a header, for a connection of its own."""
+    return {"Cookie": "; ".join(f"{name}={value}" for name, value in http.cookies.items())}
+
+
 async def enter(http: httpx.AsyncClient, email: str, password: str = PASSWORD, **body: str) -> httpx.Response:
     """Sign in and return the answer. From then on no log may contain the cookie."""
     answer = await http.post("/auth/session", json={"email": email, "password": password, **body})

@@ -89,16 +89,18 @@ class Browser:
     http: httpx.AsyncClient
     cookies: dict[str, str] = field(default_factory=dict)
 
-    async def go(self, path: str, *, foreign: bool = False) -> httpx.Response:
-        """Open a page, and keep the cookies that it sets."""
+    async def go(
+        self, path: str, *, foreign: bool = False, site: str | None = "same-origin"
+    ) -> httpx.Response:
+        """Open a page, and keep the cookies that it sets. `site` is the `Sec-Fetch-Site`, None for an old browser."""
         shown = {
             name: value
             for name, value in self.cookies.items()
             if not foreign or name.startswith("deskwire-oidc-")
         }
         headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in shown.items())} if shown else {}
-        site = NAVIGATION if foreign else {"Sec-Fetch-Site": "same-origin"}
-        answer = await self.http.get(f"{self.service.url}{path}", headers={**headers, **site})
+        named = NAVIGATION if foreign else {} if site is None else {"Sec-Fetch-Site": site}
+        answer = await self.http.get(f"{self.service.url}{path}", headers={**headers, **named})
         for cookie in answer.headers.get_list("set-cookie"):
             name, _, rest = cookie.partition("=")
             self.cookies[name] = rest.partition(";")[0]

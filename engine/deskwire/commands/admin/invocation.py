@@ -9,11 +9,14 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from deskwire.commands.shell.options import installation_config
 from deskwire.commands.shell.refusals import RefusedCommand, as_options
 from deskwire.config.config import Config
+
+if TYPE_CHECKING:
+    from deskwire.commands.admin.read_queries import AdminReader
 
 _FIELDS: Final[Mapping[str, str]] = {
     "archivedRetentionDays": "archived_days",
@@ -77,7 +80,7 @@ def query(data: Path | None, name: str, /, **arguments: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def open_reader(config: Config) -> Iterator[Any]:
+def open_reader(config: Config) -> Iterator[AdminReader]:
     """Open the installation for read queries. A failure ends the program with status 1."""
     with (
         _of_database(config, config.database_url) if config.database_url else _of_directory(config) as reader
@@ -86,7 +89,7 @@ def open_reader(config: Config) -> Iterator[Any]:
 
 
 @contextmanager
-def _of_directory(config: Config) -> Iterator[Any]:
+def _of_directory(config: Config) -> Iterator[AdminReader]:
     from deskwire.storage.sqlite.directory import DataDirectoryError
     from deskwire.storage.sqlite.read_only import open_read_only
 
@@ -100,7 +103,7 @@ def _of_directory(config: Config) -> Iterator[Any]:
 
 
 @contextmanager
-def _of_database(config: Config, url: str) -> Iterator[Any]:
+def _of_database(config: Config, url: str) -> Iterator[AdminReader]:
     from deskwire.commands.database.access import refusals
 
     with refusals():

@@ -23,7 +23,9 @@ V = TypeVar("V")
 QueryResult = Mapping[str, Any]
 
 
-class AdminReader(OrganisationReader, RoleReader, MachineReader, AccessTokenReader, AuditReader, Protocol):
+class AdminReader(
+    OrganisationReader, RoleReader, MachineReader, AccessTokenReader, AuditReader, MailReader, Protocol
+):
     """The reads that the queries are made of."""
 
 

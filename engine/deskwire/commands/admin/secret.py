@@ -39,7 +39,8 @@ def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
         print_json(result)
         return
     click.echo(
-        f"The secret has been replaced, and {result['sealedAnew']} webhooks and channels have theirs encrypted with it. "
+        f"The secret has been replaced, and {result['sealedAnew']} stored secrets of webhooks, channels, authenticator apps and "
+        "waiting mails are encrypted with it. "
         f"Signatures of the old secret are accepted until {result['formerUntil']}.",
         err=True,
     )

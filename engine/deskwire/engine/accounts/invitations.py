@@ -19,6 +19,7 @@ from deskwire.engine.accounts.links import (
     LinkReader,
     LinkTransaction,
     OneTimeLink,
+    open_hashed_link,
     open_link,
 )
 from deskwire.engine.accounts.members import NewAccount, join, make_user
@@ -244,10 +245,11 @@ def accept_with_new_account(
     return member.user, invitation
 
 
-def accept_with_account(tx: InvitationTransaction, token: str, user: User, at: int) -> Member:
-    """Make the owner of an account a member, after the account's own password was checked. The link ends.
+def accept_with_account(tx: InvitationTransaction, hashed: bytes, user: User, at: int) -> Member:
+    """Make the owner of an account a member, who has signed in with the account's own password. The link ends.
 
     Args:
+        hashed: SHA-256 of the link's token.
         user: the account as it was when the password was checked.
 
     Raises:
@@ -255,7 +257,7 @@ def accept_with_account(tx: InvitationTransaction, token: str, user: User, at: i
         Forbidden: the inviter may no longer give the role (`inviter_not_permitted`).
         Conflict: the user is a member already (`already_member`), or the password has changed (`password_changed`).
     """
-    invitation = invitation_of(tx, open_link(tx, token, at), at)
+    invitation = invitation_of(tx, open_hashed_link(tx, hashed, at), at)
     now = tx.user(user.id)
     if now is None or address_key(now.email) != address_key(invitation.email):
         raise LinkEnded

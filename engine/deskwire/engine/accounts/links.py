@@ -122,7 +122,12 @@ def open_link(reader: LinkReader, token: str, at: int) -> OneTimeLink:
     """Return the link with this token, if it can still be used. Raises LinkEnded."""
     if _TOKEN.fullmatch(token) is None:
         raise LinkEnded
-    link = reader.link(hash_link_token(token))
+    return open_hashed_link(reader, hash_link_token(token), at)
+
+
+def open_hashed_link(reader: LinkReader, hashed: bytes, at: int) -> OneTimeLink:
+    """Return the link with this SHA-256 of its token, if it can still be used. Raises LinkEnded."""
+    link = reader.link(hashed)
     if link is None or at >= link.expires_at or (link.purpose == "setUp" and reader.has_users()):
         raise LinkEnded
     return link

@@ -97,8 +97,8 @@ def add_new_member(
 ) -> Member:
     """Create an account and add it as a member.
 
-    An existing account without memberships is reset: it gets the new password and name, so that a former holder cannot
-    sign in. An account of another organisation is refused because its holder there may not own the address. The operator can
+    An existing account without memberships is reset: it gets the new password and name, and loses its second factors and
+    identities, so that a former holder cannot sign in. An account of another organisation is refused because its holder there may not own the address. The operator can
     add it (`add_existing_user`).
 
     Raises:
@@ -118,6 +118,7 @@ def add_new_member(
     user = with_password(user, newcomer.password_hash, at, temporary=newcomer.temporary)
     user = replace(user, name=newcomer.name, home=organisation)
     tx.save_user(user)
+    tx.forget_ways_to_sign_in(user.rowid)
     return join(tx, organisation, user, role, at)
 
 
@@ -136,8 +137,9 @@ def add_existing_user(
 ) -> Member:
     """Add an existing account as a member, for the operator (ADR 15).
 
-    Admins of its home organisation may know its password and could sign in with it. So an account from another home gets a
-    one-time password, all its tokens end, and this organisation becomes its home.
+    Admins of its home organisation may know its password and could sign in with it, or by a passkey that they have added. So an
+    account from another home gets a one-time password, all its tokens, second factors and identities end, and this organisation
+    becomes its home.
 
     Args:
         handover: `new`, or `keep` if the operator is sure that only the owner of the address knows the password.
@@ -155,6 +157,7 @@ def add_existing_user(
         if handover == "new":
             user = replace(with_password(user, password_hash, at, temporary=True), home=organisation)
             tx.save_user(user)
+            tx.forget_ways_to_sign_in(user.rowid)
     return join(tx, organisation, user, role, at)
 
 

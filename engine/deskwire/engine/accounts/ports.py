@@ -190,6 +190,9 @@ class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
     def save_user(self, user: User) -> None:
         """Store a user's name, password and home."""
 
+    def forget_ways_to_sign_in(self, user: int) -> None:
+        """Delete the second factors and identities of a user (storage key) whose account changes hands, with audit records."""
+
     def delete_user(self, user: int, at: int) -> None:
         """Erase a user without memberships, except for the user id, at `at` (ms)."""
 

@@ -31,8 +31,11 @@ class FreshProofRequired(Forbidden):
 
 
 def is_fresh(proved_at: int, now: int) -> bool:
-    """Return whether a proof at `proved_at` is recent enough for a sensitive call. Both are in milliseconds."""
-    return now - proved_at < PROOF_MAX_AGE_MS
+    """Return whether a proof at `proved_at` is recent enough for a sensitive call. Both are in milliseconds.
+
+    A proof of the future was made before the clock was set back, and must not last until then.
+    """
+    return abs(now - proved_at) < PROOF_MAX_AGE_MS
 
 
 def vouched(session: BrowserSession | None) -> bool:

@@ -17,7 +17,7 @@ from deskwire.engine.core.errors import NotFound
 # The permission that a stream requires, because it shows all conversations of a project.
 PERMISSION: Final = "conversations.read"
 
-LostRight = Literal["session_ended", "permission_lost"]
+LostRight = Literal["session_ended", "permission_lost", "second_factor_required"]
 
 
 class RightsReader(OrganisationReader, AccountReader, Protocol):
@@ -25,6 +25,9 @@ class RightsReader(OrganisationReader, AccountReader, Protocol):
 
     def lasts(self, session_id: str) -> bool:
         """Return whether the session or access token with this id is still valid."""
+
+    def lacks_factor(self, organisation: int, user: int) -> bool:
+        """Return whether an organisation requires a second factor that a user lacks. Both are storage keys."""
 
 
 class Viewer(Struct, frozen=True):
@@ -34,6 +37,7 @@ class Viewer(Struct, frozen=True):
         user: storage key.
         generation: the generation of the password; a later one ends all sessions of the user.
         session: id of the browser's session or of the access token.
+        vouched: whether an identity provider vouches for a second factor of the session's user.
     """
 
     user: int
@@ -42,6 +46,7 @@ class Viewer(Struct, frozen=True):
     generation: int
     project: Project
     session: str | None = None
+    vouched: bool = False
 
 
 def find_lost_right(reader: RightsReader, viewer: Viewer) -> LostRight | None:
@@ -50,7 +55,11 @@ def find_lost_right(reader: RightsReader, viewer: Viewer) -> LostRight | None:
     if user is None or user.generation != viewer.generation:
         return "session_ended"
     try:
-        _, role = project_of(reader, user, viewer.project.id)
+        project, role = project_of(reader, user, viewer.project.id)
     except NotFound:
         return "permission_lost"
-    return None if PERMISSION in role.permissions else "permission_lost"
+    if PERMISSION not in role.permissions:
+        return "permission_lost"
+    if not viewer.vouched and reader.lacks_factor(project.organisation, user.rowid):
+        return "second_factor_required"
+    return None

@@ -118,7 +118,14 @@ _ALL: Final = (
         "token.issued", "account", "The operator issued an access token for a user.", ("lifetimeSeconds",)
     ),
     Action("token.ended", "account", "An access token of a user was revoked before it expired.", ("token",)),
-    Action("sign_in.succeeded", "account", "A user signed in with a password.", counted=True),
+    Action(
+        "sign_in.succeeded",
+        "account",
+        "A user signed in by `method`: `password`, `passkey`, `oidc:` with the provider's name, `invitation`, `passwordLink` or `setUp`; "
+        "`secondFactor` is the factor that followed: `totp`, `recoveryCode`, `passkey`, or `provider` if the provider vouches for it.",
+        ("method", "secondFactor"),
+        counted=True,
+    ),
     Action(
         "sign_in.proved",
         "account",

@@ -11,6 +11,7 @@ from deskwire.engine.accounts.people import Organisation, Project, User
 from deskwire.engine.accounts.projects import settings_view
 from deskwire.engine.audit.trail import AuditEntry, Changes
 from deskwire.engine.core.clock import iso_or_none
+from deskwire.engine.core.values import replace
 
 if TYPE_CHECKING:
     from deskwire.engine.accounts.custom_roles import OrganisationRole
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _QUERY_LEFT_OUT: Final = "?…"
 _DIGEST_LENGTH: Final = 16
+SIGNED_IN: Final = "sign_in.succeeded"
 
 
 def made(fields: Mapping[str, Any]) -> Changes:
@@ -165,9 +167,24 @@ def channel_deleted(channel: Channel) -> AuditEntry:
     return _channel("channel.deleted", channel, {})
 
 
-def signed_in(user: User) -> AuditEntry:
-    """Return the entry for a sign-in: the password was correct, and a token or session was created."""
-    return _account("sign_in.succeeded", user, {})
+def signed_in(user: User, method: str, second_factor: str | None = None) -> AuditEntry:
+    """Return the entry for a sign-in, by which a token or session was created.
+
+    Args:
+        method: the way to sign in, such as `password`, `passkey`, `invitation`, or `oidc:` with the name of the provider.
+        second_factor: the second factor that followed, such as `totp` or `recoveryCode`; None without one.
+    """
+    details = (
+        {"method": method} if second_factor is None else {"method": method, "secondFactor": second_factor}
+    )
+    return AuditEntry(SIGNED_IN, user.id, account=user.rowid, details=details)
+
+
+def with_second_factor(entry: AuditEntry, second_factor: str) -> AuditEntry:
+    """Return the entry of a sign-in with the second factor that finished it, other entries as they are."""
+    if entry.action != SIGNED_IN:
+        return entry
+    return replace(entry, details={**entry.details, "secondFactor": second_factor})
 
 
 def proved(user: User, method: str) -> AuditEntry:

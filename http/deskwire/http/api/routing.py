@@ -108,6 +108,7 @@ class RouteAccess(Struct, frozen=True):
         also: permissions required in addition to `permission`, because a call reaches their objects (ADR
             70).
         fresh: a session also needs a proof of who uses it that is at most 15 minutes old (`proofs`).
+        session_only: refuse access tokens, which can't be proved again.
     """
 
     kind: AccessKind
@@ -116,6 +117,7 @@ class RouteAccess(Struct, frozen=True):
     machines: bool = False
     also: tuple[str, ...] = ()
     fresh: bool = False
+    session_only: bool = False
 
     @property
     def permissions(self) -> tuple[str, ...]:
@@ -176,6 +178,14 @@ def fresh(access: RouteAccess) -> RouteAccess:
     machine credentials have the access as before: a token lives for an hour at most.
     """
     return replace(access, fresh=True)
+
+
+def proved_session(access: RouteAccess) -> RouteAccess:
+    """Return the same access for sessions with a recent proof alone, without access tokens.
+
+    It serves calls by which the thief of a token could keep the account after the token's end.
+    """
+    return replace(access, fresh=True, session_only=True)
 
 
 def customer() -> RouteAccess:

@@ -11,6 +11,7 @@ from deskwire.engine.accounts.credential_ends import CredentialLife
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.identity.link_throttle import LinkRequestThrottle
+from deskwire.engine.accounts.identity.start_throttle import StartThrottle
 from deskwire.engine.accounts.identity.throttle import CODES_PER_ACCOUNT, SignInThrottle
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.agents.streams import AgentStreams
@@ -104,6 +105,7 @@ class SecondFactors(Struct, frozen=True):
     Args:
         seal, open: encrypt and decrypt the secrets of authenticator apps.
         throttle: limits wrong codes. A correct password does not reset it, unlike the throttle of passwords.
+        starts: limits the sign-ins that are begun by a passkey alone.
     """
 
     seal: Callable[[str], bytes]
@@ -111,6 +113,7 @@ class SecondFactors(Struct, frozen=True):
     throttle: SignInThrottle = field(
         default_factory=lambda: SignInThrottle(trio.current_time, CODES_PER_ACCOUNT)
     )
+    starts: StartThrottle = field(default_factory=lambda: StartThrottle(trio.current_time))
 
 
 class Limits(Struct, frozen=True):

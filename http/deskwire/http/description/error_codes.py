@@ -162,6 +162,11 @@ CODES: Final = (
     ),
     Code(
         403,
+        "session_required",
+        "An access token was shown; changes of the own second factors need a browser session with a recent proof (`POST /v3/auth/session`).",
+    ),
+    Code(
+        403,
         "signed_field",
         "The customer's field comes from the site's backend, which has signed it or stored it; `detail` names it.",
     ),
@@ -628,6 +633,7 @@ INTERNAL: Final[Mapping[str, str]] = {
     "already_set_up": "on the command line only",
     "mail_failed": "on the command line only",
     "no_account": "in the address of the desk's page after a sign-in at a provider",
+    "account_elsewhere": "in the address of the desk's page after a sign-in at a provider",
     "no_role": "in the address of the desk's page after a sign-in at a provider",
     "address_not_verified": "in the address of the desk's page after a sign-in at a provider",
     "refused": "base class, never raised",

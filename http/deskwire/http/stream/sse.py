@@ -41,6 +41,7 @@ _RETRY_AFTER_MS: Final = {
     "shutdown": 500,
     "session_ended": 30_000,
     "permission_lost": 30_000,
+    "second_factor_required": 30_000,
     "too_many_streams": 30_000,
 }
 

@@ -4001,10 +4001,14 @@ class SetContactTypingRequest(TypedDict):
 
 
 class SetPasswordRequest(TypedDict):
-    """The current password and the new one."""
+    """The current password and the new one.
+
+    A call with an access token of a user with a second factor also gives a `code` of the authenticator app, or a `recoveryCode`."""
 
     password: str
     newPassword: str
+    code: NotRequired[str | None]
+    recoveryCode: NotRequired[str | None]
 
 
 class SetTypingRequest(TypedDict):

@@ -13,18 +13,19 @@ from deskwire.storage.tables.accounts.people import granted
 
 
 def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[CheckProblem]:
-    """Yield endpoints, channels and users with an authenticator app whose secret can't be decrypted with the installation's secret."""
+    """Yield endpoints, channels, users with an authenticator app, and waiting mails whose secret can't be decrypted."""
     rows = connection.execute(
         "SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed' "
         "UNION ALL SELECT id, sealed_secret FROM channels WHERE removed_at IS NULL "
-        'UNION ALL SELECT u.id, t.sealed_secret FROM totps t JOIN users u ON u.rowid = t."user" WHERE t.confirmed = 1'
+        'UNION ALL SELECT u.id, t.sealed_secret FROM totps t JOIN users u ON u.rowid = t."user" WHERE t.confirmed = 1 '
+        "UNION ALL SELECT id, sealed FROM mails WHERE status = 'waiting' AND sealed IS NOT NULL"
     ).fetchall()
     if not rows:
         return
     if secrets is None:
         yield CheckProblem(
             "secret_missing",
-            f"There are {len(rows)} webhook endpoints, channels and authenticator apps, and no secret to open theirs.",
+            f"There are {len(rows)} webhook endpoints, channels, authenticator apps and waiting mails, and no secret to open theirs.",
         )
         return
     sealing = Encryption(secrets)
@@ -32,9 +33,7 @@ def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Ch
         try:
             sealing.open(sealed)
         except DecryptionFailed:
-            yield CheckProblem(
-                "secret_wrong", f"The signing secret of {owner} was sealed under another secret."
-            )
+            yield CheckProblem("secret_wrong", f"The secret of {owner} was sealed under another secret.")
 
 
 def stray_credentials(connection: Connection, now: int) -> Iterator[str]:

@@ -53,7 +53,8 @@ from deskwire.storage.tables.customers import CustomerSessionReads, CustomerSess
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites, FeedReads
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
-from deskwire.storage.tables.mail import MailReads, MailWrites
+from deskwire.storage.tables.mail import MailWrites
+from deskwire.storage.tables.mail_reads import MailReads
 from deskwire.storage.tables.reports.reports import ReportReads
 from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites
 from deskwire.storage.tables.snippets import SnippetReads, SnippetWrites

@@ -31,7 +31,7 @@ from deskwire.storage.tables import base
 _ERASED: Final = "erased_"
 _NAMES: Final = frozenset({"name", "email"})
 """Changed fields that identify a user."""
-_DISTINGUISHING_DETAILS: Final = ("reason", "kind")
+_DISTINGUISHING_DETAILS: Final = ("reason", "kind", "method", "secondFactor", "provider")
 """Details that are part of the key of a counted record. Numbers in other details are summed, other texts overwritten."""
 RECORDS: Final = """
 SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,

@@ -26,7 +26,7 @@ test("events are found wherever the pieces of the stream are cut", () => {
 test("a server that stops is tried again soon, a crowded one later, and one that says no never", () => {
   assert.deepEqual(afterBye({ reason: "shutdown", retryAfterMs: 500 }), { ended: false, afterMs: 500 });
   assert.deepEqual(afterBye({ reason: "too_many_streams" }), { ended: false, afterMs: 30_000 });
-  for (const reason of ["session_ended", "permission_lost"]) assert.ok(afterBye({ reason }).ended);
+  for (const reason of ["session_ended", "permission_lost", "second_factor_required"]) assert.ok(afterBye({ reason }).ended);
   assert.ok(retryDelay(1, 1) <= 500 && retryDelay(1, 0) > 0 && retryDelay(40, 1) <= 15_000);
 });
 

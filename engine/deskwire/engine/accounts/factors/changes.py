@@ -30,12 +30,14 @@ def confirm_totp(
     """
     tx.lock_user(user.rowid)
     pending = tx.pending_totp(user.rowid)
-    if pending is None or now - pending.created_at >= PENDING_MS:
+    recent = pending is not None and now - pending.created_at < PENDING_MS
+    secret = opened_or_none(opened, pending.sealed) if pending is not None and recent else None
+    if secret is None:
         raise Conflict(
             "There is no authenticator app to confirm, or it was begun more than 10 minutes ago; begin again.",
             code="no_pending_totp",
         )
-    step = matching_step(opened(pending.sealed), code, now, NEVER_USED)
+    step = matching_step(secret, code, now, NEVER_USED)
     if step is None:
         raise invalid_code()
     codes = _codes_with_first(tx, user)

@@ -59,19 +59,23 @@ class SignInThrottle:
             each.share(nodes)
 
     @contextmanager
-    def attempt(self, email: str, network: str | None) -> Iterator[None]:
+    def attempt(self, email: str | None, network: str | None) -> Iterator[None]:
         """Count the block as an attempt.
 
         It is a failure if the block raises Unauthenticated, else it is not counted.
 
         Args:
+            email: None for an attempt that names no account, as with a passkey alone. It counts for its network only, so that
+                failures of strangers keep no one else from signing in.
             network: None for a client on this machine, which may be a proxy for any client.
 
         Raises TooManyRequests without running the block if too many attempts have failed.
         """
-        account = address_key(email)
-        pair = f"{account} {network or ''}"
-        counted = [(self._pairs, pair), (self._accounts, account)]
+        counted, pair = list[tuple[Sketch, str]](), None
+        if email is not None:
+            account = address_key(email)
+            pair = f"{account} {network or ''}"
+            counted = [(self._pairs, pair), (self._accounts, account)]
         if network is not None:
             counted.append((self._networks, network))
         self._check(pair, counted, network)
@@ -89,9 +93,9 @@ class SignInThrottle:
                 if not self._under_way[each]:
                     del self._under_way[each]
 
-    def _check(self, pair: str, counted: list[tuple[Sketch, str]], network: str | None) -> None:
+    def _check(self, pair: str | None, counted: list[tuple[Sketch, str]], network: str | None) -> None:
         now = self._clock()
-        known = self._known.get(pair)
+        known = None if pair is None else self._known.get(pair)
         if known is None:
             quotas = [(self._under_way[each], each[0].peek(each[1], now)) for each in counted]
         else:
@@ -102,15 +106,17 @@ class SignInThrottle:
                 self._networks.take(network, now)
             raise _refusal(full)
 
-    def _failed(self, pair: str, counted: list[tuple[Sketch, str]]) -> None:
+    def _failed(self, pair: str | None, counted: list[tuple[Sketch, str]]) -> None:
         now = self._clock()
         for sketch, key in counted:
             sketch.take(key, now)
-        known = self._known.get(pair)
-        if known is not None:
+        known = None if pair is None else self._known.get(pair)
+        if pair is not None and known is not None:
             self._known[pair] = take(self._pair_rate, known, nanoseconds(now)) or known
 
-    def _succeeded(self, pair: str) -> None:
+    def _succeeded(self, pair: str | None) -> None:
+        if pair is None:
+            return
         self._known[pair] = 0
         self._known.move_to_end(pair)
         if len(self._known) > KNOWN_MAX:

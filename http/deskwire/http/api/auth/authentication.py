@@ -128,12 +128,20 @@ def require_permission(access: RouteAccess, caller: Caller) -> None:
 async def require_fresh_proof(services: Services, access: RouteAccess, caller: Caller, at: int) -> None:
     """Raise FreshProofRequired if the route needs a recent proof of who uses the caller's session.
 
+    Raises Forbidden (`session_required`) for an access token where only sessions are accepted.
+
     The cached session may be older than a proof on another node, so the time is read from the store.
 
     Args:
         at: when the request came, in milliseconds.
     """
     session, user = caller.session, caller.user
+    if access.session_only and session is None:
+        raise Forbidden(
+            "An access token was shown, and this call needs a browser session with a recent proof of who uses it: "
+            "POST /v3/auth/session.",
+            code="session_required",
+        )
     if not access.fresh or session is None or user is None or is_fresh(session.proved_at, at):
         return
     proved_at, factors = await services.store.read(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import trio
@@ -10,15 +9,9 @@ from msgspec import Struct, field
 
 from deskwire.engine.accounts.identity.oidc.provider import Providers
 from deskwire.engine.accounts.identity.oidc.requests import BROWSER_SECRET, REQUEST_LIFETIME_MS, SLOTS
-from deskwire.engine.core.errors import TooManyRequests
-from deskwire.engine.core.limits.network import remote_network
-from deskwire.engine.core.limits.rate_limit import RateLimit
-from deskwire.engine.core.limits.sketch import Sketch
+from deskwire.engine.accounts.identity.start_throttle import StartThrottle
 from deskwire.http.api.input.headers import Fields
 
-# Sign-ins that the browsers of one network may start: a whole company may share one address.
-STARTS_PER_NETWORK: Final = 300
-_STARTS_WINDOW_MINUTES: Final = 10
 _COOKIE: Final = "deskwire-oidc-"
 CALLBACK_PATH: Final = "/v3/auth/oidc/callback"
 
@@ -30,29 +23,14 @@ class OidcSignIns(Struct):
         redirect_uri: the URL of the callback, exactly as it is registered at the providers.
         results: number of finished sign-ins by provider and result: `signed_in`, `proved` or an error code.
         logouts: number of accepted back-channel logouts by provider.
+        starts: limits the sign-ins that are begun.
     """
 
     providers: Providers
     redirect_uri: str
-    clock: Callable[[], float] = trio.current_time
+    starts: StartThrottle = field(default_factory=lambda: StartThrottle(trio.current_time))
     results: dict[tuple[str, str], int] = field(default_factory=dict)
     logouts: dict[str, int] = field(default_factory=dict)
-    _starts: Sketch = field(
-        default_factory=lambda: Sketch(
-            RateLimit(STARTS_PER_NETWORK, STARTS_PER_NETWORK, _STARTS_WINDOW_MINUTES)
-        )
-    )
-
-    def take_start(self, address: str | None) -> None:
-        """Count the start of a sign-in. Raises TooManyRequests (`too_many_sign_ins`)."""
-        network = remote_network(address)
-        left = None if network is None else self._starts.take(network, self.clock())
-        if left is not None and left.retry_after_s:
-            raise TooManyRequests(
-                "Too many sign-ins were started from your network; wait.",
-                code="too_many_sign_ins",
-                retry_after_s=max(1, left.retry_after_s),
-            )
 
     def note(self, provider: str, result: str) -> None:
         """Count a finished sign-in. `provider` is the name of a configured one."""

@@ -311,6 +311,7 @@ def _attributes(secure: bool) -> str:
 
 
 _SAME: Final = "same-origin"
+_OWN_NAVIGATIONS: Final = frozenset({_SAME, "none"})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -356,6 +357,14 @@ def require_own_page(headers: Fields, public: str | None, *, secure: bool) -> No
         )
     elif not is_own(origins[0], headers, public, secure=secure):
         raise _refusal("`Origin` is not that of this service; is DESKWIRE_PUBLIC_URL right?")
+
+
+def began_here(headers: Fields) -> bool:
+    """Return whether a navigation began on a page of our own, or with the user: a typed address, a bookmark.
+
+    Browsers name the site that began it, also after redirects. Those that send no `Sec-Fetch-Site` are not refused.
+    """
+    return {*headers.getlist("sec-fetch-site")} <= _OWN_NAVIGATIONS
 
 
 def _refusal(reason: str) -> Forbidden:

@@ -106,6 +106,7 @@ RULES: Final = (
         lambda route: route.access.kind in ("dashboard", "either", "organisation", "project"),
     ),
     RefusalRule(("fresh_proof_required",), lambda route: route.access.fresh),
+    RefusalRule(("session_required",), lambda route: route.access.session_only),
     RefusalRule(_MACHINE, lambda route: route.access.kind in _CALLERS),
     RefusalRule(
         ("person_required",), lambda route: route.access.kind in _CALLERS and not route.access.machines

@@ -43,14 +43,16 @@ class GivenCodes:
             return None
 
 
-async def require_code(call: Call[Any, Any], user: User, code: str | None, recovery: str | None) -> None:
-    """Check and use the code of a user with a second factor. A user without one needs none.
+async def require_code(
+    call: Call[Any, Any], user: User, code: str | None, recovery: str | None
+) -> str | None:
+    """Check and use the code of a user with a second factor, and return its method. A user without one needs none.
 
     Raises Unauthenticated (`second_factor_required`, `invalid_code`) or TooManyRequests (`too_many_sign_ins`).
     """
     factors = await call.services.store.read(InlineQuery(lambda reader: reader.factors(user.rowid)))
     if not factors.any:
-        return
+        return None
     if code is None and recovery is None:
         raise Unauthenticated(
             "The account has a second factor: also send a `code` of the authenticator app, or a `recoveryCode`.",
@@ -59,8 +61,10 @@ async def require_code(call: Call[Any, Any], user: User, code: str | None, recov
     given = GivenCodes(call, user, code, recovery)
     try:
         with call.services.second_factors.throttle.attempt(user.email, remote_network(call.address)):
-            if await call.signed(user).services.store.write(given.used) is None:
+            method = await call.signed(user).services.store.write(given.used)
+            if method is None:
                 raise invalid_code()
+            return method
     except (TooManyRequests, Unauthenticated) as refusal:
         await note_wrong_code(call, user, refusal)
         raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 from msgspec import Struct
 from pydantic import Field
@@ -15,7 +16,13 @@ from deskwire.engine.accounts.invitations import (
     invitation_of,
     make_first_owner,
 )
-from deskwire.engine.accounts.links import OneTimeLink, open_link, password_link_owner, use_password_link
+from deskwire.engine.accounts.links import (
+    OneTimeLink,
+    hash_link_token,
+    open_link,
+    password_link_owner,
+    use_password_link,
+)
 from deskwire.engine.accounts.members import NewAccount
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.projects import make_project
@@ -32,7 +39,12 @@ from deskwire.http.api.routing import MEDIUM, OPEN, Routes
 from deskwire.http.resources.accounts import tokens
 from deskwire.http.resources.accounts.projects import CreateProjectRequest, new_project
 from deskwire.http.resources.accounts.requests import PASSWORD_MIN, Email, GivenPassword, Name
-from deskwire.http.resources.accounts.sessions import ProvedSignIn, complete_sign_in, oidc_methods
+from deskwire.http.resources.accounts.sessions import (
+    CARRIED,
+    ProvedSignIn,
+    complete_sign_in,
+    oidc_methods,
+)
 from deskwire.http.resources.accounts.sign_ins import record_failure
 from deskwire.http.resources.accounts.tokens import check_password
 from deskwire.http.schemas import people as shapes
@@ -116,7 +128,14 @@ async def inspect(call: Call[InspectLinkRequest, Query]) -> Answer:
     body=UseLinkRequest,
     limit=MEDIUM,
     answer=shapes.VisitorSession,
-    errors=(*tokens.REFUSALS, "cross_site_request", "email_in_use", "inviter_not_permitted", "link_ended"),
+    errors=(
+        *tokens.REFUSALS,
+        "already_member",
+        "cross_site_request",
+        "email_in_use",
+        "inviter_not_permitted",
+        "link_ended",
+    ),
     records=(
         "account.created",
         "account.password_changed",
@@ -133,7 +152,8 @@ async def inspect(call: Call[InspectLinkRequest, Query]) -> Answer:
 async def use(call: Call[UseLinkRequest, Query]) -> Answer:
     """Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
 
-    The response sets the cookie of a session, like `POST /v3/auth/session`. A link works once.
+    The response sets the cookie of a session, like `POST /v3/auth/session`. A link works once. A user with a second factor
+    accepts an invitation when `POST /v3/auth/session/factor` has proved it.
     """
     services, body = call.services, call.body
     if any(call.incoming.headers.get(name) is not None for name in ("sec-fetch-site", "origin")):
@@ -150,9 +170,13 @@ async def use(call: Call[UseLinkRequest, Query]) -> Answer:
     elif opened.user is None:
         user = await _join_newly(call, opened)
     else:
-        user = await _join(call, opened.user)
-        return await complete_sign_in(call, user, ProvedSignIn("password"), signed_in(user))
-    return await complete_sign_in(call, user, ProvedSignIn("invitation"), signed_in(user))
+        user = await _checked_account(call, opened.user)
+        # A user with a second factor joins when the factor is proved, as everything else waits for it.
+        carried = (_JOIN, {"link": hash_link_token(body.token).hex()})
+        sign_in = ProvedSignIn("password", carried=carried)
+        return await complete_sign_in(call, user, sign_in, signed_in(user, "password"))
+    method = "passwordLink" if opened.link.purpose == "password" else opened.link.purpose
+    return await complete_sign_in(call, user, ProvedSignIn("invitation"), signed_in(user, method))
 
 
 @routes.add(
@@ -222,10 +246,9 @@ async def _join_newly(call: Call[UseLinkRequest, Query], opened: _Opened) -> Use
     return user
 
 
-async def _join(call: Call[UseLinkRequest, Query], account: User) -> User:
-    """Make the owner of an existing account a member, after a check of the account's own password."""
-    body, now = call.body, call.services.clock()
-    user = await check_password(call, account.email, account, body.password)
+async def _checked_account(call: Call[UseLinkRequest, Query], account: User) -> User:
+    """Return the existing account of an invitation, after a check of the account's own password."""
+    user = await check_password(call, account.email, account, call.body.password)
     if user.password_temporary:
         # A manager of another organisation may know this password.
         refusal = Forbidden(
@@ -234,8 +257,16 @@ async def _join(call: Call[UseLinkRequest, Query], account: User) -> User:
         )
         await record_failure(call, user, refusal)
         raise refusal
-    store = call.signed(user).services.store
-    return (await store.write(lambda tx: accept_with_account(tx, body.token, user, now))).user
+    return user
+
+
+def _join(tx: Transaction, user: User, content: Mapping[str, Any], at: int) -> None:
+    """Make a user who has just signed in a member, by the link whose hash is in `content`."""
+    accept_with_account(tx, bytes.fromhex(content["link"]), user, at)
+
+
+_JOIN: Final = "join"
+CARRIED[_JOIN] = _join
 
 
 async def _set_up(call: Call[UseLinkRequest, Query]) -> User:

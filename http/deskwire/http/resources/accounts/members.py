@@ -81,7 +81,14 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     ),
     idempotent=True,
     further=(check_role,),
-    records=("account.created", "account.changed", "account.password_changed", "member.added"),
+    records=(
+        "account.created",
+        "account.changed",
+        "account.factors_reset",
+        "account.password_changed",
+        "identity.unlinked",
+        "member.added",
+    ),
 )
 async def add_member(call: Call[AddMemberRequest, Query]) -> Answer:
     """Create an account for an e-mail address and add it as a member. The response shows the one-time password once.

@@ -17,6 +17,7 @@ from deskwire.engine.accounts.identity.oidc.identities import (
     admitted,
     known_user,
     organisation_of,
+    within_reach,
 )
 from deskwire.engine.accounts.identity.oidc.provider import (
     ProviderConnection,
@@ -45,9 +46,11 @@ from deskwire.engine.audit.audited_changes import proved, provider_sign_in_faile
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import BadRequest, Conflict, Unavailable
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.limits.network import remote_network
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.auth.oidc import browser_cookie, browser_secrets
+from deskwire.http.api.auth.sessions import began_here
 from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.headers import mimetype_of
 from deskwire.http.api.input.validation import Body, Query
@@ -133,13 +136,17 @@ class _Answered(Struct, frozen=True):
 async def start(call: Call[Body, StartQuery]) -> Answer:
     """Lead the browser to the page of an identity provider. The sign-in must be complete within ten minutes.
 
-    If that is not possible now, the browser is led to `/desk?signIn=` with the error code.
+    If that is not possible now, the browser is led to `/desk?signIn=` with the error code. A page of another site can't start a
+    sign-in (`Sec-Fetch-Site`): the code is `started_elsewhere`.
     """
     query, services = call.query, call.services
     provider = services.oidc.providers.named(query.provider)
     if provider is None:
         return _moved(f"{DESK}?signIn=provider_refused")
-    services.oidc.take_start(call.address)
+    if not began_here(call.incoming.headers):
+        services.oidc.note(query.provider, "started_elsewhere")
+        return _moved(f"{DESK}?signIn=started_elsewhere")
+    services.oidc.starts.take(remote_network(call.address))
     proof = query.purpose == "proof"
     if proof and call.access.session is None:
         return _moved(f"{DESK}?signIn=sign_in_expired")
@@ -197,8 +204,8 @@ async def start(call: Call[Body, StartQuery]) -> Answer:
 async def complete(call: Call[Body, CallbackQuery]) -> Answer:
     """Take the answer of an identity provider: start a session, and lead the browser to the desk.
 
-    A refused sign-in leads to `/desk?signIn=` with the error code: `no_account`, `no_role`, `address_not_verified`, `other_account`,
-    `provider_refused`, `provider_unreachable` or `sign_in_expired`.
+    A refused sign-in leads to `/desk?signIn=` with the error code: `no_account`, `account_elsewhere`, `no_role`, `address_not_verified`,
+    `other_account`, `provider_refused`, `provider_unreachable` or `sign_in_expired`.
     """
     try:
         answered = await _answered(call)
@@ -280,7 +287,8 @@ async def _signed_in(call: Call[Body, CallbackQuery], answered: _Answered) -> By
         vouched=client.second_factor,
     )
     try:
-        outcome = await sign_in_or_challenge(call, user, proved, signed_in(user))
+        entry = signed_in(user, f"oidc:{client.name}", "provider" if client.second_factor else None)
+        outcome = await sign_in_or_challenge(call, user, proved, entry)
     except Conflict as error:  # the password was changed, or the account deleted, in this moment
         raise _Refused("sign_in_expired", error.reason, None, user) from error
     if isinstance(outcome, OpenChallenge):  # the desk's page asks for the second factor
@@ -354,7 +362,7 @@ async def _prove(
     def find(reader: Reader) -> tuple[BrowserSession | None, User | None, bool]:
         session = None if request.session is None else reader.session_with(request.session)
         known = reader.identity(client.issuer, claims["sub"])
-        user = None if known is None else known[1]
+        user = None if known is None or not within_reach(reader, client, known[1]) else known[1]
         return session, user, user is not None and reader.factors(user.rowid).any
 
     session, user, has_factor = await services.store.read(find)
@@ -367,8 +375,10 @@ async def _prove(
     sid = _sid(claims) if session.provider == client.name else None
 
     def prove(tx: Transaction) -> bool:
+        if not tx.prove_session(session.id, now, sid):
+            return False
         tx.record(proved(user, f"oidc:{client.name}"))
-        return tx.prove_session(session.id, now, sid)
+        return True
 
     if not await call.signed(user).services.store.write(prove):
         raise _Refused("sign_in_expired", "the session has just ended", None, user)

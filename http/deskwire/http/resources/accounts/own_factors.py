@@ -27,7 +27,7 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, fresh, in_organisation
+from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, fresh, in_organisation, proved_session
 from deskwire.http.resources.accounts import users
 from deskwire.http.resources.accounts.members import acting_member
 from deskwire.http.resources.accounts.organisations import ONE as ORGANISATION
@@ -37,7 +37,7 @@ from deskwire.http.resources.accounts.second_factor import challenge_ended
 from deskwire.http.schemas import people as shapes
 from deskwire.http.schemas.base import Deleted
 
-routes = Routes(users.routes.tag, fresh(SIGNED_IN))
+routes = Routes(users.routes.tag, proved_session(SIGNED_IN))
 
 _ALL: Final = "/users/me/factors"
 _ADDED: Final = ("account.factor_added",)

@@ -22,7 +22,7 @@ from deskwire.engine.accounts.factors.passkeys import (
     request_options,
 )
 from deskwire.engine.accounts.people import User
-from deskwire.engine.audit.audited_changes import sign_in_failed, signed_in
+from deskwire.engine.audit.audited_changes import sign_in_failed, signed_in, with_second_factor
 from deskwire.engine.core.errors import Forbidden, TooManyRequests, Unauthenticated
 from deskwire.engine.core.limits.network import remote_network
 from deskwire.engine.core.store import InlineQuery
@@ -109,13 +109,23 @@ class _NoProof:
     body=FactorRequest,
     limit=MEDIUM,
     answer=shapes.VisitorSession,
-    errors=("invalid_code", "invalid_passkey", "passkeys_unavailable", "password_changed", *_REFUSALS),
-    records=_RECORDS,
+    errors=(
+        "already_member",
+        "invalid_code",
+        "invalid_passkey",
+        "inviter_not_permitted",
+        "link_ended",
+        "passkeys_unavailable",
+        "password_changed",
+        *_REFUSALS,
+    ),
+    records=(*_RECORDS, "invitation.accepted", "member.added"),
 )
 async def finish_sign_in(call: Call[FactorRequest, Query]) -> Answer:
     """Finish a sign-in by the second factor. The response sets the session's cookie, as after a password.
 
-    A challenge ends after 10 minutes or 5 wrong codes; then sign in again. Each code is accepted once.
+    A challenge ends after 10 minutes or 5 wrong codes; then sign in again. Each code is accepted once. If the sign-in began with
+    an invitation, this accepts it.
     """
     _require_own_page(call)
     hashed = hash_challenge_secret(call.body.challenge)
@@ -145,19 +155,22 @@ class _Finish(Struct, frozen=True):
 
     def run(self, tx: Transaction) -> Unauthenticated | Started:
         """Start the session and end the challenge, or return the refusal after counting it."""
+        self.starting.lock(tx)
         now, challenge = self.starting.started.session.created_at, tx.claim_challenge(self.hashed)
         user = self.starting.user
         stored = tx.user(user.id)
         current = stored is not None and challenge is not None and stored.generation == challenge.generation
         if challenge is None or not current or not challenge.lasts(now):
             return challenge_ended()
-        if self.proof.used(tx) is None:
+        method = self.proof.used(tx)
+        if method is None:
             tx.count_wrong_code(challenge.rowid)
             refusal = invalid_passkey() if isinstance(self.proof, _NoProof) else invalid_code()
             tx.record(sign_in_failed(user, refusal.reason))
             return refusal
         tx.end_challenge(challenge.rowid)
-        return self.starting.run(tx)
+        entries = [with_second_factor(each, method) for each in self.starting.entries]
+        return replace(self.starting, entries=entries).run(tx)
 
 
 async def _proof(call: Call[FactorRequest, Query], challenge: Challenge, user: User) -> _Proof:
@@ -211,7 +224,7 @@ async def factor_passkey_options(call: Call[ChallengeRequest, Query]) -> Answer:
     "/auth/passkey/options",
     operation_id="getPasskeyOptions",
     answer=shapes.PasskeyOptions,
-    errors=("passkeys_unavailable", "cross_site_request"),
+    errors=("passkeys_unavailable", "cross_site_request", "too_many_sign_ins"),
     unrecorded="it only asks a passkey to sign",
 )
 async def passkey_options(call: Call[Body, Query]) -> Answer:
@@ -221,8 +234,8 @@ async def passkey_options(call: Call[Body, Query]) -> Answer:
     now = call.services.clock()
     challenge = Challenge("passkey", None, 0, now + LIFETIME_MS, webauthn=asked)
     hashed = hash_challenge_secret(secret)
-    with call.services.second_factors.throttle.attempt("", remote_network(call.address)):
-        await call.services.store.write(lambda tx: tx.insert_challenge(challenge, hashed))
+    call.services.second_factors.starts.take(remote_network(call.address))
+    await call.services.store.write(lambda tx: tx.insert_challenge(challenge, hashed))
     return {"challenge": secret, "publicKey": request_options(party, (), asked)}
 
 
@@ -241,13 +254,14 @@ async def sign_in_by_passkey(call: Call[PasskeySignInRequest, Query]) -> Answer:
     _require_own_page(call)
     hashed, now = hash_challenge_secret(call.body.challenge), call.services.clock()
     try:
-        with call.services.second_factors.throttle.attempt("", remote_network(call.address)):
+        with call.services.second_factors.throttle.attempt(None, remote_network(call.address)):
             user = await _by_passkey(call, hashed, now)
     except (TooManyRequests, Unauthenticated) as refusal:
         if refusal.reason != "challenge_ended":
             await record_failure(call, None, refusal)
         raise
-    return await complete_sign_in(call, user, ProvedSignIn("passkey", second_factor=True), signed_in(user))
+    sign_in = ProvedSignIn("passkey", second_factor=True)
+    return await complete_sign_in(call, user, sign_in, signed_in(user, "passkey"))
 
 
 async def _by_passkey(call: Call[PasskeySignInRequest, Query], hashed: bytes, now: int) -> User:

@@ -84,7 +84,7 @@ async def start_session(call: Call[SignInRequest, Query]) -> Answer:
         sessions.require_own_page(call.incoming)
     checked = await checked_user(call)
     sign_in = ProvedSignIn("password", new_password_hash=checked.new_password_hash)
-    return await complete_sign_in(call, checked.user, sign_in, signed_in(checked.user))
+    return await complete_sign_in(call, checked.user, sign_in, signed_in(checked.user, "password"))
 
 
 @routes.add("GET", "/auth/methods", OPEN, operation_id="listSignInMethods", answer=shapes.SignInMethods)
@@ -173,8 +173,11 @@ class ProvedSignIn(Struct, frozen=True):
     vouched: bool = False
 
 
-CARRIED: Final[dict[str, Callable[[Transaction, User, Mapping[str, Any]], None]]] = {}
-"""Functions that complete a sign-in in the transaction that starts its session, by the name in `ProvedSignIn.carried`."""
+CARRIED: Final[dict[str, Callable[[Transaction, User, Mapping[str, Any], int], None]]] = {}
+"""Functions that complete a sign-in in the transaction that starts its session, by the name in `ProvedSignIn.carried`.
+
+They get the user, the JSON, and the time (ms). Their errors refuse the sign-in.
+"""
 
 
 class OpenChallenge(Struct, frozen=True):
@@ -282,12 +285,18 @@ class SessionStart(Struct, frozen=True):
         started = Started(session, new_session_secret(), call.services.sessions.browser_secret(call.incoming))
         return cls(user, sign_in, entries, started, await _before(call, now))
 
+    def lock(self, tx: Transaction) -> None:
+        """Take the lock that a function in CARRIED needs. It comes before locks of rows, so that no two sign-ins block each other."""
+        if self.sign_in.carried is not None:
+            tx.lock_across_nodes()
+
     def run(self, tx: Transaction) -> Started:
         """Store the session, after the new password if there is one, and return it with its limits.
 
-        Raises Conflict (`password_changed`).
+        Raises Conflict (`password_changed`), and the errors of a function in CARRIED.
         """
         before, owner, session = self.before, self.user, self.started.session
+        self.lock(tx)
         if self.sign_in.new_password_hash is not None:
             owner = with_new_password(tx, owner, self.sign_in.new_password_hash, session.created_at)
         replaced = None if before is None else tx.user(before.user_id)
@@ -296,7 +305,7 @@ class SessionStart(Struct, frozen=True):
         begin_session(tx, owner, session, hash_session_secret(self.started.secret))
         if self.sign_in.carried is not None:
             name, content = self.sign_in.carried
-            CARRIED[name](tx, owner, content)
+            CARRIED[name](tx, owner, content, session.created_at)
         tx.record(*self.entries)
         if note_sign_in(tx, owner, hash_session_secret(self.started.browser), session.created_at):
             tx.record(signed_in_with_new_browser(owner, session.id))

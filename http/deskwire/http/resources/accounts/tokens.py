@@ -96,9 +96,9 @@ async def issue_token(call: Call[IssueTokenRequest, Query]) -> Answer:
     A user with a second factor also needs a code of the authenticator app, or a recovery code: 401 `second_factor_required`.
     """
     checked = await checked_user(call)
-    await require_code(call, checked.user, call.body.code, call.body.recovery_code)
+    factor = await require_code(call, checked.user, call.body.code, call.body.recovery_code)
     user = await store_new_password(call.signed(checked.user).services, checked)
-    return await token_for(call, user, "sign_in", signed_in(user))
+    return await token_for(call, user, "sign_in", signed_in(user, "password", factor))
 
 
 class CheckedUser(Struct, frozen=True):

@@ -12,7 +12,8 @@ from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SIGNED_IN, Routes, Tag, fresh
-from deskwire.http.resources.accounts.requests import GivenPassword, NewPassword, RenameRequest
+from deskwire.http.resources.accounts.codes import require_code
+from deskwire.http.resources.accounts.requests import GivenCode, GivenPassword, NewPassword, RenameRequest
 from deskwire.http.resources.accounts.sessions import ProvedSignIn, begin, with_cookie
 from deskwire.http.resources.accounts.tokens import change_password, check_password, token_for
 from deskwire.http.schemas import people as shapes
@@ -22,10 +23,15 @@ routes = Routes(Tag("Signed-in user", "The name, password and permissions of the
 
 
 class SetPasswordRequest(Body):
-    """The current password and the new one."""
+    """The current password and the new one.
+
+    A call with an access token of a user with a second factor also gives a `code` of the authenticator app, or a `recoveryCode`.
+    """
 
     password: GivenPassword
     new_password: NewPassword
+    code: GivenCode | None = None
+    recovery_code: GivenCode | None = None
 
 
 class PermissionQuery(Query):
@@ -86,13 +92,28 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     operation_id="setPassword",
     body=SetPasswordRequest,
     answer=shapes.AccessToken,
-    errors=("invalid_login", "too_many_sign_ins", "sign_in_busy", "sign_in_disabled", "password_changed"),
-    records=("account.password_changed", "account.sessions_ended", "sign_in.failed", "sign_in.new_device"),
+    errors=(
+        "invalid_code",
+        "invalid_login",
+        "password_changed",
+        "second_factor_required",
+        "sign_in_busy",
+        "sign_in_disabled",
+        "too_many_sign_ins",
+    ),
+    records=(
+        "account.password_changed",
+        "account.recovery_code_used",
+        "account.sessions_ended",
+        "sign_in.failed",
+        "sign_in.new_device",
+    ),
 )
 async def set_password(call: Call[SetPasswordRequest, Query]) -> Answer:
     """Change the password. All earlier access tokens are revoked and all sessions end; the response has a new token.
 
-    If a session made the call, the response also sets a new session's cookie.
+    If a session made the call, the response also sets a new session's cookie. With an access token, a user with a second
+    factor also needs a code: 401 `second_factor_required`.
     """
     services, body = call.services, call.body
     if not services.sign_in:
@@ -100,6 +121,8 @@ async def set_password(call: Call[SetPasswordRequest, Query]) -> Answer:
             "Users of this installation sign in with an identity provider.", code="sign_in_disabled"
         )
     user = await check_password(call, call.user.email, call.user, body.password)
+    if call.access.session is None:  # a session has proved the factor within the last 15 minutes
+        await require_code(call, user, body.code, body.recovery_code)
     user = await change_password(services, user, body.password, body.new_password)
     answer = await token_for(call, user, "password_change")
     session = call.access.session

@@ -9,6 +9,7 @@ from typing import Annotated
 import jwt
 from pydantic import Field
 
+from deskwire.engine.accounts.proofs import vouched
 from deskwire.engine.agents.presence import VIEWED_MAX, View
 from deskwire.engine.agents.rights import PERMISSION, Viewer
 from deskwire.engine.core.errors import Problem
@@ -118,7 +119,15 @@ async def _contacts(
 
 def _viewer(call: Call[Body, StreamQuery]) -> Viewer:
     user = call.user
-    return Viewer(user.rowid, user.id, user.name, user.generation, call.project, call.access.known_by)
+    return Viewer(
+        user.rowid,
+        user.id,
+        user.name,
+        user.generation,
+        call.project,
+        call.access.known_by,
+        vouched(call.access.session),
+    )
 
 
 async def _good_for(call: Call[Body, StreamQuery]) -> float:

@@ -2288,7 +2288,7 @@ class AsyncAuth:
     ) -> types.VisitorSession:
         """Finish a sign-in by the second factor. The response sets the session's cookie, as after a password.
 
-        A challenge ends after 10 minutes or 5 wrong codes; then sign in again. Each code is accepted once.
+        A challenge ends after 10 minutes or 5 wrong codes; then sign in again. Each code is accepted once. If the sign-in began with an invitation, this accepts it.
         """
         found: types.VisitorSession = await self._transport.json(
             Request(
@@ -3871,7 +3871,7 @@ class AsyncLinks:
     ) -> types.VisitorSession:
         """Use a one-time link: accept an invitation, choose a new password, or create the first account. Then sign in.
 
-        The response sets the cookie of a session, like `POST /v3/auth/session`. A link works once.
+        The response sets the cookie of a session, like `POST /v3/auth/session`. A link works once. A user with a second factor accepts an invitation when `POST /v3/auth/session/factor` has proved it.
         """
         found: types.VisitorSession = await self._transport.json(
             Request(
@@ -3990,13 +3990,29 @@ class AsyncMe:
         found: types.Deleted = await self._transport.json(Request("DELETE", "/v3/users/me"))
         return found
 
-    async def set_password(self, *, password: str, new_password: str) -> types.AccessToken:
+    async def set_password(
+        self,
+        *,
+        password: str,
+        new_password: str,
+        code: str | Omit | None = OMIT,
+        recovery_code: str | Omit | None = OMIT,
+    ) -> types.AccessToken:
         """Change the password. All earlier access tokens are revoked and all sessions end; the response has a new token.
 
-        If a session made the call, the response also sets a new session's cookie.
+        If a session made the call, the response also sets a new session's cookie. With an access token, a user with a second factor also needs a code: 401 `second_factor_required`.
         """
         found: types.AccessToken = await self._transport.json(
-            Request("POST", "/v3/users/me/password", body={"password": password, "newPassword": new_password})
+            Request(
+                "POST",
+                "/v3/users/me/password",
+                body={
+                    "password": password,
+                    "newPassword": new_password,
+                    "code": code,
+                    "recoveryCode": recovery_code,
+                },
+            )
         )
         return found
 

@@ -179,7 +179,7 @@ def _forget_secret(connection: sqlite3.Connection) -> None:
 
 
 def _end_sessions(connection: sqlite3.Connection) -> None:
-    """End all browser sessions, challenges and one-time links, because those that ended after the backup would be valid again.
+    """End all browser sessions, waiting sign-ins and one-time links, because those that ended after the backup would be valid again.
 
     Waiting mails have such links, or were sent since.
     """
@@ -188,6 +188,7 @@ def _end_sessions(connection: sqlite3.Connection) -> None:
         "challenges",
         "one_time_links",
         "mails",
+        "oidc_requests",
     ):  # backups of older versions lack some of them
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone():
             connection.execute(f"DELETE FROM {table}")

@@ -12,6 +12,7 @@ from deskwire.engine.accounts.people import User
 from deskwire.engine.audit.trail import AuditEntry
 from deskwire.storage.tables.accounts.people import USER, as_user
 from deskwire.storage.tables.accounts.sessions import SessionWrites
+from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 
 _IDENTITY: Final = "i.id, i.issuer, i.provider, i.subject, i.email, i.gives_role, i.created_at, i.rowid"
@@ -40,8 +41,8 @@ class IdentityReads(Queries):
         return [_as_identity(row) for row in self.conn.execute(sql, (user,))]
 
 
-class OidcWrites(IdentityReads, SessionWrites):
-    """Changes. Implements `IdentityChanges` and `OidcRequestTransaction`."""
+class IdentityWrites(IdentityReads, AuditWrites):
+    """Changes of identities, recorded in the audit trail."""
 
     def insert_identity(self, identity: Identity, user: int) -> None:
         self.conn.execute(
@@ -69,6 +70,15 @@ class OidcWrites(IdentityReads, SessionWrites):
     def delete_identity(self, identity: Identity, user: int) -> None:
         self.conn.execute("DELETE FROM identities WHERE rowid = ?", (identity.rowid,))
         self._record_identity("identity.unlinked", identity, user)
+
+    def _record_identity(self, action: str, identity: Identity, user: int) -> None:
+        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+        details = {"provider": identity.provider, "identity": identity.id}
+        self.record(AuditEntry(action, user_id, account=user, details=details))
+
+
+class OidcWrites(IdentityWrites, SessionWrites):
+    """Changes. Implements `IdentityChanges` and `OidcRequestTransaction`."""
 
     def end_provider_sessions(self, provider: str, user: int | None, sid: str | None) -> int:
         # A session whose sign-in had no `sid` may be the one that is named, if it is this user's.
@@ -125,8 +135,3 @@ class OidcWrites(IdentityReads, SessionWrites):
             (now, limit),
         )
         return requests
-
-    def _record_identity(self, action: str, identity: Identity, user: int) -> None:
-        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
-        details = {"provider": identity.provider, "identity": identity.id}
-        self.record(AuditEntry(action, user_id, account=user, details=details))

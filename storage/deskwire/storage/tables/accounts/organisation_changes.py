@@ -12,6 +12,7 @@ from deskwire.storage.tables.accounts.factors import FactorWrites
 from deskwire.storage.tables.accounts.known_browsers import KnownBrowserWrites
 from deskwire.storage.tables.accounts.links import LinkWrites
 from deskwire.storage.tables.accounts.machines import MachineWrites
+from deskwire.storage.tables.accounts.oidc import IdentityWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import (
     PROJECT,
@@ -31,6 +32,7 @@ class OrganisationWrites(
     PeopleWrites,
     MachineWrites,
     KnownBrowserWrites,
+    IdentityWrites,
     LinkWrites,
     FactorWrites,
 ):
@@ -135,6 +137,14 @@ class OrganisationWrites(
                 user.rowid,
             ),
         )
+
+    def forget_ways_to_sign_in(self, user: int) -> None:
+        had = self.factors(user)
+        self.delete_factors(user)
+        if had.any:
+            self.record_factor("account.factors_reset", user, None)
+        for identity in self.identities_of(user):
+            self.delete_identity(identity, user)
 
     def delete_user(self, user: int, at: int) -> None:
         user_id, email = self.conn.execute("SELECT id, email FROM users WHERE rowid = ?", (user,)).fetchone()

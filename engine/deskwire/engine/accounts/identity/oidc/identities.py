@@ -124,7 +124,7 @@ def admitted(
 ) -> User:
     """Return the account of a provider's user, which is bound or created if needed, and gets the role of the claims.
 
-    Raises SignInRefused: `no_account`, `no_role` or `address_not_verified`. Then nothing has been changed.
+    Raises SignInRefused: `no_account`, `no_role`, `address_not_verified` or `account_elsewhere`. Then nothing has been changed.
     """
     tx.lock_across_nodes()  # because the owners are counted, and two sign-ins of one person may meet
     organisation = organisation_of(tx, client)
@@ -134,6 +134,13 @@ def admitted(
     known = tx.identity(client.issuer, claims["sub"])
     if known is not None:
         identity, user = known
+        if not within_reach(tx, client, user):
+            raise SignInRefused(
+                "account_elsewhere",
+                "The account belongs to another organisation than the provider, too.",
+                organisation=None if organisation is None else organisation.rowid,
+                user=user,
+            )
     else:
         user = _user_to_bind(tx, client, claims, organisation, role, ids, at)
         identity = Identity(ids.identity, client.issuer, client.name, claims["sub"], user.email, False, at)
@@ -229,7 +236,12 @@ def _user_to_bind(
         )
     user = tx.user_by_email(email)
     if user is not None:
-        _check_reach(tx, client, organisation, user)
+        if not within_reach(tx, client, user):
+            raise SignInRefused(
+                "no_account",
+                "The account with this e-mail address belongs to another organisation than the provider.",
+                organisation=None if organisation is None else organisation.rowid,
+            )
         return user
     invited = any(valid_invitations(tx, email, at, _within(client, organisation)))
     if not invited and (role is None or organisation is None):
@@ -261,27 +273,19 @@ def _within(client: Registration, organisation: Organisation | None) -> int | No
     return NO_ORGANISATION if organisation is None else organisation.rowid
 
 
-def _check_reach(
-    tx: BindingTransaction, client: Registration, organisation: Organisation | None, user: User
-) -> None:
-    """Check that a provider of one organisation gets no account that others rely on.
+def within_reach(reader: OrganisationReader, client: Registration, user: User) -> bool:
+    """Return whether a provider may sign a user in: one of an organisation only accounts of that organisation alone.
 
-    Its operators decide which addresses it calls verified.
+    The operators of such a provider decide whom it signs in, and may not come into another organisation by it.
     """
     if client.organisation is None:
-        return
-    elsewhere = [
-        each
-        for each in tx.memberships(user.rowid, (-1, -1), _ALL)
-        if organisation is None or each.organisation.rowid != organisation.rowid
-    ]
-    homeless = user.home is None or (organisation is not None and user.home == organisation.rowid)
-    if elsewhere or not homeless or organisation is None:
-        raise SignInRefused(
-            "no_account",
-            "The account with this e-mail address belongs to another organisation than the provider.",
-            organisation=None if organisation is None else organisation.rowid,
-        )
+        return True
+    organisation = organisation_of(reader, client)
+    if organisation is None:
+        return False
+    memberships = reader.memberships(user.rowid, (-1, -1), _ALL)
+    elsewhere = any(each.organisation.rowid != organisation.rowid for each in memberships)
+    return not elsewhere and user.home in (None, organisation.rowid)
 
 
 def _with_role(tx: BindingTransaction, organisation: Organisation, user: User, role: Role, at: int) -> User:

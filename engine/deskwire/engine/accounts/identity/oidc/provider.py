@@ -213,7 +213,7 @@ class ProviderConnection:
             raise ProviderUnreachable(f"its userinfo endpoint refuses the token: {refusal}") from refusal
         if more.get("sub") != claims["sub"]:  # Core 5.3.2
             raise BadToken("The userinfo endpoint answers for another user (`sub`).")
-        return {**more, **claims}
+        return _joined(claims, more)
 
 
 class Providers:
@@ -278,6 +278,21 @@ def authorization_url(metadata: Metadata, client: Registration, request: Provide
 async def _run_within(scope: trio.CancelScope, keys: UrlKeys) -> None:
     with scope:
         await run_with_restarts("identity.oidc_keys", keys.run)
+
+
+_ABOUT_EMAIL: Final = ("email", "email_verified", "xms_edov")
+
+
+def _joined(claims: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the claims of the ID token with those of the userinfo endpoint.
+
+    An address and the claim that it is verified never come from different sources, unless both have the same address.
+    """
+    if claims.get("email") is None:
+        claims = {name: value for name, value in claims.items() if name not in _ABOUT_EMAIL}
+    elif claims["email"] != more.get("email"):
+        more = {name: value for name, value in more.items() if name not in _ABOUT_EMAIL}
+    return {**more, **claims}
 
 
 def _form_encoded(value: str) -> str:

@@ -41,7 +41,7 @@ export const t = {
     /** @param {number} n */ kept: (n) => `${many(n, "message or change is", "messages and changes are")} kept here.`,
     /** @param {number} s */ limited: (s) => `Too many requests. Retrying in ${s} s. Nothing is lost.`,
     endedBanner: "The service closed this connection.",
-    ended_: { permission_lost: "You no longer have access to this project. Ask an administrator.", too_many_streams: "You have the desk open in too many places. Close some, and try again." }, cursor: "Newest event", lastEvent: "Last event", caughtUp: "Missed events",
+    ended_: { permission_lost: "You no longer have access to this project. Ask an administrator.", second_factor_required: "Your organisation requires a second factor. Set one up in your account to continue.", too_many_streams: "You have the desk open in too many places. Close some, and try again." }, cursor: "Newest event", lastEvent: "Last event", caughtUp: "Missed events",
     /** @param {number} n */ events: (n) => n.toLocaleString(),
     waitingToSend: "Unsent", retry: "Try now", nothing: "–",
   },

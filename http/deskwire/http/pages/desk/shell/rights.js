@@ -3,7 +3,7 @@
 import { effect } from "../vendor/preact.js";
 import { denied, signedOut } from "../core/api.js";
 import { connection, retry } from "../core/feed.js";
-import { loadSession, project } from "../core/session.js";
+import { loadSession, mustEnrol, project } from "../core/session.js";
 
 const CHECK_INTERVAL_MS = 5_000;
 let checkedAt = 0;
@@ -16,6 +16,7 @@ effect(() => {
   const { state, reason } = connection.value;
   if (state !== "ended") return;
   if (reason === "session_ended") loadSession().then(() => signedOut.peek() || retry(), () => void (signedOut.value = true));
+  if (reason === "second_factor_required") loadSession().then(() => mustEnrol.peek() || retry(), () => {}); // shows the page to set one up
   if (reason !== "permission_lost") return;
   const before = rights();
   loadSession().then(() => rights() !== before && retry(), () => {}); // otherwise the banner stays, with its button

@@ -20,10 +20,12 @@ export const t = {
   /** @type {Record<string, string>} The reasons why a provider did not sign the user in. */
   failures: {
     no_account: "No account here belongs to your company account. Ask an administrator of your organisation to invite you.",
+    account_elsewhere: "Your account here also belongs to another organisation, so this company account can't open it. Sign in with your password or a passkey.",
     no_role: "Your company account has no role here. Ask the people who manage your company accounts to give you access to Deskwire.",
     provider_refused: "Your company's sign-in page refused the request, or it was cancelled.",
     provider_unreachable: "Your company's sign-in page is not responding. Try again in a moment.",
     sign_in_expired: "The sign-in took too long, or it was started in another browser. Try again.",
+    started_elsewhere: "Another website started the sign-in, so it was stopped. Choose how to sign in here.",
     address_not_verified: "Your company account has no verified email address, so it can't be matched with an account here.",
     other_account: "You signed in with another company account than this session belongs to. Try again with your own.",
     other: "The sign-in with your company account failed. Try again.",
