@@ -111,14 +111,11 @@ export function BulkToolbar({ selection }) {
   </div>`;
 }
 
-/** @param {{view: import("../vendor/preact.js").Signal<{key: string}>, filters: import("../vendor/preact.js").Signal<Record<string, any>>}} props */
-export function EmptyList({ view, filters }) {
+/** @param {{view: import("../vendor/preact.js").ReadonlySignal<{key: string}>, filtered: boolean, clear: () => void}} props */
+export function EmptyList({ view, filtered, clear }) {
   const { key } = view.value;
   const texts = /** @type {any} */ (t.list);
-  if (filters.value[key]) {
-    const clear = () => (filters.value = Object.fromEntries(Object.entries(filters.value).filter(([each]) => each !== key)));
-    return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
-  }
+  if (filtered) return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
   const snoozed = key !== "snoozed" && key !== "all" ? (counters.value?.snoozed ?? 0) : 0;
   return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />`;
 }
