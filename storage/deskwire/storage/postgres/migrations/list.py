@@ -67,6 +67,11 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_out_of_order ON conversati
 WHERE activity < created_at OR updated_at < activity
 """
 
+_BY_CHANNEL: Final = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_channel ON conversations (project, channel, created_at)
+WHERE channel IS NOT NULL
+"""
+
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", _BASELINE),
     Migration("m0002_lists_by_change", "m0001_baseline", indexes=(_BY_CHANGE,)),
@@ -150,6 +155,7 @@ MIGRATIONS: Final = (
     Migration("m0040_identities_indexes", "m0032_deliveries_by_day", indexes=additions.IDENTITIES_INDEXES),
     # An older node would let users in after the password alone.
     Migration("m0041_second_factors", "m0041_second_factors", additions.SECOND_FACTORS),
+    Migration("m0042_conversations_by_channel", "m0041_second_factors", indexes=(_BY_CHANNEL,)),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations
