@@ -27,6 +27,8 @@ from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.tables.conversations import lists
 from deskwire.storage.tables.conversations.access_paths import access_paths, by_change, selective_paths
+from deskwire.storage.tables.conversations.bounded_lists import ordered_paths, scan_query
+from deskwire.storage.tables.conversations.conditions import is_descending
 from deskwire.storage.tables.conversations.lists import (
     count_query,
     page_query,
@@ -273,7 +275,7 @@ def test_list_pages_equal_sorting_and_filtering_by_hand(
             if fits(state, wanted, begun.get(state.rowid, 0))
             and (sort.key != "waiting" or state.waiting_since is not None)
         ]
-        expected = sorted(matching, key=lambda state: key_of(state, sort), reverse=lists.is_descending(sort))
+        expected = sorted(matching, key=lambda state: key_of(state, sort), reverse=is_descending(sort))
         found = list(pages(tx, wanted, sort, size))
         assert [each.conversation.rowid for page in found for each in page] == [s.rowid for s in expected]
         assert all(len(page) == size for page in found[:-1])
@@ -328,8 +330,21 @@ def test_list_reads_only_conversations_of_its_index(tx: Any, sort: ConversationS
         replace(bare, attributes=GOLD),
         replace(bare, rating=(0, 6)),
         replace(bare, changed_since=NOON),
+        replace(bare, all_tags=("a", "b"), without_tags=("c",)),
+        replace(bare, created_since=NOON, created_before=NOON + HOUR),
+        replace(bare, waiting_before=NOON),
+        replace(bare, channels=("chn_1",)),
+        replace(bare, contact_attributes=GOLD),
+        replace(bare, priorities=("HIGH",)),
     ]
     for each in wanted:
+        if sort.key != "updated":
+            for way in ordered_paths(1, each, sort):
+                each = replace(each, text=None)
+                sql, values = scan_query(SQLITE, way, each, sort, ConversationPageKey(NOON, 7), 50)
+                plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
+                own = ("SCAN json_each", "SCAN p")
+                assert not [step for step in plan if step.startswith("SCAN") and step not in own], plan
         ways = [*access_paths(1, each, sort), *chain.from_iterable(selective_paths(1, each, sort))]
         assert ways
         for way in ways:

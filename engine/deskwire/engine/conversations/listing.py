@@ -109,6 +109,10 @@ class FoundConversations(Struct, frozen=True):
     reached: ConversationPageKey | None = None
 
 
+EXAMINED_MAX: Final = 20_000
+"""Conversations that a list for agents examines for a page if no index has only those of its filter."""
+
+
 class AgentDetails(Struct, frozen=True):
     """The parts of the agent's view that are not in the conversation's own row.
 

@@ -58,6 +58,7 @@ const write = (command) => () => {
 handle({
   start: () => ask({ name: "start" }),
   palette: () => ask({ name: "palette", ids: targets() }),
+  filter: () => ask({ name: "filter" }),
   help: () => void (dialog.value = { name: "help" }),
   assign: askAbout("assign"),
   snooze: askAbout("snooze"),

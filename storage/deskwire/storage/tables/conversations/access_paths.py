@@ -98,9 +98,7 @@ def _further_selective_paths(
         yield [*_by_creation(project, wanted, sort)]
 
 
-def _by_creation(
-    project: int, wanted: ConversationFilter, sort: ConversationSort
-) -> Iterator[AccessPath]:
+def _by_creation(project: int, wanted: ConversationFilter, sort: ConversationSort) -> Iterator[AccessPath]:
     """Yield the paths to conversations that were created in the filter's period."""
     statuses, archived = possible(wanted, sort)
     for flag, status in product(archived, statuses):

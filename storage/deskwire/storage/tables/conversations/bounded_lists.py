@@ -36,8 +36,6 @@ from deskwire.storage.tables.conversations.conditions import (
     remaining_terms,
 )
 
-EXAMINED_MAX: Final = 20_000
-"""Conversations that a list examines for one page: some 30 ms of processor time."""
 _PART_MAX: Final = 4_000  # rows of one statement; the first has four times the size of the page
 
 
@@ -62,16 +60,12 @@ def is_covered(wanted: ConversationFilter, sort: ConversationSort) -> bool:
     return plain == ConversationFilter(notes=wanted.notes)
 
 
-def ordered_paths(
-    project: int, wanted: ConversationFilter, sort: ConversationSort
-) -> Sequence[AccessPath]:
+def ordered_paths(project: int, wanted: ConversationFilter, sort: ConversationSort) -> Sequence[AccessPath]:
     """Return paths to all conversations of a list, each in the list's order."""
     bounds, paths = _bounds(wanted, sort), [*_paths(project, wanted, sort)]
     if bounds:
         in_order = f"NOT {OUT_OF_ORDER}"
-        paths = [
-            replace(path, terms=(*path.terms, *bounds), row_condition=in_order) for path in paths
-        ]
+        paths = [replace(path, terms=(*path.terms, *bounds), row_condition=in_order) for path in paths]
         terms: tuple[Term, ...] = (("c.project = ?", (project,)), (OUT_OF_ORDER, ()))
         paths.append(AccessPath(indexed("conversations_out_of_order"), terms, frozenset()))
     return [replace(path, by_hour=sort.key == "activity") for path in paths]
@@ -195,15 +189,13 @@ def scan_query(
     keys = ", ".join(f"{column} {direction}" for column in order)
     fits, some = joined([*remaining_terms(dialect, path, wanted, sort)])
     shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END" if fits else "1"
-    part = (
-        f"SELECT {key} AS value, c.rowid AS row FROM {path.source} WHERE {where} ORDER BY {keys} LIMIT ?"
-    )
+    part = f"SELECT {key} AS value, c.rowid AS row FROM {path.source} WHERE {where} ORDER BY {keys} LIMIT ?"
     # The conditions are tested for the rows of the part only, in a second step: they may be expensive.
-    return (
-        f"SELECT p.value, p.row, {shown} FROM ({part}) AS p {{and_then}} conversations c ON c.rowid = p.row "
-        f"ORDER BY p.value {direction}, p.row {direction}",
-        (*some, *values, size),
+    source = f"({part}) AS p {{and_then}} conversations c ON c.rowid = p.row"
+    statement = (
+        f"SELECT p.value, p.row, {shown} FROM {source} ORDER BY p.value {direction}, p.row {direction}"
     )
+    return statement, (*some, *values, size)
 
 
 def bounded_count_query(
@@ -218,7 +210,5 @@ def bounded_count_query(
     where, values = joined(path.terms)
     fits, some = joined([*remaining_terms(dialect, path, wanted, sort)])
     part = f"SELECT c.rowid AS row FROM {path.source} WHERE {where} LIMIT ?"
-    rows = (
-        f"SELECT 1 FROM ({part}) AS p {{and_then}} conversations c ON c.rowid = p.row WHERE {fits or '1 = 1'} LIMIT ?"
-    )
+    rows = f"SELECT 1 FROM ({part}) AS p {{and_then}} conversations c ON c.rowid = p.row WHERE {fits or '1 = 1'} LIMIT ?"
     return f"SELECT count(*) FROM ({rows}) AS found", (*values, examined_max, *some, found_max)

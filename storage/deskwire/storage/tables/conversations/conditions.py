@@ -121,11 +121,9 @@ def _further(wanted: ConversationFilter) -> Iterator[Term]:
         yield one_of("{unindexed}c.channel", wanted.channels)
     for attribute in wanted.contact_attributes:
         value, values = one_of("x.value", filter_values(attribute))
-        yield (
-            "EXISTS (SELECT 1 FROM contact_attributes x WHERE x.contact = c.contact AND x.project = c.project "
-            f"AND x.name = ? AND {value})",
-            (attribute.name, *values),
-        )
+        of_contact = "x.contact = c.contact AND x.project = c.project"
+        found = f"SELECT 1 FROM contact_attributes x WHERE {of_contact} AND x.name = ? AND {value}"
+        yield f"EXISTS ({found})", (attribute.name, *values)
     if wanted.priorities is not None:
         ranks = ", ".join("?" for _ in wanted.priorities)
         yield (

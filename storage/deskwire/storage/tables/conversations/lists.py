@@ -11,7 +11,7 @@ SQLite sorts the conversations of an hour when it reaches them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import merge
 from itertools import islice
@@ -23,21 +23,16 @@ from deskwire.engine.conversations.listing import (
     ConversationSort,
     FoundConversations,
     ListedConversation,
-    SortKey,
 )
-from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE, Dialect, either
-from deskwire.storage.folded_patterns import contains
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.access_paths import (
     AccessPath,
     ChangePath,
-    Term,
     access_paths,
     by_change,
     hours_of,
-    one_of,
     selective_paths,
 )
 from deskwire.storage.tables.conversations.agent_view import SeenReads

@@ -10,7 +10,7 @@ import { context } from "./conversation.js";
 import { go, may, people, user } from "../core/session.js";
 import { runCommand } from "../core/keys.js";
 import { listReasons, t as texts } from "./list-reason.js";
-import { filter, view, viewName } from "./list.js";
+import { filter, shownList, view, viewName } from "./list.js";
 import { Link } from "../ui/link.js";
 import { BrowserContext, ChannelName, CustomerBadges, useCustomer } from "../ui/customer.js";
 
@@ -154,7 +154,7 @@ export function ListReason({ id }) {
   const one = row(id);
   if (!one) return null;
   const team = people().teams.find((each) => each.id === view.value.id)?.name;
-  const found = listReasons(one, filter.value, user.value?.id ?? "", { team, time: dayAndTime });
+  const found = listReasons(one, filter.value, user.value?.id ?? "", { team, listed: shownList().ids.includes(id), time: dayAndTime });
   const name = viewName();
   const holds = found.every((each) => each.holds);
   return html`<div class="listed"><h3>${holds ? texts.in(name) : texts.notIn(name)}</h3>

@@ -84,6 +84,10 @@ export const filter = computed(() => {
   if (key === "snoozed") found.snoozed = true;
   else if (key !== "all") found.snoozed = false;
   if (unread) found.unread = true;
+  const where = new URLSearchParams(conditions.value);
+  for (const name of ["status", "sort", "unread"]) where.delete(name);
+  if (found.assignee || found.team) where.delete("assignee");
+  if (where.size) found.where = String(where);
   return /** @type {Filter} */ (found);
 });
 
@@ -368,6 +372,7 @@ function Rows({ of }) {
 
 const ViewsMenu = lazy(() => import("./views.js"), "ViewsMenu");
 const FilterBar = lazy(() => import("./filter-bar.js"), "FilterBar");
+const FilterChips = lazy(() => import("./filter-bar.js"), "FilterChips");
 const BulkToolbar = lazy(() => import("./list-states.js"), "BulkToolbar");
 const EmptyList = lazy(() => import("./list-states.js"), "EmptyList");
 const SearchResults = lazy(() => import("./list-states.js"), "SearchResults");
@@ -381,9 +386,9 @@ export function List() {
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} /></div>`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} /></div><${FilterChips} />`}<div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
-      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} filtered=${conditions.value.size > 0} clear=${() => setConditions(Object.fromEntries([...conditions.value.keys()].map((each) => [each, null])))} />`}
+      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} />`}
     </div>`}
   </section>`;
 }

@@ -17,14 +17,14 @@ import { fold } from "../core/folding.js";
 /** @typedef {{group: string, label: string, icon?: string, face?: any, keys?: string, press: () => void}} Choice */
 
 const ICONS = /** @type {Record<string, string>} */ ({
-  search: "search", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
+  search: "search", filter: "filter", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
   nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
   snooze: "moon", tag: "tag", unread: "mail", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
 const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "copyLink", "remove", "select", "context", "timeline"];
 const ALONE = new Set(["rename", "copyLink", "remove"]);
 const WRITES = new Set(["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "start"]);
-const GO = ["viewMine", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
+const GO = ["filter", "viewMine", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
 
 /** @param {string[]} ids @returns {Choice[]} */
 function choices(ids) {
