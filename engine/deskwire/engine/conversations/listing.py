@@ -109,7 +109,7 @@ class FoundConversations(Struct, frozen=True):
     reached: ConversationPageKey | None = None
 
 
-EXAMINED_MAX: Final = 20_000
+EXAMINED_MAX: Final = 10_000
 """Conversations that a list for agents examines for a page if no index has only those of its filter."""
 
 

@@ -32,7 +32,7 @@ class ConversationLists(ConversationConditions, Paged):
     are durations up to now, such as `30m`, `4h` or `7d`. `unread=true` shows open conversations with messages of the contact
     that you have not seen. `sort=waiting` shows conversations whose contact waits for an answer, the longest wait first.
     With `view=agent`, archived conversations are omitted unless `archived`, `contact` or `q` is given. Snoozed ones are omitted
-    from lists by `assignee`, `team`, `unread` or `waiting` unless `snoozed` is given. One call examines some 20,000 conversations
+    from lists by `assignee`, `team`, `unread` or `waiting` unless `snoozed` is given. One call examines some 10,000 conversations
     if no index has only those of the filter, and with `q` some 50,000 texts: a page may then have fewer items than `limit`,
     or none, and `nextCursor` continues from there.
     """
