@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.contacts.contact import Profile
 from deskwire.engine.conversations.activity import rated_milestone
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.listing import (
@@ -22,9 +23,12 @@ from deskwire.engine.conversations.listing import (
 from deskwire.engine.core.folding import fold
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import AttributeIs
+from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.tables.conversations import lists
 from deskwire.storage.tables.conversations.access_paths import access_paths, by_change, selective_paths
+from deskwire.storage.tables.conversations.bounded_lists import ordered_paths, scan_query
+from deskwire.storage.tables.conversations.conditions import is_descending
 from deskwire.storage.tables.conversations.lists import (
     count_query,
     page_query,
@@ -51,6 +55,7 @@ USER = 1
 @pytest.fixture(autouse=True)
 def _people(tx: Any) -> None:
     assert tx.insert_contact(PROJECT.rowid, CONTACT) == CONTACT
+    tx.save_profile(CONTACT, Profile({"tier": 1}, ()))
     for key in (USER, 2):
         tx.conn.execute(
             "INSERT INTO users (rowid, id, email, name, created_at) VALUES (?, ?, ?, 'N', 0)",
@@ -81,9 +86,13 @@ states: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "unread": st.booleans(),
         "rating": st.sampled_from((None, 0, 6, 10)),
         "attributes": st.fixed_dictionaries({}, optional={"plan": SCALARS, "of": st.just({"plan": "gold"})}),
+        "channel": st.sampled_from((None, None, "chn_1", "chn_2")),
+        "priority": st.sampled_from((None, None, "LOW", "URGENT")),
     }
 )
 GOLD = (AttributeIs("plan", "gold"),)
+OF_PROFILE = (AttributeIs("tier", "1", "1"),)
+"""An attribute that the contact of all conversations has."""
 
 filters: st.SearchStrategy[ConversationFilter] = st.builds(
     ConversationFilter,
@@ -110,6 +119,14 @@ filters: st.SearchStrategy[ConversationFilter] = st.builds(
     attributes=st.sampled_from(
         ((), (), GOLD, (AttributeIs("plan", "1", "1"),), (AttributeIs("plan", "true", boolean=True),))
     ),
+    all_tags=st.sampled_from(((), (), (), ("a", "b"), ("c",))),
+    without_tags=st.sampled_from(((), (), (), ("a",), ("a", "b"))),
+    created_since=st.sampled_from((None, None, None, NOON + 1, NOON + HOUR)),
+    created_before=st.sampled_from((None, None, None, NOON + HOUR)),
+    waiting_before=st.sampled_from((None, None, None, NOON + 1)),
+    channels=st.sampled_from((None, None, None, ("chn_1",), (None, "chn_2"))),
+    contact_attributes=st.sampled_from(((), (), (), OF_PROFILE, GOLD)),
+    priorities=st.sampled_from((None, None, None, ("LOW", "URGENT"), ("HIGH",))),
 )
 
 
@@ -166,6 +183,17 @@ def fits(state: Conversation, wanted: ConversationFilter, seen: int) -> bool:
             or (state.rating is not None and wanted.rating[0] <= state.rating <= wanted.rating[1])
         )
         and all(has(state, each) for each in wanted.attributes)
+        and {*wanted.all_tags} <= {*state.tags}
+        and not {*wanted.without_tags} & {*state.tags}
+        and (wanted.created_since is None or state.created_at >= wanted.created_since)
+        and (wanted.created_before is None or state.created_at < wanted.created_before)
+        and (
+            wanted.waiting_before is None
+            or (state.waiting_since is not None and state.waiting_since < wanted.waiting_before)
+        )
+        and (wanted.channels is None or state.channel in wanted.channels)
+        and wanted.contact_attributes in ((), OF_PROFILE)
+        and (wanted.priorities is None or (state.ticket_id or "").removeprefix("tkt_") in wanted.priorities)
     )
 
 
@@ -173,12 +201,17 @@ def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
     """Store a conversation with these fields and its contact's messages; in a closed one no contact is waiting."""
     if fields["status"] == "CLOSED":
         fields = {**fields, "waiting_since": None, "snoozed_until": None}
-    state = Conversation(id=f"cnv_{number}", **fields)
+    fields = {**fields}
+    priority = fields.pop("priority", None)
+    state = Conversation(id=f"cnv_{number}", ticket_id=priority and f"tkt_{priority}", **fields)
     state = replace(state, rowid=tx.insert_conversation(state, CONTACT.rowid, {}).rowid)
     for index in range(state.contact_messages):
         message = Message(f"msg_{number}_{index}", Author("contact"), "Hm", state.created_at, index=index)
         tx.insert_message(state.rowid, message, index + 1)
     tx.put_conversation_tags(state)
+    if priority is not None:
+        ticket = Ticket(f"tkt_{number}", state.project, "T", NOON, NOON, NOON, priority=priority)
+        tx.insert_ticket(replace(ticket, conversation_id=state.id))
     if state.rating is not None:
         tx.put_milestone(state, rated_milestone(state, state.updated_at))
     return state
@@ -194,6 +227,19 @@ def pages(
         after = page[-1].at
 
 
+def bounded_pages(
+    tx: Any, wanted: ConversationFilter, sort: ConversationSort, size: int, examined_max: int
+) -> Iterator[Sequence[ListedConversation]]:
+    """Yield the pages of a list that examines this many conversations for each, up to the last one."""
+    after: ConversationPageKey | None = None
+    while True:
+        page = tx.search_conversations(PROJECT.rowid, wanted, sort, after, size, examined_max)
+        yield page.listed
+        after = page.listed[-1].at if len(page.listed) >= size else page.reached
+        if after is None:
+            return
+
+
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     fields=st.lists(states, max_size=14),
@@ -202,6 +248,7 @@ def pages(
     size=st.integers(1, 5),
     seen=st.integers(-1, 3),
     many=st.sampled_from((0, 2, 1_000)),
+    examined_max=st.sampled_from((1, 2, 7, 1_000)),
 )
 def test_list_pages_equal_sorting_and_filtering_by_hand(
     tx: Any,
@@ -212,6 +259,7 @@ def test_list_pages_equal_sorting_and_filtering_by_hand(
     size: int,
     seen: int,
     many: int,
+    examined_max: int,
 ) -> None:
     """The first half of the conversations was seen, as far as `seen` says; other users have seen other things."""
     monkeypatch.setattr(lists, "FEW_BOUND", many)
@@ -227,10 +275,21 @@ def test_list_pages_equal_sorting_and_filtering_by_hand(
             if fits(state, wanted, begun.get(state.rowid, 0))
             and (sort.key != "waiting" or state.waiting_since is not None)
         ]
-        expected = sorted(matching, key=lambda state: key_of(state, sort), reverse=lists.is_descending(sort))
+        expected = sorted(matching, key=lambda state: key_of(state, sort), reverse=is_descending(sort))
         found = list(pages(tx, wanted, sort, size))
         assert [each.conversation.rowid for page in found for each in page] == [s.rowid for s in expected]
         assert all(len(page) == size for page in found[:-1])
+        if sort.key != "updated":
+            bounded = [*bounded_pages(tx, wanted, sort, size, examined_max)]
+            assert [each.conversation.rowid for page in bounded for each in page] == [
+                state.rowid for state in expected
+            ]
+            assert all(len(page) <= size for page in bounded)
+        if wanted.text is None and sort == ConversationSort():
+            counted, complete = tx.count_some_conversations(PROJECT.rowid, wanted, size, examined_max)
+            assert counted == min(size, len(expected)) if complete else counted <= min(size, len(expected))
+            everything = tx.count_some_conversations(PROJECT.rowid, wanted, 100, 1_000)
+            assert everything == (len(expected), True)
         if wanted.tags is None:
             counted = tx.count_conversations(PROJECT.rowid, wanted, sort, size)
             assert counted == min(size, len(expected))
@@ -271,8 +330,21 @@ def test_list_reads_only_conversations_of_its_index(tx: Any, sort: ConversationS
         replace(bare, attributes=GOLD),
         replace(bare, rating=(0, 6)),
         replace(bare, changed_since=NOON),
+        replace(bare, all_tags=("a", "b"), without_tags=("c",)),
+        replace(bare, created_since=NOON, created_before=NOON + HOUR),
+        replace(bare, waiting_before=NOON),
+        replace(bare, channels=("chn_1",)),
+        replace(bare, contact_attributes=GOLD),
+        replace(bare, priorities=("HIGH",)),
     ]
     for each in wanted:
+        if sort.key != "updated":
+            for way in ordered_paths(1, each, sort):
+                each = replace(each, text=None)
+                sql, values = scan_query(SQLITE, way, each, sort, ConversationPageKey(NOON, 7), 50)
+                plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
+                own = ("SCAN json_each", "SCAN p")
+                assert not [step for step in plan if step.startswith("SCAN") and step not in own], plan
         ways = [*access_paths(1, each, sort), *chain.from_iterable(selective_paths(1, each, sort))]
         assert ways
         for way in ways:

@@ -306,7 +306,7 @@ def test_team_is_created_changed_and_deleted(desk: Desk, stage: Stage) -> None:
     page.get_by_role("checkbox", name="Demo owner").check()
     page.get_by_role("button", name="Save").click()
     expect(_row(desk, "Returns")).to_contain_text("Demo owner")
-    expect(page.get_by_role("navigation", name="Views").get_by_role("button", name="Returns")).to_be_visible()
+    expect(page.get_by_role("navigation", name="Views").get_by_role("link", name="Returns")).to_be_visible()
     page.get_by_role("button", name="Actions for Returns").click()
     page.get_by_role("menuitem", name="Delete").click()
     expect(page.get_by_role("dialog")).to_contain_text("The assignment of its tickets")

@@ -92,7 +92,7 @@ def _palette(desk: Desk) -> None:
 def _empty(desk: Desk) -> None:
     expect(desk.page.get_by_text("You're all caught up")).to_be_visible()
     views = desk.page.get_by_role("navigation", name="Views")
-    expect(views.get_by_role("button", name="Unassigned")).to_contain_text("4")
+    expect(views.get_by_role("link", name="Unassigned")).to_contain_text("4")
 
 
 def _tickets(desk: Desk) -> None:

@@ -422,24 +422,38 @@ export interface DashboardConversationsListParams {
   /** Default: `50`. */
   limit?: number | undefined;
   cursor?: string | undefined;
-  view?: "agent" | (string & {}) | undefined;
   status?: string | undefined;
   assignee?: string | undefined;
   team?: string | undefined;
   contact?: string | undefined;
   unread?: boolean | undefined;
   tag?: string | undefined;
+  allTags?: string | undefined;
+  withoutTags?: string | undefined;
   snoozed?: boolean | undefined;
   waiting?: boolean | undefined;
+  waitingFor?: string | undefined;
   archived?: boolean | undefined;
   visible?: boolean | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
+  activeWithin?: string | undefined;
+  inactiveFor?: string | undefined;
+  createdSince?: string | Date | undefined;
+  createdUntil?: string | Date | undefined;
+  createdWithin?: string | undefined;
+  attribute?: string | undefined;
+  contactAttribute?: string | undefined;
+  channel?: string | undefined;
+  priority?: string | undefined;
+  rated?: boolean | undefined;
+  rating?: string | undefined;
   q?: string | undefined;
   /** Default: `activity`. */
   sort?: "activity" | "waiting" | "created" | (string & {}) | undefined;
   /** Default: `desc`. */
   order?: "asc" | "desc" | (string & {}) | undefined;
+  view?: "agent" | (string & {}) | undefined;
 }
 
 export interface DashboardConversationsGetParams {

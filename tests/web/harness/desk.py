@@ -53,7 +53,9 @@ class Desk:
 
     def view(self, name: str = "All") -> None:
         """Select a view."""
-        self.page.get_by_role("navigation", name="Views").get_by_role("button", name=name).click()
+        self.page.get_by_role("navigation", name="Views").get_by_role(
+            "link", name=re.compile(rf"^{name}\b")
+        ).click()
 
     def row(self, text: str) -> Locator:
         """Return the row of the list that has this text."""

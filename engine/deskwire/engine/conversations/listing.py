@@ -22,7 +22,13 @@ class ConversationFilter(Struct, frozen=True):
     Args:
         contact: storage key.
         assignees: ids of users and teams, and None for unassigned.
+        tags, all_tags, without_tags: has one of these tags, has all of them, has none of them.
         waiting: whether the contact waits for an answer.
+        waiting_before: the contact waits for an answer since a time (ms) before this one.
+        created_since, created_before: bounds (ms) of the creation.
+        channels: ids of the channels in which the contact began it, and None for none.
+        contact_attributes: the contact has all of them.
+        priorities: the priorities of its ticket.
         unread: whether the contact wrote a message that `user`, a storage key, has not seen.
         seen_mark: the time (ms) up to which `user` has marked the project as seen; the storage sets it.
         since, until: bounds (ms) of the last activity: at `since` or later, and before `until`.
@@ -57,6 +63,14 @@ class ConversationFilter(Struct, frozen=True):
     rated: bool | None = None
     rating: tuple[int, int] | None = None
     attributes: tuple[AttributeIs, ...] = ()
+    all_tags: tuple[str, ...] = ()
+    without_tags: tuple[str, ...] = ()
+    waiting_before: int | None = None
+    created_since: int | None = None
+    created_before: int | None = None
+    channels: tuple[str | None, ...] | None = None
+    contact_attributes: tuple[AttributeIs, ...] = ()
+    priorities: tuple[str, ...] | None = None
 
 
 class ConversationSort(Struct, frozen=True):
@@ -93,6 +107,10 @@ class FoundConversations(Struct, frozen=True):
 
     listed: Sequence[ListedConversation]
     reached: ConversationPageKey | None = None
+
+
+EXAMINED_MAX: Final = 10_000
+"""Conversations that a list for agents examines for a page if no index has only those of its filter."""
 
 
 class AgentDetails(Struct, frozen=True):

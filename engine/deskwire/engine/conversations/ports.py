@@ -58,8 +58,23 @@ class ConversationReader(Protocol):
         sort: ConversationSort,
         after: ConversationPageKey | None,
         limit: int,
+        examined_max: int | None = None,
     ) -> FoundConversations:
-        """Return conversations as `conversations` does; the query may have a text. The search reads a bounded number of texts."""
+        """Return conversations as `conversations` does; the query may have a text. The search reads a bounded number of texts.
+
+        Args:
+            examined_max: conversations that a list without an index for its filter may examine; None for any number.
+        """
+
+    def count_some_conversations(
+        self, project: int, wanted: ConversationFilter, found_max: int, examined_max: int
+    ) -> tuple[int, bool]:
+        """Count the conversations with a filter without a text, and return whether all of them were counted.
+
+        Args:
+            found_max: the largest count.
+            examined_max: conversations that are examined if no index has only those of the filter.
+        """
 
     def count_conversations(
         self, project: int, wanted: ConversationFilter, sort: ConversationSort, bound: int

@@ -6,13 +6,13 @@
  */
 import { html, render, signal, effect, useEffect, useErrorBoundary } from "./vendor/preact.js";
 import { t } from "./core/texts.js";
-import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, clearNotices, contextShown, dialog, lazy, notify, theme } from "./ui/parts.js";
+import { Button, Empty, Icon, Notices, clearNotices, contextShown, dialog, lazy, notify, theme } from "./ui/parts.js";
 import * as session from "./core/session.js";
 import * as store from "./core/store.js";
 import * as outbox from "./core/outbox.js";
 import { connection } from "./core/feed.js";
 import { proof, signedOut } from "./core/api.js";
-import { List, VIEWS, targetsOrNotify, show, targets, view } from "./inbox/list.js";
+import { List, clearSelection, targetsOrNotify, targets } from "./inbox/list.js";
 import { EDITOR, handle, runCommand, lostTyping, startTypeAhead } from "./core/keys.js";
 
 const SignIn = lazy(() => import("./shell/sign-in.js"), "SignIn");
@@ -20,12 +20,11 @@ const Thread = lazy(() => import("./inbox/thread.js"), "Thread");
 const Context = lazy(() => import("./inbox/context.js"), "Context");
 const Dialogs = lazy(() => import("./shell/dialogs.js"), "Dialogs");
 const Page = lazy(() => import("./pages.js"), "Page");
-const Places = lazy(() => import("./pages.js"), "Places");
+const Side = lazy(() => import("./shell/side.js"), "Side");
 const NoProject = lazy(() => import("./shell/no-project.js"), "NoProject");
 const Enrolment = lazy(() => import("./shell/enrolment.js"), "Enrolment");
 const OneTimeLink = lazy(() => import("./shell/one-time-link.js"), "OneTimeLink");
 const StepUp = lazy(() => import("./shell/step-up.js"), "StepUp");
-const Status = lazy(() => import("./shell/connection.js"), "Status");
 const Banner = lazy(() => import("./shell/connection.js"), "Banner");
 const Actions = lazy(() => import("./inbox/actions.js"), "Actions");
 
@@ -59,6 +58,7 @@ const write = (command) => () => {
 handle({
   start: () => ask({ name: "start" }),
   palette: () => ask({ name: "palette", ids: targets() }),
+  filter: () => ask({ name: "filter" }),
   help: () => void (dialog.value = { name: "help" }),
   assign: askAbout("assign"),
   snooze: askAbout("snooze"),
@@ -91,7 +91,7 @@ effect(() => {
   if (wanted === begun) return;
   queueMicrotask(() => {
     if (wanted === begun) return;
-    if (begun) (store.end(), outbox.end(), show(view.peek()), clearNotices());
+    if (begun) (store.end(), outbox.end(), clearSelection(), clearNotices());
     if (begun && signedOut.peek()) dialog.value = null;
     begun = wanted;
     if (wanted) (store.begin(), outbox.begin());
@@ -105,40 +105,14 @@ async function leave() {
   else await session.signOut();
 }
 
-function Side() {
-  const all = store.counters.value;
-  const { teams } = session.people();
-  const entry = (/** @type {import("./inbox/list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
-    const here = !session.page.value && view.value.key === to.key && view.value.team === to.team;
-    const press = () => (show(to), (session.page.value || (session.open.value && innerWidth < 700)) && session.go(""));
-    return html`<li><button type="button" class="view" aria-current=${here ? "page" : undefined} title=${label} onClick=${press}><${Icon} name=${icon} /><span class="label-text ellipsis">${label}</span>${n ? html`<span class="count">${t.count(n, all?.bound ?? 1000)}</span>` : null}</button></li>`;
-  };
-  const projects = () => session.projects.value.map((each) => ({ label: each.name, hint: each.organisationName, checked: each.id === session.project.value?.id, pick: () => session.openProject(each.id) }));
-  const me = () => [
-    { title: session.user.value?.email ?? "" },
-    { label: t.side.settings, icon: "gear", pick: () => (dialog.value = { name: "settings" }) },
-    { label: t.side.shortcuts, icon: "keys", hint: "?", pick: () => (dialog.value = { name: "help" }) },
-    /** @type {"line"} */ ("line"),
-    { label: t.side.signOut, icon: "out", pick: leave },
-  ];
-  const brand = html`<span class="mark"><${Icon} name="wire" /></span><span class="grow ellipsis">${session.project.value?.name ?? t.name}</span><${Icon} name="down" />`;
-  const face = html`<${Avatar} name=${session.user.value?.name} id=${session.user.value?.id} size="s" /><span class="label-text ellipsis">${session.user.value?.name}</span>`;
-  return html`<nav class="side" aria-label=${t.views.label}>
-    <${Menu} label=${t.side.project} face=${brand} faceClass="brand" entries=${projects} />
-    <button type="button" class="side-search" title=${t.side.actions} onClick=${() => runCommand("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
-    <div class="side-in"><ul>${VIEWS.map((each) => entry({ key: each.key }, /** @type {any} */ (t.views)[each.key], each.icon, all ? each.count?.(all) : undefined))}</ul>
-    ${teams.length > 0 && html`<h2>${t.views.team}</h2><ul>${teams.map((each) => entry({ key: "team", team: each.id }, each.name, "people", all?.teams[each.id]))}</ul>`}
-    <${Places} /></div>
-    <div class="side-foot"><${Status} /><${Menu} label=${t.side.me} face=${face} faceClass="view" entries=${me} /></div>
-  </nav>`;
-}
+const SIDE = html`<nav class="side" aria-label=${t.views.label}><${Side} /></nav>`;
 
 function Panes() {
   const open = session.open.value;
   const wide = contextShown.value ?? innerWidth >= 1180;
-  if (session.page.value) return html`<div class="panes" data-pane="page"><${Side} /><main class="page" id="conversation" tabindex="-1"><${Page} /></main></div>`;
+  if (session.page.value) return html`<div class="panes" data-pane="page">${SIDE}<main class="page" id="conversation" tabindex="-1"><${Page} /></main></div>`;
   return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
-    <${Side} />
+    ${SIDE}
     <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</section></main>
     ${open && wide && !store.gone(open) && html`<${Context} key=${open} id=${open} />`}
   </div>`;

@@ -25,7 +25,7 @@ from deskwire.http.api.input.validation import Body, Time
 from deskwire.http.api.pagination import ByChange, Paged, bad_cursor, list_number, page
 from deskwire.http.api.routing import Routes, dashboard, s2s
 from deskwire.http.resources.contacts.contacts import CONTACTS
-from deskwire.http.resources.conversations.lists import Tags
+from deskwire.http.resources.conversations.filter_values import Tags
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import page_as_of, page_of
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-import orjson
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
+from pydantic import Field, field_validator
 
 from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader
@@ -21,73 +19,21 @@ from deskwire.engine.conversations.listing import (
 from deskwire.engine.core.errors import BadRequest, Problem
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import SortOrder
-from deskwire.engine.definitions.attributes import AttributeIs, attribute_is
 from deskwire.engine.events.log import read_position
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Query, Time, bad_query
 from deskwire.http.api.pagination import ByChange, list_number, page
-from deskwire.http.resources.conversations.lists import Statuses, Tags, later_than_since, one_assignee
+from deskwire.http.resources.conversations.filter_values import (
+    AttributesAre,
+    Ratings,
+    Statuses,
+    Tags,
+    later_than_since,
+    one_assignee,
+)
 from deskwire.http.resources.conversations.operations import conversation_id, find
 from deskwire.http.resources.member_filters import MemberFilterReader, contact_named, require_assignee
 
-_ATTRIBUTES_MAX: Final = 5  # in the filter of one list
-_ONE: Final = re.compile(r'[^,":]+:(?:"(?:[^"\\]|\\.)*"|[^,"][^,]*)')
-"""The name and value of an attribute; the value is quoted, or ends at the next comma."""
-_SEVERAL: Final = re.compile(f"{_ONE.pattern}(?:,{_ONE.pattern})*")
-_RANGE: Final = re.compile(r"(10|[0-9])(?:\.\.(10|[0-9]))?")
-
-
-def _attributes(text: object) -> object:
-    """Return the attributes in a filter. Raises ValueError."""
-    if not isinstance(text, str):
-        return text
-    if not _SEVERAL.fullmatch(text):
-        raise ValueError(
-            "This must be `name:value`, or several of these separated by commas; a value with a comma must be quoted."
-        )
-    found = [_attribute(*part[0].split(":", 1)) for part in _ONE.finditer(text)]
-    if len(found) > _ATTRIBUTES_MAX:
-        raise ValueError(f"At most {_ATTRIBUTES_MAX} attributes are allowed.")
-    return tuple(found)
-
-
-def _attribute(name: str, value: str) -> AttributeIs:
-    """Return the attribute with its value as written. Raises ValueError if a quoted value is not valid JSON."""
-    if value.startswith('"'):
-        return AttributeIs(name, _quoted(value))
-    return attribute_is(name, value)
-
-
-def _quoted(value: str) -> str:
-    try:
-        text = str(orjson.loads(value))
-    except ValueError:
-        text = "\0"
-    if "\0" in text:
-        raise ValueError("A quoted value must be a JSON string without U+0000.")
-    return text
-
-
-def _range(text: object) -> object:
-    """Return the lowest and highest rating in a filter. Raises ValueError."""
-    if not isinstance(text, str):
-        return text
-    found = _RANGE.fullmatch(text)
-    if found is None or int(found[1]) > int(found[2] or found[1]):
-        raise ValueError("This must be a rating from 0 to 10, or a range such as `0..6`.")
-    return int(found[1]), int(found[2] or found[1])
-
-
-AttributesAre = Annotated[
-    tuple[AttributeIs, ...],
-    BeforeValidator(_attributes),
-    WithJsonSchema({"type": "string", "examples": ["plan:gold,vip:true"]}),
-]
-Ratings = Annotated[
-    tuple[int, int],
-    BeforeValidator(_range),
-    WithJsonSchema({"type": "string", "pattern": f"^{_RANGE.pattern}$", "examples": ["0..6"]}),
-]
 Include = Literal["tags"]
 """Optional additional fields of a conversation."""
 

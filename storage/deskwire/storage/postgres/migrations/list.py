@@ -67,6 +67,11 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_out_of_order ON conversati
 WHERE activity < created_at OR updated_at < activity
 """
 
+_BY_CHANNEL: Final = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_channel ON conversations (project, channel, created_at)
+WHERE channel IS NOT NULL
+"""
+
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", _BASELINE),
     Migration("m0002_lists_by_change", "m0001_baseline", indexes=(_BY_CHANGE,)),
@@ -156,6 +161,7 @@ MIGRATIONS: Final = (
         "m0042_blocked_contacts",
         typed("ALTER TABLE contacts ADD COLUMN blocked TEXT"),
     ),
+    Migration("m0043_conversations_by_channel", "m0042_blocked_contacts", indexes=(_BY_CHANNEL,)),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -9,13 +9,16 @@ from typing import Any, Final, get_args
 
 from msgspec import Struct
 
+from deskwire.engine.contacts.contact import filter_values
 from deskwire.engine.conversations.conversation import Status
 from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import AttributeIs
+from deskwire.engine.tickets.ticket import Status as TicketStatus
 from deskwire.storage.tables.conversations.attributes import number_keys, text_key
 from deskwire.storage.tables.conversations.columns import HOUR_MS
+from deskwire.storage.tables.tickets.tickets import PRIORITIES
 
 Term = tuple[str, tuple[Any, ...]]
 """A condition with its values."""
@@ -52,8 +55,11 @@ def selective_paths(
         return
     if wanted.tags is not None:
         yield list(by_tag(project, wanted.tags))
+    for tag in wanted.all_tags:
+        yield [replace(path, covered=frozenset()) for path in by_tag(project, (tag,))]
     for attribute in wanted.attributes:
         yield [by_attribute(project, attribute)]
+    yield from _further_selective_paths(project, wanted, sort)
     if wanted.rated or (wanted.rated is None and wanted.rating is not None):
         yield [by_rating(project)]
     if wanted.visible is False and sort.key != "activity":
@@ -62,7 +68,59 @@ def selective_paths(
         yield list(by_late_change(project, wanted.changed_since))
     if sort.key == "created" and (wanted.since is not None or wanted.until is not None):
         terms = (("c.project = ?", (project,)), *hours_of(wanted.since, wanted.until))
-        yield [AccessPath(_indexed("conversations_by_hour"), terms, frozenset())]
+        yield [AccessPath(indexed("conversations_by_hour"), terms, frozenset())]
+
+
+def _further_selective_paths(
+    project: int, wanted: ConversationFilter, sort: ConversationSort
+) -> Iterator[Sequence[AccessPath]]:
+    """Yield selective paths for the conditions that only lists for agents have."""
+    for attribute in wanted.contact_attributes:
+        value, values = one_of("g.value", filter_values(attribute))
+        terms: tuple[Term, ...] = (
+            (f"g.project = ? AND g.name = ? AND {value}", (project, attribute.name, *values)),
+        )
+        source = "contact_attributes g {and_then} conversations c {indexed[conversations_by_contact]} ON c.contact = g.contact"
+        yield [AccessPath(source, terms, frozenset())]
+    if wanted.priorities is not None:
+        ranks, statuses = priority_ranks(wanted.priorities), get_args(TicketStatus)
+        where = f"t.project = ? AND t.status IN ({_marks(statuses)}) AND t.priority IN ({_marks(ranks)})"
+        terms = ((where, (project, *statuses, *ranks)),)
+        source = "tickets t {and_then} conversations c ON c.id = t.conversation"
+        yield [AccessPath(source, terms, frozenset(), count_source="tickets t")]
+    if wanted.channels is not None and None not in wanted.channels:
+        terms = (("c.project = ?", (project,)), one_of("c.channel", wanted.channels))
+        yield [AccessPath(indexed("conversations_by_channel"), terms, frozenset({"channels"}))]
+    if wanted.waiting_before is not None and sort.key != "waiting":
+        terms = (("c.project = ?", (project,)), ("c.waiting_since < ?", (wanted.waiting_before,)))
+        yield [AccessPath(indexed("conversations_waiting"), terms, frozenset({"waiting", "waiting_before"}))]
+    if sort.key != "created" and (wanted.created_since is not None or wanted.created_before is not None):
+        yield [*_by_creation(project, wanted, sort)]
+
+
+def _by_creation(project: int, wanted: ConversationFilter, sort: ConversationSort) -> Iterator[AccessPath]:
+    """Yield the paths to conversations that were created in the filter's period."""
+    statuses, archived = possible(wanted, sort)
+    for flag, status in product(archived, statuses):
+        terms: list[Term] = [
+            ("c.project = ?", (project,)),
+            ("c.archived = ? AND c.status = ?", (flag, status)),
+        ]
+        if wanted.created_since is not None:
+            terms.append(("c.created_at >= ?", (wanted.created_since,)))
+        if wanted.created_before is not None:
+            terms.append(("c.created_at < ?", (wanted.created_before,)))
+        covered = frozenset({"archived", "statuses", "created_since", "created_before"})
+        yield AccessPath(indexed("conversations_by_creation"), (*terms,), covered)
+
+
+def priority_ranks(priorities: Sequence[str]) -> tuple[int, ...]:
+    """Return the stored numbers of priorities of tickets."""
+    return tuple(rank for rank, each in enumerate(PRIORITIES) if each in priorities)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" for _ in values)
 
 
 def by_tag(project: int, tags: Sequence[str]) -> Iterator[AccessPath]:
@@ -93,7 +151,7 @@ def by_rating(project: int) -> AccessPath:
 def by_hiding(project: int) -> AccessPath:
     """Return the path to hidden conversations."""
     terms: tuple[Term, ...] = (("c.project = ?", (project,)), ("c.visible = 0", ()))
-    return AccessPath(_indexed("conversations_hidden"), terms, frozenset({"visible"}), by_hour=True)
+    return AccessPath(indexed("conversations_hidden"), terms, frozenset({"visible"}), by_hour=True)
 
 
 def by_late_change(project: int, since: int) -> Iterator[AccessPath]:
@@ -109,7 +167,7 @@ def _joined_path(table: str, key: str, terms: tuple[Term, ...], covered: frozens
     )
 
 
-_OUT_OF_ORDER: Final = "(c.activity < c.created_at OR c.updated_at < c.activity)"
+OUT_OF_ORDER: Final = "(c.activity < c.created_at OR c.updated_at < c.activity)"
 
 
 def access_paths(project: int, wanted: ConversationFilter, sort: ConversationSort) -> Iterator[AccessPath]:
@@ -127,9 +185,9 @@ def access_paths(project: int, wanted: ConversationFilter, sort: ConversationSor
     if sort.key == "activity":
         bounds = [*hours_of(None, before)]
     for path in _unbounded_paths(project, wanted, sort):
-        yield replace(path, terms=(*path.terms, *bounds), row_condition=f"NOT {_OUT_OF_ORDER}")
-    terms: tuple[Term, ...] = (("c.project = ?", (project,)), (_OUT_OF_ORDER, ()))
-    source = _indexed("conversations_out_of_order")
+        yield replace(path, terms=(*path.terms, *bounds), row_condition=f"NOT {OUT_OF_ORDER}")
+    terms: tuple[Term, ...] = (("c.project = ?", (project,)), (OUT_OF_ORDER, ()))
+    source = indexed("conversations_out_of_order")
     yield AccessPath(source, terms, frozenset(), by_hour=sort.key == "activity")
 
 
@@ -146,16 +204,16 @@ def _unbounded_paths(
     project: int, wanted: ConversationFilter, sort: ConversationSort
 ) -> Iterator[AccessPath]:
     home: Term = ("c.project = ?", (project,))
-    statuses, archived = _possible(wanted, sort)
+    statuses, archived = possible(wanted, sort)
     terms: tuple[Term, ...]
     if wanted.contact is not None:
         terms = (("c.contact = ?", (wanted.contact,)), ("{unindexed}c.project = ?", (project,)))
-        yield AccessPath(_indexed("conversations_by_contact"), terms, frozenset({"contact"}))
+        yield AccessPath(indexed("conversations_by_contact"), terms, frozenset({"contact"}))
     elif wanted.snoozed:
         for flag in archived:
             terms = (home, ("c.archived = ? AND c.snoozed_until IS NOT NULL", (flag,)))
             yield AccessPath(
-                _indexed("conversations_asleep"), terms, frozenset({"archived", "snoozed"}), by_hour=True
+                indexed("conversations_asleep"), terms, frozenset({"archived", "snoozed"}), by_hour=True
             )
     elif wanted.assignees is not None:
         for assignee, flag, status in product(wanted.assignees, archived, statuses):
@@ -165,20 +223,20 @@ def _unbounded_paths(
                 ("c.archived = ? AND c.status = ?", (flag, status)),
             )
             covered = frozenset({"assignees", "archived", "statuses"})
-            yield AccessPath(_indexed("conversations_by_assignee"), terms, covered, by_hour=True)
+            yield AccessPath(indexed("conversations_by_assignee"), terms, covered, by_hour=True)
     elif sort.key == "waiting" or wanted.waiting:
         terms = (home, ("c.waiting_since IS NOT NULL", ()))
-        yield AccessPath(_indexed("conversations_waiting"), terms, frozenset({"waiting"}))
+        yield AccessPath(indexed("conversations_waiting"), terms, frozenset({"waiting"}))
     elif wanted.visible is False and sort.key == "activity":
         yield by_hiding(project)
     elif sort.key == "activity" and (wanted.text is not None or wanted == _plain(wanted)):
-        yield AccessPath(_indexed("conversations_by_hour"), (home,), frozenset(), by_hour=True)
+        yield AccessPath(indexed("conversations_by_hour"), (home,), frozenset(), by_hour=True)
     else:
         index = "conversations_by_status" if sort.key == "activity" else "conversations_by_creation"
         for flag, status in product(archived, statuses):
             terms = (home, ("c.archived = ? AND c.status = ?", (flag, status)))
             covered = frozenset({"archived", "statuses"})
-            yield AccessPath(_indexed(index), terms, covered, by_hour=sort.key == "activity")
+            yield AccessPath(indexed(index), terms, covered, by_hour=sort.key == "activity")
 
 
 class ChangePath(Struct, frozen=True):
@@ -206,9 +264,9 @@ def by_change(project: int) -> Iterator[ChangePath]:
     them. The index by change has only the others, so that a message does not rewrite it.
     """
     home: Term = ("c.project = ?", (project,))
-    source = _indexed("conversations_by_hour")
+    source = indexed("conversations_by_hour")
     yield ChangePath(source, "c.activity", (home,), "c.updated_at = c.activity", by_hour=True)
-    source = _indexed("conversations_by_change")
+    source = indexed("conversations_by_change")
     yield ChangePath(source, "c.updated_at", (home, ("c.updated_at <> c.activity", ())))
 
 
@@ -218,7 +276,7 @@ def _plain(wanted: ConversationFilter) -> ConversationFilter:
     return ConversationFilter(**others)
 
 
-def _possible(wanted: ConversationFilter, sort: ConversationSort) -> tuple[Sequence[Status], Sequence[bool]]:
+def possible(wanted: ConversationFilter, sort: ConversationSort) -> tuple[Sequence[Status], Sequence[bool]]:
     """Return the possible statuses of the list's conversations, and the possible values of `archived`."""
     statuses = _STATUSES if wanted.statuses is None else wanted.statuses
     if sort.key == "waiting" or wanted.waiting:  # no contact waits in a closed conversation
@@ -226,7 +284,7 @@ def _possible(wanted: ConversationFilter, sort: ConversationSort) -> tuple[Seque
     return statuses, (False, True) if wanted.archived is None else (wanted.archived,)
 
 
-def _indexed(index: str) -> str:
+def indexed(index: str) -> str:
     return f"conversations c {{indexed[{index}]}}"
 
 

@@ -11,7 +11,7 @@ SQLite sorts the conversations of an hour when it reaches them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import merge
 from itertools import islice
@@ -23,33 +23,38 @@ from deskwire.engine.conversations.listing import (
     ConversationSort,
     FoundConversations,
     ListedConversation,
-    SortKey,
 )
-from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE, Dialect, either
-from deskwire.storage.folded_patterns import contains
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.access_paths import (
     AccessPath,
     ChangePath,
-    Term,
     access_paths,
     by_change,
     hours_of,
-    one_of,
     selective_paths,
 )
-from deskwire.storage.tables.conversations.agent_view import UNREAD, SeenReads, unread_values
-from deskwire.storage.tables.conversations.attributes import attribute_condition
-from deskwire.storage.tables.conversations.columns import HOUR_MS, SELECTED, WIDTH, conversation_of
+from deskwire.storage.tables.conversations.agent_view import SeenReads
+from deskwire.storage.tables.conversations.bounded_lists import (
+    BoundedList,
+    BoundedPage,
+    bounded_count_query,
+    is_covered,
+    ordered_paths,
+)
+from deskwire.storage.tables.conversations.columns import SELECTED, WIDTH, conversation_of
+from deskwire.storage.tables.conversations.conditions import (
+    KEYS,
+    TEXTS,
+    after_key,
+    changed,
+    is_descending,
+    joined,
+    remaining_terms,
+    text_term,
+)
 
-_KEYS: Final[Mapping[SortKey, str]] = {
-    "activity": "c.activity",
-    "waiting": "c.waiting_since",
-    "created": "c.created_at",
-    "updated": "c.updated_at",
-}
 _PAGE: Final = either(
     f"SELECT {SELECTED}, {CONTACT_COLUMNS} FROM {{numbers}} w {{and_then}} conversations c ON c.rowid = w.value "
     "JOIN contacts k ON k.rowid = c.contact"
@@ -82,23 +87,65 @@ class ConversationListReads(SeenReads):
         sort: ConversationSort,
         after: ConversationPageKey | None,
         limit: int,
+        examined_max: int | None = None,
     ) -> FoundConversations:
+        wanted = self._with_seen_mark(project, wanted)
+        read = self._bounded_page_keys(project, wanted, sort, examined_max)
         if wanted.text is None:
-            return FoundConversations(self.conversations(project, wanted, sort, after, limit))
-        places_after = self._page_keys(project, self._with_seen_mark(project, wanted), sort)
+            page = read(after, limit)
+            return FoundConversations(self._listed(page.keys), page.reached)
         found: list[ConversationPageKey] = []
         searched, size = 0, limit
         while True:
-            places = places_after(after, size)
-            some, texts = self._within(places, SEARCHED_TEXTS_MAX - searched)
+            page = read(after, size)
+            some, texts = self._within(page.keys, SEARCHED_TEXTS_MAX - searched)
             having = self._with_text(some, wanted, limit - len(found))
             found += [place for place in some if place.rowid in having]
             searched += texts
-            if len(found) >= limit or (len(some) == len(places) < size):
+            all_read = len(some) == len(page.keys)
+            if len(found) >= limit or (all_read and page.reached is None and len(some) < size):
                 return FoundConversations(self._listed(found[:limit]))
+            if all_read and page.reached is not None:
+                return FoundConversations(self._listed(found), page.reached)
             after, size = some[-1], min(4 * size, _SEARCHED_MAX)
             if searched >= SEARCHED_TEXTS_MAX:
                 return FoundConversations(self._listed(found), after)
+
+    def _bounded_page_keys(
+        self,
+        project: int,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        examined_max: int | None,
+    ) -> Callable[[ConversationPageKey | None, int], BoundedPage]:
+        """Return the function that reads the next page keys of a list, and examines a bounded number if there is a bound."""
+        if examined_max is not None and not is_covered(wanted, sort):
+            paths, few = self._paths(project, wanted, sort)
+            if not (few or (wanted.contact is not None and self._are_few(paths))):
+                bounded = BoundedList(self.conn, self.dialect, project, replace(wanted, text=None), sort)
+                return lambda after, limit: bounded.read(after, limit, examined_max)
+        read = self._page_keys(project, wanted, sort)
+        return lambda after, limit: BoundedPage(read(after, limit))
+
+    def count_some_conversations(
+        self, project: int, wanted: ConversationFilter, found_max: int, examined_max: int
+    ) -> tuple[int, bool]:
+        found, left, wanted = 0, examined_max, self._with_seen_mark(project, wanted)
+        sort = ConversationSort()
+        paths, few = self._paths(project, wanted, sort)
+        if few or is_covered(wanted, sort) or (wanted.contact is not None and self._are_few(paths)):
+            found = self.count_conversations(project, wanted, sort, found_max)
+            return found, found < found_max
+        for path in ordered_paths(project, wanted, sort):
+            sql, values = bounded_count_query(self.dialect, path, wanted, sort, found_max - found, left)
+            found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
+            if found >= found_max:
+                return found, False
+            sql, values = path_count_query(path, left)
+            left -= self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
+            if left <= 0:
+                return found, False
+        return found, True
 
     def _page_keys(
         self, project: int, wanted: ConversationFilter, sort: ConversationSort
@@ -125,7 +172,7 @@ class ConversationListReads(SeenReads):
         counts = dict(self.conn.execute(_MESSAGE_COUNTS[self.dialect], (keys,)).fetchall())
         total = 0
         for number, place in enumerate(places, 1):
-            total += len(_TEXTS) - 1 + counts[place.rowid]
+            total += len(TEXTS) - 1 + counts[place.rowid]
             if total >= texts:
                 return places[:number], total
         return places, total
@@ -134,7 +181,7 @@ class ConversationListReads(SeenReads):
         self, places: Sequence[ConversationPageKey], wanted: ConversationFilter, enough: int
     ) -> frozenset[int]:
         """Return the keys of the conversations with the wanted text, at least the first `enough` of them."""
-        text, values = _text_term(self.dialect, wanted)
+        text, values = text_term(self.dialect, wanted)
         keys = self.dialect.listed([place.rowid for place in places])
         rows = self.conn.execute(f"{_WITH_CONTACT[self.dialect]} WHERE {text}", (keys, *values))
         # SQLite joins in this order, so it visits the keys in theirs, and continues the search for each row that is read.
@@ -256,11 +303,6 @@ def _once(found: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         last = place
 
 
-def is_descending(sort: ConversationSort) -> bool:
-    """Return whether the largest value of the column comes first. The longest wait has the smallest value."""
-    return (sort.order == "desc") != (sort.key == "waiting")
-
-
 def part_query(
     dialect: Dialect,
     path: ChangePath,
@@ -271,20 +313,20 @@ def part_query(
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for the next rows on a path by change, with its values; each row says whether the list has it."""
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
-    terms, order = [*path.terms, *_changed(path.key, wanted)], [path.key, "c.rowid"]
+    terms, order = [*path.terms, *changed(path.key, wanted)], [path.key, "c.rowid"]
     if path.by_hour:
         order.insert(0, "c.hour")
         terms += hours_of(wanted.changed_since, wanted.changed_before)
         terms += hours_of(wanted.since, wanted.until)
     if after is not None:
-        terms += _after(path.key, sign, after, by_hour=path.by_hour)
-    where, values = _joined(terms)
+        terms += after_key(path.key, sign, after, by_hour=path.by_hour)
+    where, values = joined(terms)
     left = replace(wanted, changed_since=None, changed_before=None)
     no_path = AccessPath("", (), frozenset())
-    fits, some = _joined(
+    fits, some = joined(
         [
             *([(path.row_condition, ())] if path.row_condition else []),
-            *_remaining_terms(dialect, no_path, left, sort),
+            *remaining_terms(dialect, no_path, left, sort),
         ]
     )
     shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END" if fits else "1"
@@ -312,13 +354,6 @@ def _is_cheap_to_test(wanted: ConversationFilter) -> bool:
     return all(each is None for each in beside)
 
 
-def _changed(key: str, wanted: ConversationFilter) -> Iterator[Term]:
-    if wanted.changed_since is not None:
-        yield f"{key} >= ?", (wanted.changed_since,)
-    if wanted.changed_before is not None:
-        yield f"{key} < ?", (wanted.changed_before,)
-
-
 def page_query(
     dialect: Dialect,
     path: AccessPath,
@@ -328,17 +363,17 @@ def page_query(
     limit: int,
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for the page keys of the first conversations on a path, with its values."""
-    key = _KEYS[sort.key]
+    key = KEYS[sort.key]
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
     order = [key, "c.rowid"]
-    terms = [*path.terms, *_remaining_terms(dialect, path, wanted, sort)]
+    terms = [*path.terms, *remaining_terms(dialect, path, wanted, sort)]
     hours = path.by_hour and sort.key == "activity"
     if hours:
         order.insert(0, "c.hour")
         terms += hours_of(wanted.since, wanted.until)
     if after is not None:
-        terms += _after(key, sign, after, by_hour=hours)
-    where, values = _joined(terms)
+        terms += after_key(key, sign, after, by_hour=hours)
+    where, values = joined(terms)
     keys = ", ".join(f"{column} {direction}" for column in order)
     source = _source(path, wanted)
     return f"SELECT {key}, c.rowid FROM {source} WHERE {where} ORDER BY {keys} LIMIT ?", (*values, limit)
@@ -348,99 +383,17 @@ def count_query(
     dialect: Dialect, path: AccessPath, wanted: ConversationFilter, sort: ConversationSort, bound: int
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that counts the conversations on a path up to a bound, with its values."""
-    where, values = _joined([*path.terms, *_remaining_terms(dialect, path, wanted, sort)])
+    where, values = joined([*path.terms, *remaining_terms(dialect, path, wanted, sort)])
     source = _source(path, wanted)
     return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
 
 
 def path_count_query(path: AccessPath, bound: int) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that counts a path's index entries up to a bound, with its values."""
-    where, values = _joined(path.terms)
+    where, values = joined(path.terms)
     source = path.count_source or path.source
     return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
 
 
 def _source(path: AccessPath, wanted: ConversationFilter) -> str:
     return path.source if wanted.text is None else f"{path.source} JOIN contacts k ON k.rowid = c.contact"
-
-
-def _after(key: str, sign: str, after: ConversationPageKey, *, by_hour: bool) -> Iterator[Term]:
-    """Yield the conditions of rows after a page key; `by_hour` for an index that is ordered by hours."""
-    if by_hour:
-        yield f"c.hour {sign}= ?", (after.value // HOUR_MS,)
-    yield f"({key}, c.rowid) {sign} (?, ?)", (after.value, after.rowid)
-
-
-def _remaining_terms(
-    dialect: Dialect, path: AccessPath, wanted: ConversationFilter, sort: ConversationSort
-) -> Iterator[Term]:
-    """Yield the conditions of a list that its access path does not cover."""
-    if path.row_condition:
-        yield path.row_condition, ()
-    covered: dict[str, Any] = dict.fromkeys(path.covered & _FIELDS)
-    left = replace(wanted, **covered)
-    for column, values in (("status", left.statuses), ("assignee_id", left.assignees)):
-        if values is not None:
-            yield one_of(f"{{unindexed}}c.{column}", values)
-    for column, flag in (("archived", left.archived), ("visible", left.visible)):
-        if flag is not None:
-            yield f"{{unindexed}}c.{column} = ?", (flag,)
-    if left.snoozed is not None:
-        yield f"c.snoozed_until IS {'NOT ' if left.snoozed else ''}NULL", ()
-    if left.tags is not None:
-        tag, values = one_of("g.folded", [*map(tag_key, left.tags)])
-        yield (
-            f"EXISTS (SELECT 1 FROM conversation_tags g WHERE g.conversation = c.rowid AND {tag})",
-            values,
-        )
-    waiting = True if sort.key == "waiting" and "waiting" not in path.covered else left.waiting
-    if waiting is not None:
-        yield f"c.waiting_since IS {'NOT ' if waiting else ''}NULL", ()
-    yield from _unindexed_terms(dialect, left)
-
-
-_FIELDS: Final = frozenset(ConversationFilter.__struct_fields__)
-
-
-def _unindexed_terms(dialect: Dialect, wanted: ConversationFilter) -> Iterator[Term]:
-    """Yield the conditions that no index covers."""
-    yield from _active(wanted)
-    if wanted.unread is not None:
-        yield f"{'' if wanted.unread else 'NOT '}({UNREAD})", unread_values(wanted.user, wanted.seen_mark)
-    yield from _changed("c.updated_at", wanted)
-    if wanted.imported_since is not None:
-        yield "c.imported_at >= ?", (wanted.imported_since,)
-    if wanted.unread_by_contact is not None:
-        yield "c.unread = ?", (wanted.unread_by_contact,)
-    if wanted.rated is not None:
-        yield f"c.rating IS {'NOT ' if wanted.rated else ''}NULL", ()
-    if wanted.rating is not None:
-        yield "c.rating BETWEEN ? AND ?", wanted.rating
-    for attribute in wanted.attributes:
-        yield attribute_condition(dialect, "c.attributes", attribute)
-    if wanted.text is not None:
-        yield _text_term(dialect, wanted)
-
-
-def _text_term(dialect: Dialect, wanted: ConversationFilter) -> Term:
-    assert wanted.text is not None, "it is asked for"
-    found = [contains(dialect, column, wanted.text) for column in _TEXTS]
-    *names, message = [condition for condition, _ in found]
-    whose = "m.conversation = c.rowid" if wanted.notes else "m.conversation = c.rowid AND m.internal = 0"
-    any_message = f"EXISTS (SELECT 1 FROM messages m WHERE {whose} AND {message})"
-    return f"({' OR '.join(names)} OR {any_message})", tuple(value for _, values in found for value in values)
-
-
-def _active(wanted: ConversationFilter) -> Iterator[Term]:
-    if wanted.since is not None:
-        yield "c.activity >= ?", (wanted.since,)
-    if wanted.until is not None:
-        yield "c.activity < ?", (wanted.until,)
-
-
-def _joined(terms: Sequence[Term]) -> Term:
-    return " AND ".join(term for term, _ in terms), tuple(value for _, some in terms for value in some)
-
-
-_TEXTS: Final = ("c.title", "k.name", "k.email", "k.user_id", "m.text")
-"""The columns that a text search reads: the title, the contact's name, email and user id, and last a message's text (`m`)."""

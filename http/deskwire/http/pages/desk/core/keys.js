@@ -16,6 +16,7 @@ export const COMMANDS = [
   command("palette", "anywhere", "mod+k"),
   command("search", "anywhere", "/"),
   command("help", "anywhere", "?"),
+  command("filter", "anywhere", "f"),
   command("start", "anywhere", "c"),
   command("viewMine", "anywhere", "g i"),
   command("viewWaiting", "anywhere", "g w"),

@@ -97,13 +97,16 @@ function applyAddress() {
   batch(() => {
     unknownProject.value = user.peek() && !chosen ? named : null;
     project.value = chosen;
-    typedWords.value = history.state?.typed?.user === user.peek()?.id ? (history.state?.typed?.words ?? {}) : {};
+    const kept = history.state?.user === user.peek()?.id ? history.state : null;
+    typedWords.value = kept?.words ?? {};
+    if (chosen) inbox.value = /** @type {string | undefined} */ (kept?.inbox) ?? (IN_INBOX.test(where) ? where : moves ? FIRST_VIEW : inbox.peek());
     place.value = moves ? "" : where; // the store of the other project begins first
   });
   if (moves) setTimeout(() => void (place.value = parseAddress().where));
   if (!chosen) return;
   storeProject(chosen.id);
-  if (!named) history.replaceState(history.state, "", hrefOf(where));
+  if (!named || !where) history.replaceState(history.state, "", addressOf(where || inbox.peek()));
+  if (!where && !moves) place.value = inbox.peek();
 }
 
 function storedProject() {
@@ -182,6 +185,7 @@ function forget() {
     project.value = null;
     storageKeys.value = [];
     unknownProject.value = null;
+    inbox.value = FIRST_VIEW;
     go("", { replace: true });
     projects.value = [];
     signedOut.value = false;
@@ -213,19 +217,36 @@ export const hrefOf = (where, of = project.value?.id) => [`${ROOT}desk`, of, whe
 /** The open conversation; null for none. */
 export const open = computed(() => /^c\/(cnv_\w+)(?:\?|$)/.exec(place.value)?.[1] ?? null);
 
+const FIRST_VIEW = "inbox/mine";
+const IN_INBOX = /^inbox(?:[/?]|$)/;
+/** The address of the inbox's view, e.g. `inbox/waiting?status=all`. It is kept in the history entries of conversations and pages. */
+export const inbox = signal(IN_INBOX.test(place.peek()) ? place.peek() : FIRST_VIEW);
+
 /** The path of the open page, e.g. `tickets/tic_…`; null in the inbox. */
-export const page = computed(() => (open.value ? null : place.value.split("?")[0] || null));
+export const page = computed(() => (open.value || IN_INBOX.test(place.value) ? null : place.value.split("?")[0] || null));
 
 /** The name of the open page, for the window's title. */
 export const heading = signal("");
 
-/** Go to a place: `go("c/cnv_…")`, `go("")`. @param {string} where @param {{replace?: boolean, words?: Record<string, string>}} [options]  words: the typed filter */
+/** A condition of a view whose value may be personal, such as an attribute of contacts. Like typed words, it is not in the address. */
+const PRIVATE = /([?&])contactAttribute=[^&]*&?/;
+/** Return an address without the values that the browser must not keep. @param {string} where */
+export const withoutPrivate = (where) => where.replace(PRIVATE, "$1").replace(/[?&]$/, "");
+const addressOf = (/** @type {string} */ where) => hrefOf(withoutPrivate(where), project.peek()?.id);
+
+/** Change the view of the inbox in place; an open conversation stays open. @param {string} where */
+export function setInbox(where) {
+  if (IN_INBOX.test(place.peek())) return go(where, { replace: true });
+  history.replaceState({ ...history.state, inbox: (inbox.value = where) }, "");
+}
+
+/** Go to a place: `go("c/cnv_…")`, and with "" to the inbox. @param {string} where @param {{replace?: boolean, words?: Record<string, string>}} [options]  words: the typed filter */
 export function go(where, { replace = false, words = {} } = {}) {
-  const url = hrefOf(where, project.peek()?.id);
-  const state = Object.keys(words).length ? { typed: { user: user.peek()?.id, words } } : null;
-  if (replace) history.replaceState(state, "", url);
-  else history.pushState(state, "", url);
+  if (project.peek()) where ||= inbox.peek();
   batch(() => {
+    if (IN_INBOX.test(where)) inbox.value = where;
+    const state = { user: user.peek()?.id, words, inbox: inbox.peek() };
+    history[replace ? "replaceState" : "pushState"](state, "", addressOf(where));
     typedWords.value = words;
     place.value = where;
   });

@@ -266,6 +266,9 @@ class LoadedList {
     this.bound = "";
     this.cursor = /** @type {string|null} */ (null);
     this.live = /** @type {readonly string[]} */ ([]);
+    /** With `where`, which only the service can decide: the rows of its responses. @type {Set<string>|null} */
+    this.listed = filter.where ? new Set() : null;
+    this.stale = false;
     this.asked = 0;
     /** @type {Signal<ListView>} */
     this.view = signal({ key: JSON.stringify(filter), filter, ids: [], fresh: 0, held: false, state: "loading", more: false, loadingMore: false, error: null });
@@ -274,8 +277,8 @@ class LoadedList {
 
   /** @param {string|null} cursor */
   ask(cursor) {
-    const { status, ...rest } = this.filter;
-    return get("conversations", { view: "agent", archived: false, ...rest, status: status?.join(","), cursor, limit: PAGE });
+    const { status, where, ...rest } = this.filter;
+    return get("conversations", { view: "agent", archived: false, ...rest, status: status?.join(","), ...Object.fromEntries(new URLSearchParams(where)), cursor, limit: PAGE });
   }
 
   /** Load the list again, because its response may be older than the stream. */
@@ -305,6 +308,8 @@ class LoadedList {
   /** @param {{items: Row[], nextCursor: string|null}} page */
   begin({ items, nextCursor }) {
     const last = items.at(-1);
+    this.stale = false;
+    this.listed &&= new Set(items.map((each) => each.id));
     this.asOf = items.reduce((least, each) => (least && least < each.asOf ? least : each.asOf), "");
     this.cursor = nextCursor;
     this.bound = nextCursor && last ? sortKey(last, this.filter) : null;
@@ -323,7 +328,8 @@ class LoadedList {
       if (!still() || asked !== this.asked) return;
       const last = items.at(-1);
       this.cursor = nextCursor;
-      this.bound = nextCursor && last ? sortKey(last, this.filter) : null;
+      this.bound = nextCursor ? (last ? sortKey(last, this.filter) : this.bound) : null;
+      for (const each of items) this.listed?.add(each.id);
       setState(withRows(known.peek(), items));
       batch(() => {
         this.fill();
@@ -338,13 +344,21 @@ class LoadedList {
     }
   }
 
+  /** @param {string} id */
+  rowOf = (id) => (this.listed?.has(id) === false ? undefined : untracked(() => optimisticRow(id)));
+
+  /** Load the list again if only the service knows whether changed rows belong to it; when it is shown. @param {boolean} shown */
+  renew(shown) {
+    if (shown) coalesce(`renew ${this.view.peek().key}`, document.hidden ? HIDDEN_MS : COUNTERS_MS, () => this.stale && this.refresh());
+  }
+
   /** Sort all known rows of this list. */
   fill() {
     const { filter, bound } = this;
     const before = comparison(filter);
     const found = [];
     for (const id of known.peek().rows.keys()) {
-      const row = untracked(() => optimisticRow(id));
+      const row = this.rowOf(id);
       if (!row || !matches(row, filter, known.peek().me)) continue;
       const key = sortKey(row, filter);
       if (bound === null || before(key, bound) <= 0) found.push({ id, key });
@@ -356,8 +370,8 @@ class LoadedList {
   /** @param {Iterable<string>} touched @param {boolean} own  the user's own changes leave the list even while its order is held */
   place(touched, own) {
     if (this.bound === "") return; // nothing is loaded yet
-    const rowOf = (/** @type {string} */ id) => untracked(() => optimisticRow(id));
-    this.live = placeRows(this.live, touched, { filter: this.filter, me: known.peek().me, bound: this.bound, rowOf });
+    if (this.listed) this.renew((this.stale = true) && shownKey === this.view.peek().key);
+    this.live = placeRows(this.live, touched, { filter: this.filter, me: known.peek().me, bound: this.bound, rowOf: this.rowOf });
     this.show(own ? new Set(touched) : undefined);
   }
 
@@ -383,8 +397,15 @@ function listOf(filter) {
   return found;
 }
 
+let shownKey = "";
 /** Return the list of a filter; the first read loads it. @param {Filter} filter @returns {ReadonlySignal<ListView>} */
-export const list = (filter) => listOf(filter).view;
+export function list(filter) {
+  const found = listOf(filter);
+  const { key } = found.view.peek();
+  if (key !== shownKey && found.stale) found.renew(true);
+  shownKey = key;
+  return found.view;
+}
 /** Load the next page of a list. @param {Filter} filter */
 export const more = (filter) => listOf(filter).more();
 /** Load a list again after a failure. @param {Filter} filter */

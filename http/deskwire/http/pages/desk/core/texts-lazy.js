@@ -24,12 +24,37 @@ export const t = {
       snoozed: "Snoozed conversations return at their time, or when the customer writes.",
       all: "They show up here once you or your backend start one.",
     },
+    statuses: { all: "Any status", active: "Open and pending", OPEN: "Open", PENDING: "Pending", CLOSED: "Closed", archived: "Archived" },
+    sorts: { activity: "Newest activity", waiting: "Longest waiting", created: "Newest first" },
+    unread: "Unread only", readAll: "Mark all as read",
+    noneYet: "Nothing found yet", noneYetText: "Many conversations were examined, and there are more.", keepLooking: "Keep looking", looking: "Looking…",
     filtered: "No conversations match these filters", clearFilters: "Clear filters",
     /** @param {number} n */ snoozedToo: (n) => `${many(n, "conversation is", "conversations are")} snoozed.`,
     searchFailed: "Search failed",
     /** @param {string} q */ noneFound: (q) => `No results for “${q}”`,
     noneFoundText: "Search matches the start of words in subjects, messages, names and tickets.", contacts: "Contacts", tickets: "Tickets",
     conversations: "Conversations",
+  },
+
+  filter: {
+    button: "Filter", title: "Filter this view", apply: "Apply", active: "Conditions of this view", any: "Any", anyTime: "Any time", separated: "Separate several by commas.",
+    remove: (/** @type {string} */ text) => `Remove: ${text}`,
+    duration: (/** @type {string} */ each) => many(Number(each.slice(0, -1)), .../** @type {Record<string, [string, string]>} */ ({ m: ["minute", "minutes"], h: ["hour", "hours"], d: ["day", "days"], w: ["week", "weeks"] })[each.slice(-1)] ?? ["", ""]),
+    within: (/** @type {string} */ duration) => `in the last ${duration}`, before: (/** @type {string} */ duration) => `not in the last ${duration}`, atLeast: (/** @type {string} */ duration) => `for at least ${duration}`,
+    attributeHint: "For example plan:gold. Separate several by commas; all must match. It stays out of the address.",
+    unrated: "Not rated", rating: (/** @type {string} */ each) => each.replace("..", " to "),
+    priorities: { URGENT: "Urgent", HIGH: "High", MEDIUM: "Medium", LOW: "Low" },
+    fields: {
+      tag: "With any of these tags", allTags: "With all of these tags", withoutTags: "Without these tags", activeWithin: "Last activity", inactiveFor: "No activity", createdWithin: "Created", waitingFor: "Waiting for a reply",
+      contactAttribute: "Attributes of the contact", rating: "Rating", priority: "Priority of the ticket", assignee: "Assignee",
+    },
+    /** @type {Record<string, (value: string) => string>} */
+    chips: {
+      assignee: (value) => `Assignee: ${value}`, tag: (value) => `Tag: ${value}`, allTags: (value) => `All tags: ${value}`, withoutTags: (value) => `Without: ${value}`,
+      activeWithin: (value) => `Active in the last ${value}`, inactiveFor: (value) => `Not active for ${value}`, createdWithin: (value) => `Created in the last ${value}`,
+      createdSince: (value) => `Created since ${value}`, createdUntil: (value) => `Created before ${value}`, waitingFor: (value) => `Waiting ${value}`, contactAttribute: (value) => `Contact: ${value}`,
+      channel: (value) => `Channel: ${value}`, priority: (value) => `Priority: ${value}`, rating: (value) => `Rating: ${value.replace("..", " to ")}`, rated: (value) => (value === "true" ? "Rated" : "Not rated"),
+    },
   },
 
   connection: {
@@ -277,7 +302,7 @@ export const t = {
 
   commands: {
     ...first.commands,
-    palette: "All commands", search: "Search", help: "Keyboard shortcuts", start: "New conversation", viewMine: "Mine",
+    palette: "All commands", search: "Search", help: "Keyboard shortcuts", filter: "Filter this view…", start: "New conversation", viewMine: "Mine",
     viewWaiting: "Waiting", viewUnassigned: "Unassigned", viewTeam: "Your team", viewSnoozed: "Snoozed", viewAll: "All conversations",
     next: "Next in the list", previous: "Previous in the list", openRow: "Open", nextConversation: "Next conversation",
     previousConversation: "Previous conversation", select: "Select", extendDown: "Extend the selection down",

@@ -32,10 +32,7 @@ export const t = {
 
   list: {
     label: "Conversations", views: "Select a view", search: "Search", searchPlaceholder: "Search conversations, contacts, tickets",
-    clear: "Clear search", start: "New conversation", status: "Status",
-    statuses: { all: "Any status", active: "Open and pending", OPEN: "Open", PENDING: "Pending", CLOSED: "Closed", archived: "Archived" },
-    sorts: { activity: "Newest activity", waiting: "Longest waiting", created: "Newest first" },
-    sort: "Order", unread: "Unread only", readAll: "Mark all as read",
+    clear: "Clear search", start: "New conversation",
     /** @param {string} how */ waits: (how) => (how === "now" ? "waiting" : `waiting ${how}`),
     draft: "Draft", writes: "typing", visitor: "visitor",
     /** @param {string} until */ snoozed: (until) => `until ${until}`,

@@ -32,6 +32,7 @@
  * @property {boolean} [waiting]
  * @property {"activity"|"waiting"|"created"} [sort]  default: activity
  * @property {"asc"|"desc"} [order]  default: desc
+ * @property {string} [where]  further conditions as a query, which only the service decides
  *
  * A list as it is shown. While its order is held (`hold`), `fresh` counts the new and moved rows.
  * @typedef {object} ListView

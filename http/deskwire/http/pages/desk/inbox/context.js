@@ -10,7 +10,7 @@ import { context } from "./conversation.js";
 import { go, may, people, user } from "../core/session.js";
 import { runCommand } from "../core/keys.js";
 import { listReasons, t as texts } from "./list-reason.js";
-import { filter, view } from "./list.js";
+import { filter, shownList, view, viewName } from "./list.js";
 import { Link } from "../ui/link.js";
 import { BlockLine } from "../ui/blocking.js";
 import { BrowserContext, ChannelName, CustomerBadges, useCustomer } from "../ui/customer.js";
@@ -155,9 +155,9 @@ const dayAndTime = (/** @type {string} */ at) => `${dayOf(at)}, ${clockTime(at)}
 export function ListReason({ id }) {
   const one = row(id);
   if (!one) return null;
-  const team = people().teams.find((each) => each.id === view.value.team)?.name;
-  const found = listReasons(one, filter.value, user.value?.id ?? "", { team, time: dayAndTime });
-  const name = view.value.key === "team" ? (team ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
+  const team = people().teams.find((each) => each.id === view.value.id)?.name;
+  const found = listReasons(one, filter.value, user.value?.id ?? "", { team, listed: shownList().ids.includes(id), time: dayAndTime });
+  const name = viewName();
   const holds = found.every((each) => each.holds);
   return html`<div class="listed"><h3>${holds ? texts.in(name) : texts.notIn(name)}</h3>
     ${found.length ? html`<ul>${found.filter((each) => each.holds === holds).map((each) => html`<li key=${each.text}><${Icon} name=${holds ? "check" : "close"} /><bdi>${each.text}</bdi></li>`)}</ul>` : html`<p class="muted">${texts.all}</p>`}

@@ -7,10 +7,10 @@ import { hasTag } from "../core/state.js";
 
 /**
  * Return the conditions of a filter, and whether a row fulfils each. Equal to `matches` of state.js.
- * @param {Row} row @param {Filter} filter @param {string} me @param {{team?: string, time: (at: string) => string}} words  team: the name of the filter's team
+ * @param {Row} row @param {Filter} filter @param {string} me @param {{team?: string, listed?: boolean, time: (at: string) => string}} words  team: the name of the filter's team; listed: whether the service lists it
  * @returns {Reason[]}
  */
-export function listReasons(row, filter, me, { team = "", time }) {
+export function listReasons(row, filter, me, { team = "", listed = false, time }) {
   /** @type {Reason[]} */
   const found = [];
   const add = (/** @type {boolean} */ holds, /** @type {string} */ text) => found.push({ holds, text });
@@ -29,6 +29,7 @@ export function listReasons(row, filter, me, { team = "", time }) {
   if (filter.visible !== undefined) add(row.visible === filter.visible, row.visible ? t.visible : t.hidden);
   const waits = row.waitingSince !== null;
   if (filter.waiting !== undefined || filter.sort === "waiting") add((filter.waiting === undefined || waits === filter.waiting) && (filter.sort !== "waiting" || waits), row.waitingSince ? t.waits(time(row.waitingSince)) : t.answered);
+  if (filter.where) add(listed, listed ? t.further : t.notFurther);
   return found;
 }
 
@@ -39,6 +40,6 @@ export const t = {
   ofTeam: (/** @type {string} */ name) => `It is assigned to the team ${name}.`, notOfTeam: (/** @type {string} */ name) => `It is not assigned to the team ${name}.`,
   unread: (/** @type {number} */ n) => `It has ${n.toLocaleString()} unread messages.`, allSeen: "It has no unread messages.",
   tagged: (/** @type {string} */ tag) => `It has the tag ${tag}.`, notTagged: (/** @type {string} */ tag) => `It does not have the tag ${tag}.`,
-  snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`, notSnoozed: "It is not snoozed.", visible: "The contact can see it.", hidden: "The contact can't see it yet.",
+  snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`, notSnoozed: "It is not snoozed.", further: "It matches the other conditions of the filter.", notFurther: "It is not among the conversations with the other conditions of the filter.", visible: "The contact can see it.", hidden: "The contact can't see it yet.",
   waits: (/** @type {string} */ since) => `Its contact has been waiting for a reply since ${since}.`, answered: "Its contact is not waiting for a reply.",
 };

@@ -3,10 +3,13 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Ago, Avatar, Button, Empty, Failed, Name, announce, contactName } from "../ui/parts.js";
-import { counters, put } from "../core/store.js";
+import { counters, more, put } from "../core/store.js";
 import { search } from "./conversation.js";
 import { go, open } from "../core/session.js";
 import { runCommand } from "../core/keys.js";
+import { clearConditions } from "./filter-bar.js";
+import { conditions } from "./list.js";
+/** @import { ListView } from "../core/types.js" */
 
 const SEARCH_DELAY_MS = 120;
 
@@ -111,14 +114,12 @@ export function BulkToolbar({ selection }) {
   </div>`;
 }
 
-/** @param {{view: import("../vendor/preact.js").Signal<{key: string}>, filters: import("../vendor/preact.js").Signal<Record<string, any>>}} props */
-export function EmptyList({ view, filters }) {
+/** @param {{view: import("../vendor/preact.js").ReadonlySignal<{key: string}>, of: ListView}} props */
+export function EmptyList({ view, of }) {
   const { key } = view.value;
   const texts = /** @type {any} */ (t.list);
-  if (filters.value[key]) {
-    const clear = () => (filters.value = Object.fromEntries(Object.entries(filters.value).filter(([each]) => each !== key)));
-    return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
-  }
+  if (of.more) return html`<${Empty} icon="search" title=${t.list.noneYet} text=${t.list.noneYetText} action=${html`<${Button} label=${of.loadingMore ? t.list.looking : t.list.keepLooking} disabled=${of.loadingMore} press=${() => more(of.filter)} />`} />`;
+  if (conditions.value.size) return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clearConditions} />`} />`;
   const snoozed = key !== "snoozed" && key !== "all" ? (counters.value?.snoozed ?? 0) : 0;
   return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />`;
 }

@@ -1,22 +1,39 @@
 // @ts-check
 /** The list of conversations: views, filters, search, and a virtual listbox that stays fast with ten thousand rows. */
-import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
+import { computed, effect, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
-import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Menu, Name, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Name, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
 import { isVisitor } from "../core/state.js";
 import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
-import { go, may, open, page, people, user } from "../core/session.js";
+import { go, inbox, may, open, page, people, place, setInbox, user, withoutPrivate } from "../core/session.js";
 import { handle, runCommand, startTypeAhead } from "../core/keys.js";
 /** @import { Filter, ListView, Row } from "../core/types.js" */
 
 const ROW_HEIGHT = 78;
 const OVERSCAN_ROWS = 6;
 
-/** @typedef {{key: string, team?: string}} View */
-/** The current view. */
-export const view = setting("view", /** @type {View} */ ({ key: "mine" }));
-/** The filters of each view. @type {import("../vendor/preact.js").Signal<Record<string, {status?: string, sort?: string, unread?: boolean}>>} */
-export const filters = setting("filters", {});
+/** @typedef {{key: string, id?: string}} View  id: of the team or the saved view */
+/** The path of the last view, for the next start, and the last query of each path. */
+const kept = setting("inbox", { path: inbox.peek().split("?")[0] ?? "", queries: /** @type {Record<string, string>} */ ({}) });
+if (!place.peek()) inbox.value = `${kept.peek().path}${kept.peek().queries[kept.peek().path] ?? ""}`;
+const path = computed(() => inbox.value.split("?")[0] ?? "");
+
+/** The current view. @type {import("../vendor/preact.js").ReadonlySignal<View>} */
+export const view = computed(() => {
+  const [, key, id] = path.value.split("/");
+  return id && (key === "team" || key === "view") ? { key, id } : { key: VIEWS.some((each) => each.key === key) ? key ?? "" : "mine" };
+});
+/** The query of the current view's address: its filter and order. */
+export const conditions = computed(() => new URLSearchParams(inbox.value.split("?")[1]));
+
+/** Change the query of the current view; null removes a part. @param {Record<string, string | null>} changes */
+export function setConditions(changes) {
+  const next = new URLSearchParams(conditions.peek());
+  for (const [name, value] of Object.entries(changes)) value === null ? next.delete(name) : next.set(name, value);
+  const query = next.size ? `?${next}` : "";
+  kept.value = { ...kept.peek(), queries: { ...kept.peek().queries, [path.peek()]: withoutPrivate(query) } };
+  setInbox(path.peek() + query);
+}
 /** The search text; null without a search. */
 export const query = signal(/** @type {string | null} */ (null));
 /** The row under the keyboard cursor. */
@@ -25,23 +42,36 @@ export const active = signal(/** @type {string | null} */ (null));
 export const selection = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 let anchor = /** @type {string | null} */ (null);
 
-/** Show a view. @param {View} next */
-export function show(next) {
-  view.value = next;
-  query.value = null;
+effect(() => {
+  kept.value = { ...kept.peek(), path: path.value };
+  clearSelection();
+});
+
+/** Clear the search, the selection and the cursor. */
+export function clearSelection() {
+  query.value = active.value = anchor = null;
   selection.value = new Set();
-  active.value = anchor = null;
 }
+
+/** Return the address of a view, with the filter that it had last. @param {View} view */
+export function addressOfView({ key, id }) {
+  const at = id ? `inbox/${key}/${id}` : `inbox/${key}`;
+  return at + (kept.value.queries[at] ?? "");
+}
+
+/** Show a view. @param {View} next */
+export const show = (next) => go(addressOfView(next));
 
 const ACTIVE = ["OPEN", "PENDING"];
 const options = computed(() => {
   const { key } = view.value;
-  return { status: key === "all" || key === "snoozed" ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...filters.value[key] };
+  const given = conditions.value;
+  return { status: given.get("status") ?? (key === "all" || key === "snoozed" ? "all" : "active"), sort: given.get("sort") ?? (key === "waiting" ? "waiting" : "activity"), unread: given.has("unread") };
 });
 
 /** The filter of the current view. */
 export const filter = computed(() => {
-  const { key, team } = view.value;
+  const { key, id } = view.value;
   const { status, sort, unread } = options.value;
   /** @type {any} */
   const found = { sort, order: "desc" };
@@ -49,11 +79,15 @@ export const filter = computed(() => {
   else if (status !== "all") found.status = status === "active" ? ACTIVE : [status];
   if (key === "mine") found.assignee = "me";
   if (key === "unassigned") found.assignee = "none";
-  if (key === "team" && team) found.team = team;
+  if (key === "team") found.team = id;
   if (key === "waiting") found.waiting = true;
   if (key === "snoozed") found.snoozed = true;
   else if (key !== "all") found.snoozed = false;
   if (unread) found.unread = true;
+  const where = new URLSearchParams(conditions.value);
+  for (const name of ["status", "sort", "unread"]) where.delete(name);
+  if (found.assignee || found.team) where.delete("assignee");
+  if (where.size) found.where = String(where);
   return /** @type {Filter} */ (found);
 });
 
@@ -150,7 +184,6 @@ export function focusList() {
 /** @param {string} key @returns {() => void} */
 const showView = (key) => () => {
   show({ key });
-  go("");
   queueMicrotask(focusList); // after the list is rendered, and before the next key
 };
 
@@ -173,9 +206,9 @@ handle({
   viewUnassigned: showView("unassigned"),
   viewTeam: () => {
     const { teams } = people();
-    const at = teams.findIndex((each) => each.id === view.value.team);
+    const at = teams.findIndex((each) => each.id === view.value.id);
     const team = teams[(at + 1) % teams.length];
-    if (team) show({ key: "team", team: team.id });
+    if (team) show({ key: "team", id: team.id });
   },
   viewSnoozed: showView("snoozed"),
   viewAll: showView("all"),
@@ -198,20 +231,15 @@ export const VIEWS = [
 
 /** Return the name of the current view. */
 export const viewName = () =>
-  view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.team)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
+  view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.id)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
 
 function Head() {
-  const { key, team } = view.value;
+  const { key, id } = view.value;
   const all = counters.value;
   const one = VIEWS.find((each) => each.key === key);
-  const n = all && (key === "team" ? all.teams[team ?? ""] : one?.count?.(all));
-  const entries = () => [
-    ...VIEWS.map((each) => ({ label: /** @type {any} */ (t.views)[each.key], icon: each.icon, pick: () => show({ key: each.key }) })),
-    .../** @type {any[]} */ (people().teams.length ? [{ title: t.views.team }] : []),
-    ...people().teams.map((each) => ({ label: each.name, icon: "people", pick: () => show({ key: "team", team: each.id }) })),
-  ];
+  const n = all && (key === "team" ? all.teams[id ?? ""] : one?.count?.(all));
   return html`<header class="list-head">
-    <${Menu} label=${t.list.views} icon="all" only kind="quiet" class="only-narrow" entries=${entries} />
+    <${ViewsMenu} />
     <h1 class="ellipsis">${viewName()}</h1>
     ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}
     <span class="grow"></span>
@@ -236,26 +264,6 @@ function Search() {
       value=${query.value ?? ""} onInput=${(/** @type {any} */ event) => (query.value = event.target.value)} onKeyDown=${pressed} />
     ${query.value ? html`<${Button} label=${t.list.clear} icon="close" only kind="quiet" class="small" press=${leave} />` : html`<${Kbd} keys="/" />`}
   </search>`;
-}
-
-function FilterBar() {
-  const { status, sort, unread } = options.value;
-  const set = (/** @type {any} */ change) => () => (filters.value = { ...filters.value, [view.value.key]: { ...options.value, ...change } });
-  const states = /** @type {Record<string, string>} */ (t.list.statuses);
-  const sorts = /** @type {Record<string, string>} */ (t.list.sorts);
-  const statuses = () => [
-    ...["active", "OPEN", "PENDING", "CLOSED", "all", "archived"].map((each) => ({ label: states[each] ?? "", checked: status === each, pick: set({ status: each }) })),
-    /** @type {"line"} */ ("line"),
-    { label: t.list.unread, checked: unread, pick: set({ unread: !unread }) },
-    "line",
-    { label: t.list.readAll, icon: "check", pick: () => void runCommand("readAll") },
-  ];
-  const orders = () => Object.keys(sorts).map((each) => ({ label: sorts[each] ?? "", checked: sort === each, pick: set({ sort: each }) }));
-  return html`<div class="list-bar">
-    <${Menu} label=${(states[status] ?? "") + (unread ? ` · ${t.list.unread}` : "")} icon="filter" kind="quiet" class="small" entries=${statuses} />
-    <span class="grow"></span>
-    <${Menu} label=${sorts[sort]} icon="sort" kind="quiet" class="small" entries=${orders} />
-  </div>`;
 }
 
 /** How long a customer has been waiting. @param {{since: string}} props */
@@ -362,6 +370,9 @@ function Rows({ of }) {
   </div>`;
 }
 
+const ViewsMenu = lazy(() => import("./views.js"), "ViewsMenu");
+const FilterBar = lazy(() => import("./filter-bar.js"), "FilterBar");
+const FilterChips = lazy(() => import("./filter-bar.js"), "FilterChips");
 const BulkToolbar = lazy(() => import("./list-states.js"), "BulkToolbar");
 const EmptyList = lazy(() => import("./list-states.js"), "EmptyList");
 const SearchResults = lazy(() => import("./list-states.js"), "SearchResults");
@@ -375,9 +386,9 @@ export function List() {
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<${FilterBar} />`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} /></div><${FilterChips} />`}<div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
-      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} filters=${filters} />`}
+      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} />`}
     </div>`}
   </section>`;
 }
