@@ -270,12 +270,13 @@ class ConversationWrites(Changes):
 
     def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
         self.conn.execute(
-            "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ? WHERE id = ? AND conversation = ?",
+            "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ?, format = ? WHERE id = ? AND conversation = ?",
             (
                 message.text,
                 attachments_json(message.attachments),
                 message.redacted_at,
                 at if message.deleted else None,
+                message.format,
                 message.id,
                 conversation,
             ),
