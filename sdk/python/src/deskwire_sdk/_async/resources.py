@@ -667,7 +667,7 @@ class AsyncDashboardConversations:
         *,
         contact: types.ContactReference,
         title: str | Omit | None = OMIT,
-        message: types.MessageInput | Omit | None = OMIT,
+        message: types.FormattedMessageInput | Omit | None = OMIT,
         assignee: types.AssigneeInput | Omit | None = OMIT,
         visible: bool | Omit = OMIT,
         idempotency_key: str | None = None,
@@ -1339,6 +1339,7 @@ class AsyncDashboardMessages:
         *,
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
+        format: Literal["markdown"] | Omit | None = OMIT,
         internal: bool | Omit = OMIT,
         if_sequence: int | Omit | None = OMIT,
         then: types.FollowUpInput | Omit | None = OMIT,
@@ -1362,6 +1363,7 @@ class AsyncDashboardMessages:
                 body={
                     "attachments": attachments,
                     "text": text,
+                    "format": format,
                     "internal": internal,
                     "ifSequence": if_sequence,
                     "then": then,
@@ -4444,6 +4446,7 @@ class AsyncMessages:
         *,
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
+        format: Literal["markdown"] | Omit | None = OMIT,
         author: types.AuthorInput | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Message:
@@ -4459,7 +4462,7 @@ class AsyncMessages:
             Request(
                 "POST",
                 f"/v3/s2s/conversations/{segment(conversation_id)}/messages",
-                body={"attachments": attachments, "text": text, "author": author},
+                body={"attachments": attachments, "text": text, "format": format, "author": author},
                 idempotent=True,
                 idempotency_key=idempotency_key,
             )
