@@ -45,7 +45,7 @@ export function AttachmentLink({ of }) {
   return html`<a class=${picture ? "picture" : "file"} href=${href} target="_blank" rel="noopener">${body}<span class="hidden"> (${t.newTab})</span></a>`;
 }
 
-/** Return a view of `later.js` or `markup.js`, which is loaded when the first of them is shown. @param {"Fields" | "Rating" | "WorkflowStep" | "Markup"} name @param {any} [plain]  what is shown until then, for the view of `markup.js` */
+/** Return a view of `later.js` or `markup.js`, which is loaded when the first of them is shown. @param {"Fields" | "Rating" | "WorkflowStep" | "Markup"} name @param {any} [plain]  the view until then, for that of `markup.js` */
 export function lazy(name, plain) {
   /** @type {any} */
   let View;

@@ -35,7 +35,7 @@ export const formatOf = (text) => (formatted.value && hasMarkup(text) ? "markdow
 /**
  * Replace a part of a field's text as if it were typed, so that the browser can undo it.
  * @param {HTMLTextAreaElement} el @param {number} from @param {number} to @param {string} text
- * @param {[number, number]} [selected]  what is selected then; by default the caret is after the text
+ * @param {[number, number]} [selected]  the selection afterwards; by default a caret after the text
  */
 export function replacePart(el, from, to, text, selected = [from + text.length, from + text.length]) {
   el.focus();

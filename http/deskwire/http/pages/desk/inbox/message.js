@@ -49,9 +49,13 @@ function AttachmentLink({ of }) {
   return html`<a class="file" href=${href} target="_blank" rel="noopener" download=${of.name}><${Icon} name="file" /><bdi class="ellipsis">${of.name}</bdi>${of.size > 0 && html`<span class="size">${size(of.size)}</span>`}</a>`;
 }
 
-/** Text, cut if it is very long. @param {{text: string, format?: string}} props */
-function MessageText({ text, format }) {
-  const [whole, setWhole] = useState(false);
+/** Long messages that are shown whole, also after their part of the thread was out of the document. */
+const wholeTexts = new Set();
+
+/** Text, cut if it is very long. @param {{id: string, text: string, format?: string}} props */
+function MessageText({ id, text, format }) {
+  const [whole, setShown] = useState(wholeTexts.has(id));
+  const setWhole = (/** @type {boolean} */ on) => (wholeTexts[on ? "add" : "delete"](id), setShown(on));
   const long = text.length > TEXT_SHOWN_MAX || text.split("\n", LINES_SHOWN_MAX + 1).length > LINES_SHOWN_MAX;
   if (!text) return null;
   return html`<${format === "markdown" ? Markdown : Text} text=${long && !whole ? text.slice(0, TEXT_SHOWN_MAX) : text} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}`;
@@ -181,7 +185,7 @@ export function Run(props) {
     <div class="said">
       <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
       ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", (held || (out && out.state !== "stored")) && "kept", out?.state === "refused" && "refused")}>
-        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} text=${each.text} format=${each.format} />`}
+        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} id=${each.id} text=${each.text} format=${each.format} />`}
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${AttachmentLink} key=${file.id} of=${file} />`)}</div>`}
         ${!out && !held && may("conversations.delete") && html`<${MessageMenu} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
