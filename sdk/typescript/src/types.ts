@@ -155,6 +155,8 @@ export interface AgentMessage {
   redactedAt: string | null;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
+  format?: "markdown" | (string & {}) | undefined;
   index: number | null;
   internal: boolean;
 }
@@ -175,6 +177,8 @@ export interface AgentMessageOrHeldMessage {
   redactedAt?: string | null | undefined;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
+  format?: "markdown" | (string & {}) | undefined;
   index?: number | null | undefined;
   internal: boolean;
   status?: "held" | "refused" | (string & {}) | undefined;
@@ -1600,6 +1604,8 @@ export interface CustomerMessage {
   redactedAt: string | null;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
+  format?: "markdown" | (string & {}) | undefined;
 }
 
 /** The author of a message, without an id. `self` is true for the customer's own messages. */
@@ -1685,6 +1691,7 @@ export interface DashboardMergeContactRequest {
 export interface DashboardPostMessageRequest {
   attachments?: string[] | undefined;
   text?: string | undefined;
+  format?: "markdown" | (string & {}) | null | undefined;
   /** Default: `false`. */
   internal?: boolean | undefined;
   ifSequence?: number | null | undefined;
@@ -2007,6 +2014,8 @@ export interface ExportedMessage {
   redactedAt: string | null;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
+  format?: "markdown" | (string & {}) | undefined;
   index: number | null;
   internal?: boolean | undefined;
 }
@@ -2101,6 +2110,17 @@ export interface FormFieldInput {
   required?: boolean | undefined;
 }
 
+/**
+ * A message that says whether its text is Markdown.
+ *
+ * With `format` `markdown`, readers may render the text; without it they show the text as it is. The service stores and returns the same text in both cases.
+ */
+export interface FormattedMessageInput {
+  attachments?: string[] | undefined;
+  text?: string | undefined;
+  format?: "markdown" | (string & {}) | null | undefined;
+}
+
 /** An action that ends the workflow, for an agent to take over. */
 export interface HandOffActionInput {
   id: number;
@@ -2138,6 +2158,8 @@ export interface HeldMessage {
   createdAt: string;
   then: HeldThen | null;
   problem: HeldProblem | null;
+  /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
+  format?: "markdown" | (string & {}) | undefined;
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
@@ -2299,6 +2321,7 @@ export interface ImportedDeletion {
 export interface ImportedMessage {
   attachments?: string[] | undefined;
   text?: string | undefined;
+  format?: "markdown" | (string & {}) | null | undefined;
   type: "message";
   externalId: string;
   conversation: string;
@@ -2682,6 +2705,8 @@ export interface Message {
   redactedAt: string | null;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
+  format?: "markdown" | (string & {}) | undefined;
   /** The position among the messages of the conversation, from 0. */
   index: number;
 }
@@ -2725,12 +2750,6 @@ export interface MessageDeletedEvent {
   /** Null: an event of this type has no number. */
   sequence: number | null;
   data: RemovedMessageData;
-}
-
-/** The content of a message: a text, ids of uploads of the same project, or both. */
-export interface MessageInput {
-  attachments?: string[] | undefined;
-  text?: string | undefined;
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
@@ -2998,6 +3017,7 @@ export interface PostCustomerMessageRequest {
 export interface PostMessageRequest {
   attachments?: string[] | undefined;
   text?: string | undefined;
+  format?: "markdown" | (string & {}) | null | undefined;
   author?: AuthorInput | undefined;
 }
 
@@ -3651,7 +3671,7 @@ export interface SnippetPage {
 export interface StartConversationRequest {
   contact: ContactReference;
   title?: string | null | undefined;
-  message?: MessageInput | null | undefined;
+  message?: FormattedMessageInput | null | undefined;
   assignee?: AssigneeInput | null | undefined;
   /** Default: `true`. */
   visible?: boolean | undefined;
@@ -4187,6 +4207,8 @@ export interface ThreadMessage {
   redactedAt: string | null;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
+  format?: "markdown" | (string & {}) | undefined;
   index: number | null;
   internal: boolean;
   sequence: number | null;

@@ -67,7 +67,7 @@ const templates = {
     onLoad({ filter: /widget\/[\w-]+\.js$/ }, async ({ path }) => {
       const text = await readFile(path, "utf8");
       const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-      const library = text.includes("html`") ? 'import { h } from "../desk/vendor/preact.js";\n' : "";
+      const library = text.includes("html`") && !/^import \{ h,/m.test(text) ? 'import { h } from "../desk/vendor/preact.js";\n' : "";
       return { contents: library + compiled(source, source) };
     });
   },

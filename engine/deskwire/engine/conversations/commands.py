@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.conversation import Author, Closer, Message, Reason
+from deskwire.engine.conversations.conversation import Author, Closer, Message, Reason, TextFormat
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.workflow import Published
 
@@ -62,6 +62,7 @@ class PostMessage(Struct, frozen=True):
     Args:
         client_id: the id that the contact's client gives it. If the conversation has a message with it, nothing is added.
         found: that message, which the commit adds.
+        format: see `Message`.
         of_contact: the storage key of the only contact in whose visible conversation the message may be stored.
     """
 
@@ -72,6 +73,7 @@ class PostMessage(Struct, frozen=True):
     attachments: tuple[Attachment, ...] = ()
     client_id: str | None = None
     found: Message | None = None
+    format: TextFormat | None = None
     of_contact: int | None = None
 
 

@@ -21,6 +21,7 @@ AUTHOR_TYPES: Final[tuple[AuthorType, ...]] = get_args(AuthorType)
 """All author types. SQLite stores their indexes in `message_times`, so a new one goes last."""
 Closer = Literal["agent", "bot", "system"]
 Reason = Literal["retention", "gdpr", "manual"]
+TextFormat = Literal["markdown"]
 
 
 class Author(Struct, frozen=True):
@@ -39,6 +40,7 @@ class Message(Struct, frozen=True):
         redacted_at: the time (ms) of the last redaction, if any.
         deleted: whether only the index is left.
         client_id: the id that the contact's client gave it, unique in the conversation; it outlives the text.
+        format: the markup that readers may render; None for plain text. The text is stored and sent unchanged in both cases.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Message(Struct, frozen=True):
     redacted_at: int | None = None
     deleted: bool = False
     client_id: str | None = None
+    format: TextFormat | None = None
 
 
 class Conversation(Struct, frozen=True):

@@ -195,6 +195,7 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
             index,
             command.attachments,
             client_id=command.client_id,
+            format=command.format,
         )
     )
     if command.internal or command.author.type != "contact":

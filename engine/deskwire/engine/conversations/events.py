@@ -85,7 +85,7 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
 
 
 def message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
-    """Return the message object of the public API (decisions 4), without `clientId` if there is none."""
+    """Return the message object of the public API (decisions 4), without `clientId` and `format` if there is none."""
     author = message.author
     view = {
         "id": message.id,
@@ -99,6 +99,8 @@ def message_view(message: Message, conversation_id: str, show: AttachmentsView) 
     }
     if message.client_id is not None:
         view["clientId"] = message.client_id
+    if message.format is not None:
+        view["format"] = message.format
     return view
 
 

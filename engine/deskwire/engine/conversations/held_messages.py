@@ -17,7 +17,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
-from deskwire.engine.conversations.conversation import Message, no_such_conversation
+from deskwire.engine.conversations.conversation import Message, TextFormat, no_such_conversation
 from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.conversations.drafts import (
     Draft,
@@ -67,6 +67,7 @@ class HeldMessage(Struct, frozen=True):
         if_sequence: see `Reply`.
         then: the changes that follow the message, in the form of the API.
         problem: why the message was not sent; None while it is held.
+        format: see `Message`.
     """
 
     id: str
@@ -85,12 +86,13 @@ class HeldMessage(Struct, frozen=True):
     created_at: int
     problem: SendRefusal | None = None
     rowid: int = 0
+    format: TextFormat | None = None
 
 
 def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
     """Return the held message as its author sees it."""
     problem = held.problem
-    return {
+    view = {
         "id": held.id,
         "conversationId": held.conversation_id,
         "text": held.text,
@@ -102,6 +104,9 @@ def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
         "then": held.then,
         "problem": problem and {"code": problem.code, "detail": problem.detail},
     }
+    if held.format is not None:
+        view["format"] = held.format
+    return view
 
 
 def refusal_of(error: DomainError) -> SendRefusal:

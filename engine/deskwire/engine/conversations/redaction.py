@@ -38,14 +38,17 @@ def redacted_message(command: RedactMessage, at: int) -> MessageChange:
     problems = unfit(message, command.ranges, command.attachments)
     if problems:
         raise Invalid(*problems)
-    after = replace(message, text=_text(message, command), attachments=_attachments(message, command))
+    text = _text(message, command)
+    # In Markdown, the asterisks of a redaction could be read as markup, and be invisible.
+    text_format = message.format if text == message.text else None
+    after = replace(message, text=text, attachments=_attachments(message, command), format=text_format)
     return message, message if after == message else replace(after, redacted_at=at)
 
 
 def erased_message(command: DeleteMessage, at: int) -> MessageChange:
     """Return the message before and after its deletion at this time (ms); index and author stay. Raises NotFound."""
     message = _found(command.found, command.message_id)
-    return message, replace(message, text="", attachments=(), redacted_at=at, deleted=True)
+    return message, replace(message, text="", attachments=(), redacted_at=at, deleted=True, format=None)
 
 
 def _found(message: Message | None, message_id: str) -> Message:
@@ -99,6 +102,8 @@ def rewritten(body: bytes, message: Message) -> bytes:
         shown["text"] = message.text
         shown["attachments"] = [each for each in shown["attachments"] if each["id"] in kept]
         shown["redactedAt"] = iso_or_none(message.redacted_at)
+        if message.format is None:
+            shown.pop("format", None)
     if last is not None and last["id"] == message.id:
         last["text"] = message.text[:PREVIEW_LENGTH_MAX]
     return bytes(memoryview(orjson.dumps(envelope)))

@@ -38,6 +38,7 @@ MESSAGE: Final = (
     "index",
     "author",
     "text",
+    "format",
     "attachments",
     "createdAt",
     "redactedAt",

@@ -11,6 +11,7 @@ from deskwire.engine.audit.trail import AuditTransaction
 from deskwire.engine.channels.ports import ChannelReader
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.contacts import IdentityTransaction
+from deskwire.engine.conversations.conversation import TextFormat
 from deskwire.engine.conversations.ports import ConversationTransaction
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.uploads.upload import Attachment
@@ -38,6 +39,7 @@ class MessageRow(NamedTuple):
         number: its index among the messages that the customer sees; None for a note.
         sequence: of its event, if it has one.
         client_id: the id that the customer's client gave it, if it did.
+        format: see `Message`.
     """
 
     id: str
@@ -52,6 +54,7 @@ class MessageRow(NamedTuple):
     attachments: Sequence[Attachment] | None
     sequence: int | None
     client_id: str | None = None
+    format: TextFormat | None = None
 
 
 class ConversationMark(NamedTuple):

@@ -16,7 +16,7 @@ import orjson
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import AssigneeType
-from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
+from deskwire.engine.conversations.conversation import AuthorType, Closer, Status, TextFormat
 from deskwire.engine.core.errors import Problem
 
 RecordKind = Literal["conversation", "message"]
@@ -36,6 +36,7 @@ class MessageRecord(NamedTuple):
         client_id: the id that the customer's client gave the message, if it did.
         given_at: the `createdAt` of the record if it is impossible; `created_at` is used in its place.
         doubts: impossible values of the line, which is imported nevertheless.
+        format: see `Message`.
     """
 
     line: int
@@ -52,6 +53,7 @@ class MessageRecord(NamedTuple):
     given_at: int | None = None
     doubts: Sequence[Problem] = ()
     client_id: str | None = None
+    format: TextFormat | None = None
 
 
 class ContactRecord(NamedTuple):
@@ -143,7 +145,7 @@ def _hash(values: tuple[Any, ...]) -> int:
 
 def _of_message(record: MessageRecord, author_name: str | None) -> tuple[Any, ...]:
     at = record.created_at if record.given_at is None else record.given_at
-    return (
+    values = (
         record.external_id,
         record.conversation,
         record.author_type,
@@ -154,6 +156,8 @@ def _of_message(record: MessageRecord, author_name: str | None) -> tuple[Any, ..
         at,
         record.attachments,
     )
+    # Plain messages keep the fingerprint that they had before messages had a format.
+    return values if record.format is None else (*values, record.format)
 
 
 def _of_conversation(record: ConversationRecord, closed_at: int | None) -> tuple[Any, ...]:

@@ -125,6 +125,7 @@ def _row(conversation: int, addition: Addition) -> MessageRow:
         addition.attachments or None,
         addition.sequence,
         record.client_id,
+        record.format,
     )
 
 

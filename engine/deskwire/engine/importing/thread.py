@@ -52,6 +52,7 @@ class Addition(NamedTuple):
             self.number,
             tuple(self.attachments),
             client_id=record.client_id,
+            format=record.format,
         )
 
 

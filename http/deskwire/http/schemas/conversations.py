@@ -8,7 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.conversations.activity import Action
-from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
+from deskwire.engine.conversations.conversation import AuthorType, Closer, Status, TextFormat
 from deskwire.engine.events.project_events import EventActorType
 from deskwire.http.schemas.base import (
     ActivityId,
@@ -166,6 +166,15 @@ Index = Annotated[
 ]
 
 
+Format = Annotated[
+    TextFormat,
+    Field(
+        description="`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is "
+        "unchanged in both cases."
+    ),
+]
+
+
 class MessageContent(Shape):
     """The fields that messages and notes have in common."""
 
@@ -183,6 +192,7 @@ class MessageContent(Shape):
         | None
     )
     client_id: ClientId | None = None
+    format: Format | None = None
 
 
 class Message(MessageContent):

@@ -23,7 +23,7 @@ from deskwire.http.schemas.base import (
     Shape,
     SurveyId,
 )
-from deskwire.http.schemas.conversations import Attachment, ClientId, Index, RatingWords
+from deskwire.http.schemas.conversations import Attachment, ClientId, Format, Index, RatingWords
 from deskwire.http.schemas.surveys import SurveyDefinition
 from deskwire.http.schemas.workflows import ActionId, FormAction, ShownButtons, WaitingAction
 
@@ -54,6 +54,7 @@ class CustomerMessage(Shape):
         | None
     )
     client_id: ClientId | None = None
+    format: Format | None = None
 
 
 class CustomerAssignee(Shape):

@@ -19,7 +19,7 @@ from deskwire.http.schemas.base import (
     TeamId,
     UserId,
 )
-from deskwire.http.schemas.conversations import Attachment
+from deskwire.http.schemas.conversations import Attachment, Format
 
 DraftText = Annotated[str, Field(examples=["Hello Ada, your parcel left our house this"])]
 Version = Annotated[int, Field(ge=1, examples=[1_793_534_400_000])]
@@ -108,6 +108,7 @@ class HeldMessage(Shape):
     created_at: Moment
     then: HeldThen | None
     problem: HeldProblem | None
+    format: Format | None = None
 
 
 class WithdrawnMessage(Deleted):

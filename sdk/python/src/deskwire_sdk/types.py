@@ -196,6 +196,8 @@ class AgentMessage(TypedDict):
     """The time of the message's last redaction; null if there was none."""
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    format: NotRequired[str]
+    """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: bool
@@ -217,6 +219,8 @@ class AgentMessageOrHeldMessage(TypedDict):
     """The time of the message's last redaction; null if there was none."""
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    format: NotRequired[str]
+    """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
     index: NotRequired[int | None]
     """The position among the messages of the conversation, from 0."""
     internal: bool
@@ -1855,6 +1859,8 @@ class CustomerMessage(TypedDict):
     """The time of the message's last redaction; null if there was none."""
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    format: NotRequired[str]
+    """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
 
 
 class CustomerMessageAuthor(TypedDict):
@@ -1953,6 +1959,7 @@ class DashboardPostMessageRequest(TypedDict):
 
     attachments: NotRequired[list[str]]
     text: NotRequired[str]
+    format: NotRequired[Literal["markdown"] | None]
     internal: NotRequired[bool]
     """Default: `false`."""
     ifSequence: NotRequired[int | None]
@@ -2324,6 +2331,8 @@ class ExportedMessage(TypedDict):
     """The time of the message's last redaction; null if there was none."""
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    format: NotRequired[str]
+    """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: NotRequired[bool]
@@ -2432,6 +2441,16 @@ class FormFieldInput(TypedDict):
     required: NotRequired[bool]
 
 
+class FormattedMessageInput(TypedDict):
+    """A message that says whether its text is Markdown.
+
+    With `format` `markdown`, readers may render the text; without it they show the text as it is. The service stores and returns the same text in both cases."""
+
+    attachments: NotRequired[list[str]]
+    text: NotRequired[str]
+    format: NotRequired[Literal["markdown"] | None]
+
+
 class HandOffActionInput(TypedDict):
     """An action that ends the workflow, for an agent to take over."""
 
@@ -2474,6 +2493,8 @@ class HeldMessage(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     then: HeldThen | None
     problem: HeldProblem | None
+    format: NotRequired[str]
+    """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
 
 
 class HeldMessagePage(TypedDict):
@@ -2649,6 +2670,7 @@ class ImportedMessage(TypedDict):
 
     attachments: NotRequired[list[str]]
     text: NotRequired[str]
+    format: NotRequired[Literal["markdown"] | None]
     type: Literal["message"]
     externalId: str
     conversation: str
@@ -3086,6 +3108,8 @@ class Message(TypedDict):
     """The time of the message's last redaction; null if there was none."""
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    format: NotRequired[str]
+    """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
     index: int
     """The position among the messages of the conversation, from 0."""
 
@@ -3133,13 +3157,6 @@ class MessageDeletedEvent(TypedDict):
     sequence: int | None
     """Null: an event of this type has no number."""
     data: RemovedMessageData
-
-
-class MessageInput(TypedDict):
-    """The content of a message: a text, ids of uploads of the same project, or both."""
-
-    attachments: NotRequired[list[str]]
-    text: NotRequired[str]
 
 
 class MessagePage(TypedDict):
@@ -3435,6 +3452,7 @@ class PostMessageRequest(TypedDict):
 
     attachments: NotRequired[list[str]]
     text: NotRequired[str]
+    format: NotRequired[Literal["markdown"] | None]
     author: NotRequired[AuthorInput]
 
 
@@ -4171,7 +4189,7 @@ class StartConversationRequest(TypedDict):
 
     contact: ContactReference
     title: NotRequired[str | None]
-    message: NotRequired[MessageInput | None]
+    message: NotRequired[FormattedMessageInput | None]
     assignee: NotRequired[AssigneeInput | None]
     visible: NotRequired[bool]
     """Default: `true`."""
@@ -4780,6 +4798,8 @@ class ThreadMessage(TypedDict):
     """The time of the message's last redaction; null if there was none."""
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    format: NotRequired[str]
+    """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: bool

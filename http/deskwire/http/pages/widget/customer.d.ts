@@ -117,6 +117,8 @@ export interface Message {
   index: number;
   author: { type: "contact" | "agent" | "bot" | "system"; name: string | null; self: boolean };
   text: string;
+  /** `markdown` if the text is Markdown that you may render; absent for plain text. The text itself is as it was sent. */
+  format?: "markdown";
   attachments: Attachment[];
   createdAt: string;
   redactedAt: string | null;

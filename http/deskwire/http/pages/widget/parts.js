@@ -45,15 +45,16 @@ export function AttachmentLink({ of }) {
   return html`<a class=${picture ? "picture" : "file"} href=${href} target="_blank" rel="noopener">${body}<span class="hidden"> (${t.newTab})</span></a>`;
 }
 
-/** Return a view of `later.js`, which is loaded when the first of them is shown. @param {"Fields" | "Rating" | "WorkflowStep"} name */
-export function lazy(name) {
+/** Return a view of `later.js` or `markup.js`, which is loaded when the first of them is shown. @param {"Fields" | "Rating" | "WorkflowStep" | "Markup"} name @param {any} [plain]  the view until then, for that of `markup.js` */
+export function lazy(name, plain) {
   /** @type {any} */
   let View;
   return (/** @type {any} */ props) => {
     const [, draw] = useState(false);
     useEffect(() => {
-      if (!View) void import("./later.js").then((module) => ((View = module[name]), draw(true)), () => {});
+      if (!View) void (plain ? import("./markup.js") : import("./later.js")).then((/** @type {any} */ module) => ((View = module[name]), draw(true)), () => {});
     }, []);
-    return View ? html`<${View} ...${props} />` : null;
+    const Shown = View ?? plain;
+    return Shown && html`<${Shown} ...${props} />`;
   };
 }

@@ -1,6 +1,6 @@
 // @ts-check
 /** One conversation: its messages, also unsent ones, the waiting workflow step, and the rating once it is closed. */
-import { html, useLayoutEffect, useRef, useState } from "../desk/vendor/preact.js";
+import { h, html, useLayoutEffect, useRef, useState } from "../desk/vendor/preact.js";
 import { Composer } from "./composer.js";
 import { AttachmentLink, Text, lazy } from "./parts.js";
 import { isolated, problemText, settings, sizeText, t, timeText } from "./texts.js";
@@ -8,6 +8,7 @@ import { isolated, problemText, settings, sizeText, t, timeText } from "./texts.
 
 const Rating = lazy("Rating");
 const WorkflowStep = lazy("WorkflowStep");
+const Markup = lazy("Markup", Text);
 
 /** @param {{customer: Customer, state: State, conversation: string | null, sent: (id: string) => void}} props */
 export function Thread({ customer, state, conversation, sent }) {
@@ -46,7 +47,7 @@ function Bubble({ of, before, state }) {
   const name = author.self ? t.you : (author.name ?? t.support);
   return html`<article class=${author.self ? "own" : ""}>
     <p class=${named && !author.self ? "by" : "hidden"}><bdi>${name}</bdi></p>
-    ${of.redactedAt && !of.text ? html`<p class="text"><i>${t.removed}</i></p>` : of.text && html`<${Text} text=${of.text} />`}
+    ${(of.text || of.redactedAt) && html`<${of.format ? Markup : Text} text=${of.text || t.removed} h=${h} t=${t} />`}
     ${of.attachments.map((each) => html`<${AttachmentLink} key=${each.id} of=${each} />`)}
     <p class=${state || named ? "quiet" : "hidden"}>${state && html`${state} · `}<time datetime=${of.createdAt}>${timeText(of.createdAt)}</time></p>
   </article>`;

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
-from deskwire.engine.conversations.conversation import Status, Unclosed
+from deskwire.engine.conversations.conversation import Status, TextFormat, Unclosed
 from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.engine.core.text import MESSAGE_TEXT_MAX
 from deskwire.engine.core.values import SortOrder
@@ -22,6 +22,11 @@ from deskwire.http.resources.fields import Attributes, Name, Tag, Time, Title, W
 
 ATTACHMENTS_MAX: Final = 10
 """Maximum attachments of a message (decisions 4.2)."""
+
+PLAIN_CONTACT: Final = (
+    "Only messages of other authors than the contact have a format: a contact's text is shown as it is."
+)
+"""The message of the problem for a contact's message with a format."""
 
 IfSequence = Annotated[int, Field(ge=0, lt=1 << 63)]
 
@@ -38,6 +43,16 @@ class MessageInput(Body):
         if not text and info.data.get("attachments") == []:
             raise PydanticCustomError("string_too_short", "A message needs a text or an attachment.")
         return text
+
+
+class FormattedMessageInput(MessageInput):
+    """A message that says whether its text is Markdown.
+
+    With `format` `markdown`, readers may render the text; without it they show the text as it is. The service stores and
+    returns the same text in both cases.
+    """
+
+    format: TextFormat | None = None
 
 
 EmailAddress = Annotated[

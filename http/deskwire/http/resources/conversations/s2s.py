@@ -36,9 +36,10 @@ from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations import backend_lists, operations
 from deskwire.http.resources.conversations.backend_lists import BackendConversationLists, BackendView
 from deskwire.http.resources.conversations.requests import (
+    PLAIN_CONTACT,
     AssignConversationRequest,
     ChangeConversationRequest,
-    MessageInput,
+    FormattedMessageInput,
     MessageList,
     PutContactIdentityRequest,
     SequenceList,
@@ -83,7 +84,7 @@ _CONTACT: Final = AuthorInput()
 _THE_CONTACT: Final = Author("contact")
 
 
-class PostMessageRequest(MessageInput):
+class PostMessageRequest(FormattedMessageInput):
     """The message to add."""
 
     author: Annotated[
@@ -452,13 +453,17 @@ async def start_workflow(call: Call[StartWorkflowRequest, Query]) -> Answer:
 
 
 async def _message(call: Call[Any, Any], body: PostMessageRequest, pointer: str) -> PostMessage:
-    if not body.attachments and body.author is _CONTACT:
+    if not body.attachments and body.author is _CONTACT and body.format is None:
         return PostMessage(new_id("msg", call.services.clock()), _THE_CONTACT, body.text)
     attachments, problems = await operations.attached(call, body.attachments, pointer)
     author, refused = await _author(call, body.author, f"{pointer}/author")
-    if problems or refused:
-        raise Invalid(*problems, *refused)
-    return PostMessage(new_id("msg", call.services.clock()), author, body.text, attachments=attachments)
+    problems = [*problems, *refused]
+    if body.format is not None and author.type == "contact":
+        problems.append(Problem(f"{pointer}/format", "not_allowed", PLAIN_CONTACT))
+    if problems:
+        raise Invalid(*problems)
+    message_id = new_id("msg", call.services.clock())
+    return PostMessage(message_id, author, body.text, attachments=attachments, format=body.format)
 
 
 async def _author(call: Call[Any, Any], body: AuthorInput, pointer: str) -> tuple[Author, list[Problem]]:

@@ -24,7 +24,7 @@ from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import (
     AssigneeInput,
-    MessageInput,
+    FormattedMessageInput,
     PutContactIdentityRequest,
 )
 from deskwire.http.resources.fields import Title, UserId
@@ -42,7 +42,7 @@ class StartConversationRequest(Body):
 
     contact: ContactReference
     title: Title | None = None
-    message: MessageInput | None = None
+    message: FormattedMessageInput | None = None
     assignee: AssigneeInput | None = None
     visible: bool = True
 
@@ -93,8 +93,9 @@ async def _parts(
         raise Invalid(*problems)
     if body.message is None or attachments is None:
         return assignee, None
-    author = Author("agent", call.user.id, call.user.name)
-    return assignee, PostMessage(new_id("msg", now), author, body.message.text, False, attachments)
+    author, text = Author("agent", call.user.id, call.user.name), body.message
+    message_id = new_id("msg", now)
+    return assignee, PostMessage(message_id, author, text.text, False, attachments, format=text.format)
 
 
 async def _contact(call: Call[StartConversationRequest, Any]) -> ContactRef:

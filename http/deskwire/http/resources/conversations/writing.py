@@ -32,8 +32,8 @@ from deskwire.http.resources.conversations import inbox, operations
 from deskwire.http.resources.conversations.requests import (
     AssigneeInput,
     ChangeConversationRequest,
+    FormattedMessageInput,
     IfSequence,
-    MessageInput,
 )
 from deskwire.http.resources.fields import Tag, Time
 
@@ -67,7 +67,7 @@ class FollowUpInput(Body):
     snoozed_until: Time | None = None
 
 
-class DashboardPostMessageRequest(MessageInput):
+class DashboardPostMessageRequest(FormattedMessageInput):
     """The message of the signed-in agent, or with `internal` a note that only agents see.
 
     With `ifSequence`, the newest sequence of the conversation that you know, the message is refused if a message was added or the
@@ -135,7 +135,7 @@ async def post_message(call: Call[DashboardPostMessageRequest, Any]) -> Answer:
         return await _hold(call, attachments, body.hold_seconds)
     author = Author("agent", call.user.id, call.user.name)
     message_id = new_id("msg", call.services.clock())
-    message = PostMessage(message_id, author, body.text, body.internal, attachments)
+    message = PostMessage(message_id, author, body.text, body.internal, attachments, format=body.format)
     plain = body.if_sequence is None and not then
     command = message if plain else Reply(message, body.if_sequence, then)
     try:
@@ -177,6 +177,7 @@ async def _hold(
         None if body.then is None else body.then.model_dump(by_alias=True, exclude_unset=True),
         now + seconds * 1000,
         now,
+        format=body.format,
     )
     show = partial(call.services.uploads.links.shown, now=now)
 

@@ -26,8 +26,9 @@ from deskwire.http.api.input.ndjson import NdjsonLine
 from deskwire.http.api.input.partial_bodies import valid_part
 from deskwire.http.api.input.validation import NOT_BLANK, Body, MalformedJson, decode_json, validated
 from deskwire.http.resources.conversations.requests import (
+    PLAIN_CONTACT,
     AssigneeInput,
-    MessageInput,
+    FormattedMessageInput,
     PutContactIdentityRequest,
 )
 from deskwire.http.resources.fields import Attributes, Name, RatingComment, Title, UserId
@@ -106,7 +107,7 @@ class ImportedConversation(Body):
     client_id: Annotated[str, Field(pattern=CLIENT_ID_PATTERN)] | None = None
 
 
-class ImportedMessage(MessageInput):
+class ImportedMessage(FormattedMessageInput):
     """A message to import, or with `internal` a note that only agents see. Messages keep the order of their lines."""
 
     type: Literal["message"]
@@ -249,6 +250,8 @@ def _problems_of_message(body: ImportedMessage) -> list[Problem]:
     if body.client_id is not None and not of_contact:
         problems.append(Problem("/clientId", "not_allowed", "Only messages of the contact have this field."))
     if body.author is not None and body.author.type == "contact":
+        if body.format is not None:
+            problems.append(Problem("/format", "not_allowed", PLAIN_CONTACT))
         message = "Only other authors than the contact have this field: the contact is the conversation's."
         fields = {"id": body.author.id, "name": body.author.name}
         problems += (
@@ -277,6 +280,7 @@ def _message(line: NdjsonLine, body: ImportedMessage, now: int) -> MessageRecord
         tuple(body.attachments),
         body.redacted,
         client_id=body.client_id,
+        format=body.format,
     )
     return possible_message(record, now)
 

@@ -725,7 +725,7 @@ class AsyncDashboardConversations:
         *,
         contact: types.ContactReference,
         title: str | Omit | None = OMIT,
-        message: types.MessageInput | Omit | None = OMIT,
+        message: types.FormattedMessageInput | Omit | None = OMIT,
         assignee: types.AssigneeInput | Omit | None = OMIT,
         visible: bool | Omit = OMIT,
         idempotency_key: str | None = None,
@@ -1397,6 +1397,7 @@ class AsyncDashboardMessages:
         *,
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
+        format: Literal["markdown"] | Omit | None = OMIT,
         internal: bool | Omit = OMIT,
         if_sequence: int | Omit | None = OMIT,
         then: types.FollowUpInput | Omit | None = OMIT,
@@ -1420,6 +1421,7 @@ class AsyncDashboardMessages:
                 body={
                     "attachments": attachments,
                     "text": text,
+                    "format": format,
                     "internal": internal,
                     "ifSequence": if_sequence,
                     "then": then,
@@ -4550,6 +4552,7 @@ class AsyncMessages:
         *,
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
+        format: Literal["markdown"] | Omit | None = OMIT,
         author: types.AuthorInput | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Message:
@@ -4565,7 +4568,7 @@ class AsyncMessages:
             Request(
                 "POST",
                 f"/v3/s2s/conversations/{segment(conversation_id)}/messages",
-                body={"attachments": attachments, "text": text, "author": author},
+                body={"attachments": attachments, "text": text, "format": format, "author": author},
                 idempotent=True,
                 idempotency_key=idempotency_key,
             )

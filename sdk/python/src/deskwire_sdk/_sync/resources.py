@@ -723,7 +723,7 @@ class DashboardConversations:
         *,
         contact: types.ContactReference,
         title: str | Omit | None = OMIT,
-        message: types.MessageInput | Omit | None = OMIT,
+        message: types.FormattedMessageInput | Omit | None = OMIT,
         assignee: types.AssigneeInput | Omit | None = OMIT,
         visible: bool | Omit = OMIT,
         idempotency_key: str | None = None,
@@ -1387,6 +1387,7 @@ class DashboardMessages:
         *,
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
+        format: Literal["markdown"] | Omit | None = OMIT,
         internal: bool | Omit = OMIT,
         if_sequence: int | Omit | None = OMIT,
         then: types.FollowUpInput | Omit | None = OMIT,
@@ -1410,6 +1411,7 @@ class DashboardMessages:
                 body={
                     "attachments": attachments,
                     "text": text,
+                    "format": format,
                     "internal": internal,
                     "ifSequence": if_sequence,
                     "then": then,
@@ -4526,6 +4528,7 @@ class Messages:
         *,
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
+        format: Literal["markdown"] | Omit | None = OMIT,
         author: types.AuthorInput | Omit = OMIT,
         idempotency_key: str | None = None,
     ) -> types.Message:
@@ -4541,7 +4544,7 @@ class Messages:
             Request(
                 "POST",
                 f"/v3/s2s/conversations/{segment(conversation_id)}/messages",
-                body={"attachments": attachments, "text": text, "author": author},
+                body={"attachments": attachments, "text": text, "format": format, "author": author},
                 idempotent=True,
                 idempotency_key=idempotency_key,
             )

@@ -55,9 +55,9 @@ _INSERT_MESSAGE: Final = (
     "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
     "created_at, attachments, sequence, project) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_INSERT_CLIENT_MESSAGE: Final = (
+_INSERT_LONG_MESSAGE: Final = (
     "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
-    "created_at, attachments, sequence, project, client_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "created_at, attachments, sequence, project, client_id, format) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _BESIDE_TABLES: Final = frozenset({"messages", "workflow_runs"})
 
@@ -213,11 +213,12 @@ class BufferedTransaction(PostgresTransaction):
             sequence,
             project,
         )
-        if client_id is None:
+        if client_id is not None:
+            self._overlay.put(self._overlay.client_messages, (conversation, client_id), message)
+        if client_id is None and message.format is None:
             self.conn.execute(_INSERT_MESSAGE, values)
         else:
-            self._overlay.put(self._overlay.client_messages, (conversation, client_id), message)
-            self.conn.execute(_INSERT_CLIENT_MESSAGE, (*values, client_id))
+            self.conn.execute(_INSERT_LONG_MESSAGE, (*values, client_id, message.format))
 
     def message_by_client_id(self, conversation: int, client_id: str) -> Message | None:
         made = self._overlay.client_messages.get((conversation, client_id))

@@ -162,6 +162,7 @@ MIGRATIONS: Final = (
         typed("ALTER TABLE contacts ADD COLUMN blocked TEXT"),
     ),
     Migration("m0043_conversations_by_channel", "m0042_blocked_contacts", indexes=(_BY_CHANNEL,)),
+    Migration("m0044_formats_of_messages", "m0042_blocked_contacts", additions.FORMATS_OF_MESSAGES),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

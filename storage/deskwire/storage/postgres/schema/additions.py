@@ -403,3 +403,9 @@ CREATE INDEX challenges_by_user ON challenges ("user");
 CREATE INDEX challenges_by_session ON challenges (session) WHERE session IS NOT NULL;
 CREATE INDEX challenges_by_end ON challenges (expires_at);
 """)
+
+# Whether the text of a message is Markdown; see the migration of SQLite.
+FORMATS_OF_MESSAGES: Final = typed("""
+ALTER TABLE messages ADD COLUMN format TEXT;
+ALTER TABLE held_messages ADD COLUMN format TEXT;
+""")

@@ -78,6 +78,7 @@ from deskwire.storage.sqlite.migrations import (
     m0068_second_factors,
     m0069_blocked_contacts,
     m0070_conversations_by_channel,
+    m0071_formats_of_messages,
 )
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ SCRIPTS: Final = {
         m0068_second_factors,
         m0069_blocked_contacts,
         m0070_conversations_by_channel,
+        m0071_formats_of_messages,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -34,16 +34,16 @@ WITH_CONTACT: Final = (
     "LEFT JOIN workflow_runs r ON r.conversation = c.rowid"
 )
 _ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
-MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id"
+MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id, format"
 _INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
 INSERT_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
     "(SELECT project FROM conversations WHERE rowid = ?2))"
 )
-# Messages of clients are few beside those of backends, whose statement stays as short as it was.
-INSERT_CLIENT_MESSAGE: Final = (
-    f"INSERT INTO messages ({_INSERTED}, project, client_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-    "(SELECT project FROM conversations WHERE rowid = ?2), ?12)"
+# Messages with an id of a client or a format are few beside those of backends, whose statement stays as short as it was.
+INSERT_LONG_MESSAGE: Final = (
+    f"INSERT INTO messages ({_INSERTED}, project, client_id, format) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+    "(SELECT project FROM conversations WHERE rowid = ?2), ?12, ?13)"
 )
 _REQUESTS: Final = differing(
     sqlite="SELECT updated_at, coalesce(json_array_length(CAST(snapshot AS TEXT), '$.requests'), 0) "
@@ -249,7 +249,7 @@ class ConversationWrites(Changes):
         self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
 
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
-        author, client_id = message.author, message.client_id
+        author = message.author
         values = (
             message.id,
             conversation,
@@ -263,19 +263,20 @@ class ConversationWrites(Changes):
             attachments_json(message.attachments),
             sequence,
         )
-        if client_id is None:
+        if message.client_id is None and message.format is None:
             self.conn.execute(INSERT_MESSAGE, values)
         else:
-            self.conn.execute(INSERT_CLIENT_MESSAGE, (*values, client_id))
+            self.conn.execute(INSERT_LONG_MESSAGE, (*values, message.client_id, message.format))
 
     def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
         self.conn.execute(
-            "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ? WHERE id = ? AND conversation = ?",
+            "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ?, format = ? WHERE id = ? AND conversation = ?",
             (
                 message.text,
                 attachments_json(message.attachments),
                 message.redacted_at,
                 at if message.deleted else None,
+                message.format,
                 message.id,
                 conversation,
             ),
@@ -354,6 +355,7 @@ def message_of(row: tuple[Any, ...]) -> Message:
         row[9],
         row[10] is not None,
         row[11],
+        row[12],
     )
 
 

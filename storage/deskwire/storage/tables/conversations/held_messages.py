@@ -19,7 +19,7 @@ from deskwire.storage.tables.conversations.drafts import IN_ORGANISATION, DraftW
 
 _HELD: Final = (
     "SELECT h.id, h.project, h.conversation, c.id, h.author, u.id, u.name, h.internal, h.text, h.attachments, "
-    "h.if_sequence, h.follow, h.send_at, h.created_at, h.problem, h.rowid FROM held_messages h "
+    "h.if_sequence, h.follow, h.send_at, h.created_at, h.problem, h.rowid, h.format FROM held_messages h "
     "JOIN conversations c ON c.rowid = h.conversation JOIN users u ON u.rowid = h.author"
 )
 _CLAIMED: Final = either(_HELD + " WHERE h.id = ? AND h.project = ? {locking[h]}")
@@ -80,7 +80,7 @@ class HeldWrites(DraftWrites):
     def insert_held(self, held: HeldMessage) -> None:
         self.inserted(
             "INSERT INTO held_messages (id, author, project, conversation, internal, if_sequence, follow, send_at, created_at, "
-            "problem, attachments, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "problem, attachments, text, format) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 held.id,
                 held.author,
@@ -94,6 +94,7 @@ class HeldWrites(DraftWrites):
                 None,
                 attachments_json(held.attachments),
                 held.text,
+                held.format,
             ),
         )
         self.held_due.append(held.send_at)
@@ -152,9 +153,9 @@ def problem_as_stored(problem: SendRefusal) -> str:
 
 def _held_of(row: Sequence[Any]) -> HeldMessage:
     ids, (internal, text, attachments, if_sequence, follow), rest = row[:7], row[7:12], row[12:]
-    send_at, created_at, problem, rowid = rest
+    send_at, created_at, problem, rowid, text_format = rest
     refusal = None if problem is None else SendRefusal(*orjson.loads(problem))
     then = None if follow is None else orjson.loads(follow)
     content = (bool(internal), text, attachments_of(attachments), if_sequence, then)
-    values = (*ids, *content, send_at, created_at, refusal, rowid)
+    values = (*ids, *content, send_at, created_at, refusal, rowid, text_format)
     return HeldMessage(*values)

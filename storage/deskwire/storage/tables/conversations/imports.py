@@ -19,7 +19,7 @@ from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.conversations import (
-    INSERT_CLIENT_MESSAGE,
+    INSERT_LONG_MESSAGE,
     INSERT_MESSAGE,
     attachments_json,
 )
@@ -116,10 +116,10 @@ class ImportWrites(Changes):
     ) -> None:
         self.conn.executemany("INSERT INTO imported_conversations VALUES (?, ?, ?, ?)", conversations)
         # In runs, because lists show messages in the order of their rows.
-        for of_client, run in groupby(messages, lambda row: row.client_id is not None):
+        for long, run in groupby(messages, lambda row: row.client_id is not None or row.format is not None):
             self.conn.executemany(
-                INSERT_CLIENT_MESSAGE if of_client else INSERT_MESSAGE,
-                (_values(row, of_client=of_client) for row in run),
+                INSERT_LONG_MESSAGE if long else INSERT_MESSAGE,
+                (_values(row, long=long) for row in run),
             )
         self.conn.executemany(
             "INSERT INTO imported_messages (conversation, external_id, fingerprint, message) VALUES (?, ?, ?, ?)",
@@ -127,7 +127,7 @@ class ImportWrites(Changes):
         )
 
 
-def _values(row: MessageRow, *, of_client: bool) -> tuple[Any, ...]:
+def _values(row: MessageRow, *, long: bool) -> tuple[Any, ...]:
     """Return the values of a message's statement."""
     shown = row if row.attachments is None else row._replace(attachments=attachments_json(row.attachments))  # type: ignore[arg-type]  # as its column has it
-    return tuple(shown) if of_client else tuple(shown[:-1])
+    return tuple(shown) if long else tuple(shown[:-2])

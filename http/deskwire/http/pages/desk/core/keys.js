@@ -13,6 +13,7 @@ const command = (id, where, ...keys) => ({ id, where, keys });
 
 /** @type {Command[]} All commands. Their names are in texts-lazy.js under `commands`. */
 export const COMMANDS = [
+  command("link", "composer", "mod+k"), // passed on to the palette if nothing is selected
   command("palette", "anywhere", "mod+k"),
   command("search", "anywhere", "/"),
   command("help", "anywhere", "?"),
@@ -40,6 +41,9 @@ export const COMMANDS = [
   command("send", "composer", "mod+enter"),
   command("sendClose", "composer", "mod+shift+enter"),
   command("snippets", "composer", ";"),
+  command("bold", "composer", "mod+b"),
+  command("italic", "composer", "mod+i"),
+  command("code", "composer", "mod+e"),
   command("undo", "anywhere", "u", "mod+z"),
   command("assignMe", "anywhere", "a"),
   command("assign", "anywhere", "shift+a"),

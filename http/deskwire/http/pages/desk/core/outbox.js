@@ -265,11 +265,11 @@ async function enqueue(made, undoMs) {
  * Send a message or note. Resolves once it is stored here, so that the draft can be emptied. With `holdSeconds` the server holds it for that long;
  * with `draftVersion` it removes that version of the draft.
  * @param {string} conversationId
- * @param {{text: string, internal?: boolean, files?: OutgoingFile[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, draftVersion?: number}} message
+ * @param {{text: string, internal?: boolean, files?: OutgoingFile[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, draftVersion?: number, format?: "markdown"}} message
  * @returns {Promise<Outgoing>}
  */
-export function send(conversationId, { text, internal = false, files = [], ifSequence = null, then = null, holdSeconds = 0, draftVersion = 0 }) {
-  const body = { text, internal, ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds ? { holdSeconds } : {}), ...(draftVersion ? { draftVersion } : {}) };
+export function send(conversationId, { text, internal = false, files = [], ifSequence = null, then = null, holdSeconds = 0, draftVersion = 0, format }) {
+  const body = { text, ...(format && { format }), internal, ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds ? { holdSeconds } : {}), ...(draftVersion ? { draftVersion } : {}) };
   const expect = holdSeconds ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expectedAfter(then) };
   return enqueue({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files }, 0);
 }

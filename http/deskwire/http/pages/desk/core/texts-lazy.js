@@ -157,6 +157,11 @@ export const t = {
     noSnippets: (/** @type {string} */ q) => (q ? `No snippets for “${q}”` : "No snippets yet"),
     reopens: "This conversation is closed. A reply reopens it.",
   },
+  formatting: {
+    bar: "Formatting", bold: "Bold", italic: "Italic", code: "Code", link: "Link", bullets: "Bulleted list", numbers: "Numbered list",
+    quote: "Quote", words: "link text", preview: "Preview", on: "Formatted", previewOf: "Preview of your message", show: "Formatting",
+    plain: "Sent as plain text: formatting is off.",
+  },
 
   context: {
     label: "Contact", loading: "Loading the contact", failed: "Couldn't load the contact", edit: "Edit contact", name: "Name", email: "Email",
@@ -307,7 +312,7 @@ export const t = {
     next: "Next in the list", previous: "Previous in the list", openRow: "Open", nextConversation: "Next conversation",
     previousConversation: "Previous conversation", select: "Select", extendDown: "Extend the selection down",
     extendUp: "Extend the selection up", selectAll: "Select all loaded", reply: "Reply", note: "Write a note", send: "Send",
-    useAsReply: "Use the note as a reply", useAsNote: "Use the reply as a note", sendClose: "Send and close", snippets: "Insert a snippet (/ too, at the start of a word)", undo: "Undo",
+    useAsReply: "Use the note as a reply", useAsNote: "Use the reply as a note", sendClose: "Send and close", bold: "Bold", italic: "Italic", code: "Code", link: "Link (with a selection)", snippets: "Insert a snippet (/ too, at the start of a word)", undo: "Undo",
  reopen: "Reopen", unread: "Mark unread", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", block: "Block or unblock the contact…", remove: "Delete…", readAll: "Mark all as read",
     context: "Show or hide the contact", timeline: "Timeline", back: "Back",
   },

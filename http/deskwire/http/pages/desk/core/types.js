@@ -214,6 +214,7 @@
  * @property {string} id  also the id of the later message
  * @property {string} conversationId
  * @property {string} text
+ * @property {"markdown"} [format]
  * @property {Attachment[]} attachments
  * @property {boolean} internal
  * @property {"held"|"refused"} status

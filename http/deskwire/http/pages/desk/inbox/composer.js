@@ -16,9 +16,14 @@ import { ATTACHMENTS_MAX, MESSAGE_TEXT_MAX } from "../core/limits.js";
 import { EDITOR, handle, startTypeAhead } from "../core/keys.js";
 import { recordReply } from "./undo.js";
 import { fold } from "../core/folding.js";
+import { FORMATS, continueList, formatOf, formatted, paste, replacePart } from "./formatting.js";
+import { FormatBar, Markdown } from "./format-bar.js";
 /** @import { AgentMessage, HeldMessage, Mode, Outgoing, OutgoingFile, Then } from "../core/types.js" */
 
 const Voice = lazy(() => import("./voice.js"), "Voice");
+
+/** True while the formatting toolbar is shown. */
+let barShown = false;
 
 /** The countdown of a held reply, with its undo button. @param {{of: HeldMessage, newest: boolean}} props */
 function HeldReply({ of, newest }) {
@@ -116,6 +121,8 @@ function Field({ text, change, hook, ...rest }) {
 function Editor({ id }) {
   const [mode, setMode] = useState(() => firstMode(id));
   const [over, setOver] = useState(false);
+  const [bar, setBar] = useState(barShown);
+  const [preview, setPreview] = useState(false);
   const [speaks, setSpeaks] = useState(/** @type {Mode | null} */ (null));
   const [snippet, setSnippet] = useState(/** @type {{q: string, from: number} | null} */ (null));
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
@@ -182,7 +189,7 @@ function Editor({ id }) {
     setSnippet(null);
     reportTyping(id, false, note);
     try {
-      const out = await send(id, { text: text.trim(), internal: note, files, ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), draftVersion: lifted.taken.base.version });
+      const out = await send(id, { text: text.trim(), format: formatOf(text.trim()), internal: note, files, ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), draftVersion: lifted.taken.base.version });
       recordReply(out, one);
     } catch (error) {
       lifted.failed();
@@ -218,23 +225,28 @@ function Editor({ id }) {
     if (to !== latest.current) return void edit(id, to, { text: [text, words].filter(Boolean).join("\n\n") });
     const from = snippet?.from ?? box.current?.selectionStart ?? text.length;
     const end = box.current?.selectionStart ?? text.length;
-    store({ text: text.slice(0, from) + words + text.slice(end) });
     setSnippet(null);
-    requestAnimationFrame(() => (box.current?.focus(), box.current?.setSelectionRange(from + words.length, from + words.length)));
+    if (box.current) replacePart(box.current, from, end, words);
+    requestAnimationFrame(() => box.current?.focus());
   };
   const swap = () => {
     const to = internal ? "reply" : "note";
     moveDraft(id, mode, to);
     show(to);
   };
-  useLayoutEffect(() => handle({ reply: () => (startTypeAhead(EDITOR), show("reply")), note: () => (startTypeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (startTypeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
+  const format = (/** @type {keyof typeof FORMATS} */ name) => (box.current && document.activeElement === box.current && formatted.value ? (FORMATS[name](box.current, t.formatting.words), true) : false);
+  const formats = { bold: () => format("bold"), italic: () => format("italic"), code: () => format("code"), link: () => box.current?.selectionStart !== box.current?.selectionEnd && format("link") };
+  useLayoutEffect(() => handle({ reply: () => (startTypeAhead(EDITOR), show("reply")), note: () => (startTypeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), ...formats, send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (startTypeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
   const typed = (/** @type {string} */ value, /** @type {string} */ shown) => (store({ text: value }, shown, latest.current), box.current && setSnippet(snippetQuery(box.current)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if (choices && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
+    const plain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
+    if (event.key === "Enter" && plain && formatted.value && box.current && continueList(box.current)) return void event.preventDefault();
     if (event.key === "Escape") (event.preventDefault(), event.stopPropagation(), snippet ? setSnippet(null) : /** @type {HTMLElement | null} */ (document.querySelector(".log"))?.focus());
   };
   const pasted = (/** @type {ClipboardEvent} */ event) => {
     if (event.clipboardData?.files.length) (event.preventDefault(), append([...event.clipboardData.files]));
+    else if (event.clipboardData && box.current && paste(box.current, event.clipboardData)) event.preventDefault();
   };
   const dropped = (/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(false), event.dataTransfer && append([...event.dataTransfer.files]));
   const name = contactName(one?.contact);
@@ -266,9 +278,12 @@ function Editor({ id }) {
         <${Field} key=${mode} text=${text} change=${typed} hook=${box} placeholder=${label} aria-label=${label} aria-controls=${choices ? "snippets" : undefined} aria-autocomplete=${choices ? "list" : undefined}
           onKeyDown=${pressed} onPaste=${pasted} onBlur=${() => setTimeout(() => document.activeElement !== box.current && setSnippet(null), 150)} />
         ${files.length > 0 && html`<div class="files">${files.map((each) => html`<${AttachmentChip} key=${each.key} of=${each} remove=${() => remove(each)} />`)}</div>`}
+        ${bar && html`<${FormatBar} box=${box} preview=${preview} setPreview=${setPreview} />`}
+        ${bar && preview && text.trim() && html`<div class="preview" role="region" aria-label=${t.formatting.previewOf} tabindex="0">${formatted.value ? html`<${Markdown} text=${text} />` : html`<p class="muted">${t.formatting.plain}</p><${Text} text=${text} />`}</div>`}
         <div class="foot">
           <input ref=${picker} type="file" multiple hidden onChange=${(/** @type {any} */ event) => (append([...event.target.files]), (event.target.value = ""))} />
           <${Button} label=${t.composer.attach} icon="clip" only kind="quiet" press=${() => picker.current?.click()} />
+          <button type="button" class="button quiet icon-only formats-shown" aria-label=${t.formatting.show} title=${t.formatting.show} aria-expanded=${bar} onClick=${() => setBar((barShown = !bar))}>Aa</button>
           <${Button} label=${t.composer.snippet} icon="text" only kind="quiet" keys=";" press=${() => (setSnippet({ q: "", from: box.current?.selectionStart ?? text.length }), box.current?.focus())} />
           <${Button} label=${t.composer.speak} icon="mic" only kind="quiet" expanded=${Boolean(speaks)} press=${() => setSpeaks(speaks ? null : mode)} />
           <span class="hint num" id="composer-hint">${about}${about && kept && " · "}${kept}</span>

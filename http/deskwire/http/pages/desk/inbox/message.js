@@ -11,6 +11,7 @@ import { row } from "../core/store.js";
 import { resend, withdraw } from "../core/outbox.js";
 import { returnToDraft, useSecondsLeft } from "./held-messages.js";
 import { Link } from "../ui/link.js";
+import { Markdown } from "./format-bar.js";
 /** @import { AgentMessage, Attachment, Delivery, HeldMessage, Outgoing } from "../core/types.js" */
 /** @import { Receipt } from "../core/customer-state.js" */
 /** @import { Consumer } from "./conversation.js" */
@@ -48,12 +49,16 @@ function AttachmentLink({ of }) {
   return html`<a class="file" href=${href} target="_blank" rel="noopener" download=${of.name}><${Icon} name="file" /><bdi class="ellipsis">${of.name}</bdi>${of.size > 0 && html`<span class="size">${size(of.size)}</span>`}</a>`;
 }
 
-/** Text, cut if it is very long. @param {{text: string}} props */
-function MessageText({ text }) {
-  const [whole, setWhole] = useState(false);
+/** Long messages that are shown whole, also after their part of the thread was out of the document. */
+const wholeTexts = new Set();
+
+/** Text, cut if it is very long. @param {{id: string, text: string, format?: string}} props */
+function MessageText({ id, text, format }) {
+  const [whole, setShown] = useState(wholeTexts.has(id));
+  const setWhole = (/** @type {boolean} */ on) => (wholeTexts[on ? "add" : "delete"](id), setShown(on));
   const long = text.length > TEXT_SHOWN_MAX || text.split("\n", LINES_SHOWN_MAX + 1).length > LINES_SHOWN_MAX;
   if (!text) return null;
-  return html`<${Text} text=${long && !whole ? text.slice(0, TEXT_SHOWN_MAX) : text} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}`;
+  return html`<${format === "markdown" ? Markdown : Text} text=${long && !whole ? text.slice(0, TEXT_SHOWN_MAX) : text} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}`;
 }
 
 /** Return a reason with its times in local time. @param {string | null} reason */
@@ -137,7 +142,7 @@ function OutgoingStatus({ out }) {
 }
 
 /** @param {HeldMessage} of @returns {AgentMessage} */
-const heldMessage = ({ id, conversationId, text, attachments, createdAt, internal }) => ({ id, conversationId, author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you }, text, attachments, createdAt, redactedAt: null, index: null, internal });
+const heldMessage = ({ id, conversationId, text, format, attachments, createdAt, internal }) => ({ format, id, conversationId, author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you }, text, attachments, createdAt, redactedAt: null, index: null, internal });
 
 /** Return an outgoing message in the form of a stored one. @param {Outgoing} out @returns {AgentMessage} */
 const outgoingMessage = (out) => ({
@@ -145,6 +150,7 @@ const outgoingMessage = (out) => ({
   conversationId: out.conversationId ?? "",
   author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you },
   text: out.text ?? "",
+  format: out.body.format,
   attachments: [],
   createdAt: new Date(out.createdAt).toISOString(),
   redactedAt: null,
@@ -179,7 +185,7 @@ export function Run(props) {
     <div class="said">
       <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
       ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", (held || (out && out.state !== "stored")) && "kept", out?.state === "refused" && "refused")}>
-        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} text=${each.text} />`}
+        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} id=${each.id} text=${each.text} format=${each.format} />`}
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${AttachmentLink} key=${file.id} of=${file} />`)}</div>`}
         ${!out && !held && may("conversations.delete") && html`<${MessageMenu} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}

@@ -1,9 +1,8 @@
 // @ts-check
 /** The thread of a conversation: header, messages, typing indicators and composer. */
-import { Component, html, signal, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Button, Empty, Failed, Icon, Menu, announce, contactName, contextShown, cx, dialog, futureTime, notify } from "../ui/parts.js";
-import { dayOf } from "../ui/format.js";
 import { gone, row, viewers } from "../core/store.js";
 import { channelName } from "../core/customers.js";
 import { deliveries, loadOlder, reloadThread as reload, reportSeen, thread, typing } from "./conversation.js";
@@ -14,7 +13,8 @@ import { draft, removeDraft } from "./drafts.js";
 import { heldIn } from "./held-messages.js";
 import { handle, runCommand as command } from "../core/keys.js";
 import { Viewers, filter } from "./list.js";
-import { FAILED, Run, FailureLine, rememberStoreTime } from "./message.js";
+import { FAILED, Run, rememberStoreTime } from "./message.js";
+import { Chunk, chunks } from "./thread-window.js";
 import { Composer } from "./composer.js";
 import { menuEntries as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery, Outgoing } from "../core/types.js" */
@@ -23,7 +23,7 @@ const RUN_GAP_MAX_MS = 5 * 60_000;
 /** Runs end at multiples of this index, so that they stay the same when older messages are loaded. */
 const RUN_BOUNDARY = 25;
 
-/** @typedef {{kind: "day", key: string, at: string} | {kind: "run", key: string, messages: AgentMessage[]} | {kind: "trouble", key: string, of: Delivery, n: number}} Part */
+/** @import { Part } from "./thread-window.js" */
 
 /** Return the failures of a message by endpoint. Times and numbers in the reason are ignored. @param {Delivery[]} of @returns {Map<string, Delivery>} */
 const failures = (of) => new Map(of.filter((each) => FAILED.has(each.status)).map((each) => [`${each.endpointId} ${(each.reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?|\d+/g, "#")}`, each]));
@@ -58,38 +58,6 @@ export function parts(messages) {
   }
   for (const [key, { of, n }] of failing) found.push({ kind: "trouble", key: `${key} end`, of, n });
   return found;
-}
-
-/** Split parts into chunks that stay the same when older ones are loaded. @param {Part[]} all @returns {Part[][]} */
-function chunks(all) {
-  /** @type {Part[][]} */
-  const found = [];
-  for (const each of all) {
-    const last = found.at(-1);
-    let hash = 0;
-    for (const letter of each.key) hash = (hash * 31 + letter.charCodeAt(0)) >>> 0;
-    if (!last || last.length > 60 || (last.length > 4 && hash % 24 === 0)) found.push([each]);
-    else last.push(each);
-  }
-  return found;
-}
-
-/** @param {Part} a @param {Part | undefined} b */
-const samePart = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ? b.kind === "run" && a.messages.length === b.messages.length && a.messages.every((each, i) => each === b.messages[i]) : a.kind !== "trouble" || (b.kind === "trouble" && a.n === b.n));
-
-/** A chunk of the thread; renders again only if its content changes. */
-class Chunk extends Component {
-  /** @override @param {any} next */
-  shouldComponentUpdate(next) {
-    const now = /** @type {any} */ (this).props;
-    return next.of.length !== now.of.length || !next.of.every((/** @type {Part} */ each, /** @type {number} */ i) => samePart(each, now.of[i]));
-  }
-  render() {
-    const { of, last } = /** @type {any} */ (this).props;
-    return html`<div class=${cx("chunk", last && "last")}>${of.map((/** @type {Part} */ each) =>
-      each.kind === "day" ? html`<div key=${each.key} class="day"><span>${dayOf(each.at)}</span></div>` : each.kind === "trouble" ? html`<${FailureLine} key=${each.key} of=${each.of} n=${each.n} />` : html`<${Run} key=${each.key} messages=${each.messages} />`,
-    )}</div>`;
-  }
 }
 
 /** The header: subject, viewers and tools. @param {{id: string}} props */

@@ -1,0 +1,9 @@
+"""Whether the text of a message is Markdown."""
+
+from typing import Final
+
+SQL: Final = """
+-- Null for plain text, as for all messages from before.
+ALTER TABLE messages ADD COLUMN format TEXT;
+ALTER TABLE held_messages ADD COLUMN format TEXT;
+"""
