@@ -47,10 +47,10 @@ def stage(shared_stage: Stage) -> Stage:
 
 def _to_begin(desk: Desk) -> int:
     """Scroll up to the first message; return the most elements that the thread had on the way."""
-    most = 0
+    most: int = 0
     for _ in range(200):
         desk.log.evaluate(TOP)
-        most = max(most, desk.log.locator("*").count())
+        most = max(most, int(desk.log.locator("*").count()))
         if desk.log.get_by_text(BEGIN).count():
             return most
         expect(desk.log.locator(".older .spin")).to_have_count(0)
