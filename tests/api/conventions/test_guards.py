@@ -104,6 +104,7 @@ class Walk:
     http: httpx.AsyncClient
     names: Mapping[str, str]
     customer: str
+    session: str
 
     def path(self, route: Route) -> str:
         return re.sub("<([^>]+)>", lambda match: self.names.get(match[1], "nothing"), route.path)
@@ -112,6 +113,8 @@ class Walk:
         demo = self.service.demo
         if route.access.kind == "customer":
             return {"Authorization": f"Bearer {credential or self.customer}", "Origin": SITE}
+        if route.access.session_only and credential is None:
+            return {"Cookie": f"deskwire={self.session}", "Sec-Fetch-Site": "same-origin"}
         own = demo["serverKey"] if route.access.kind in ("server_key", "either") else demo["token"]
         return {"Authorization": f"Bearer {credential or own}", "project": demo["projectId"]}
 
@@ -150,7 +153,10 @@ async def walking(directory: Path, **settings: Any) -> AsyncIterator[Walk]:
             Browser(service, channel) as browser,
         ):
             await browser.start(signed(channel, "u1"))
-            yield Walk(service, http, names, str(browser.token))
+            entered = await http.post("/v3/auth/session", json=service.demo["user"])
+            session = plant(entered.cookies["deskwire"])
+            http.cookies.clear()
+            yield Walk(service, http, names, str(browser.token), session)
 
 
 @pytest.fixture

@@ -187,7 +187,7 @@ async def test_access_token_must_match_its_hash() -> None:
                 await check(token, access_token=other)
 
 
-@pytest.mark.parametrize("auth_time", [None, NOW - 31, "now", True])
+@pytest.mark.parametrize("auth_time", [None, NOW - 31, "now", True], ids=["none", "early", "text", "bool"])
 async def test_proof_needs_a_sign_in_after_its_start(auth_time: Any) -> None:
     await check(RSA.token(**claims(auth_time=NOW - 29)), signed_in_since=NOW)
     with pytest.raises(BadToken, match="auth_time"):

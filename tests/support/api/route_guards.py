@@ -32,7 +32,7 @@ GET /readyz                                                     | none         |
 GET /v3/asyncapi.json                                           | none         | -                    | -
 GET /v3/auth/methods                                            | none         | -                    | -
 POST /v3/auth/links/inspect                                     | none         | -                    | 8 KiB
-POST /v3/auth/links/use                                         | none         | -                    | 8 KiB
+POST /v3/auth/links/use                                         | none         | -                    | 64 KiB
 POST /v3/auth/password-links                                    | none         | -                    | 8 KiB
 DELETE /v3/auth/session                                         | visitor      | -                    | 8 KiB
 GET /v3/auth/session                                            | visitor      | -                    | -
@@ -152,9 +152,9 @@ GET /v3/organisations/{organisationId}/members                  | organisation |
 POST /v3/organisations/{organisationId}/members                 | organisation | members.manage       | 8 KiB
 GET /v3/permissions                                             | user         | -                    | -
 GET /v3/organisations/{organisationId}/roles                    | organisation | -                    | -
-POST /v3/organisations/{organisationId}/roles                   | organisation | members.manage       | 8 KiB
+POST /v3/organisations/{organisationId}/roles                   | organisation | members.manage       | 64 KiB
 GET /v3/organisations/{organisationId}/roles/{roleId}           | organisation | -                    | -
-PATCH /v3/organisations/{organisationId}/roles/{roleId}         | organisation | members.manage       | 8 KiB
+PATCH /v3/organisations/{organisationId}/roles/{roleId}         | organisation | members.manage       | 64 KiB
 DELETE /v3/organisations/{organisationId}/roles/{roleId}        | organisation | members.manage       | 8 KiB
 DELETE /v3/organisations/{organisationId}/members/{userId}      | organisation | -                    | 8 KiB
 GET /v3/organisations/{organisationId}/members/{userId}         | organisation | -                    | -

@@ -5,13 +5,9 @@ import { t } from "../core/texts-lazy.js";
 import { Button, Icon, Menu, dialog } from "../ui/parts.js";
 import { people } from "../core/session.js";
 import { runCommand } from "../core/keys.js";
-import { conditions, focusList, setConditions } from "./list.js";
 
 /** The further conditions, in the order of their chips; see the parameters of `GET /v3/conversations`. */
 export const NAMES = ["assignee", "tag", "allTags", "withoutTags", "activeWithin", "inactiveFor", "createdWithin", "createdSince", "createdUntil", "waitingFor", "contactAttribute", "channel", "priority", "rated", "rating"];
-
-/** Remove all conditions of the view. */
-export const clearConditions = () => setConditions(Object.fromEntries([...conditions.peek().keys()].map((each) => [each, null])));
 
 /** Return the name of an assignee in a filter. @param {string} id */
 export function assigneeName(id) {
@@ -28,20 +24,22 @@ function conditionText(name, value) {
   return /** @type {Record<string, (value: string) => string>} */ (t.filter.chips)[name]?.(shown) ?? `${name}: ${shown}`;
 }
 
-/** The conditions of the view as chips with a button that removes them. */
-export function FilterChips() {
-  const shown = [...conditions.value].filter(([name]) => name !== "status" && name !== "sort" && name !== "unread");
+/** @typedef {(changes: Record<string, string | null>) => void} Change */
+
+/** The conditions of the view as chips with a button that removes them. @param {{conditions: URLSearchParams, change: Change, clear: () => void, focusList: () => void}} props */
+export function FilterChips({ conditions, change, clear, focusList }) {
+  const shown = [...conditions].filter(([name]) => name !== "status" && name !== "sort" && name !== "unread");
   if (!shown.length) return null;
-  const remove = (/** @type {string} */ name) => (setConditions({ [name]: null }), queueMicrotask(() => /** @type {HTMLElement | null} */ (document.querySelector(".filter-chips button"))?.focus() ?? focusList()));
+  const remove = (/** @type {string} */ name) => (change({ [name]: null }), queueMicrotask(() => /** @type {HTMLElement | null} */ (document.querySelector(".filter-chips button"))?.focus() ?? focusList()));
   return html`<div class="filter-chips" role="group" aria-label=${t.filter.active}>
     ${shown.map(([name, value]) => { const text = conditionText(name, value); return html`<span key=${name} class="chip tag"><bdi class="ellipsis">${text}</bdi><button type="button" aria-label=${t.filter.remove(text)} onClick=${() => remove(name)}><${Icon} name="close" /></button></span>`; })}
-    ${shown.length > 1 && html`<${Button} label=${t.list.clearFilters} kind="quiet" class="small" press=${() => (clearConditions(), focusList())} />`}
+    ${shown.length > 1 && html`<${Button} label=${t.list.clearFilters} kind="quiet" class="small" press=${() => (clear(), focusList())} />`}
   </div>`;
 }
 
-/** @param {{options: {status: string, sort: string, unread: boolean}}} props */
-export function FilterBar({ options: { status, sort, unread } }) {
-  const set = (/** @type {Record<string, string | null>} */ change) => () => setConditions(change);
+/** @param {{options: {status: string, sort: string, unread: boolean}, change: Change}} props */
+export function FilterBar({ options: { status, sort, unread }, change }) {
+  const set = (/** @type {Record<string, string | null>} */ changes) => () => change(changes);
   const states = /** @type {Record<string, string>} */ (t.list.statuses);
   const sorts = /** @type {Record<string, string>} */ (t.list.sorts);
   /** @returns {import("../ui/parts.js").Entry[]} */

@@ -2,13 +2,11 @@
 /** What the list of conversations shows besides its rows: search results, the toolbar for selected rows, and the empty list. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Ago, Avatar, Button, Empty, Failed, Name, announce, contactName } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Failed, Menu, Name, announce, contactName } from "../ui/parts.js";
 import { counters, more, put } from "../core/store.js";
 import { search } from "./conversation.js";
-import { go, open } from "../core/session.js";
+import { go, open, people } from "../core/session.js";
 import { runCommand } from "../core/keys.js";
-import { clearConditions } from "./filter-bar.js";
-import { conditions } from "./list.js";
 /** @import { ListView } from "../core/types.js" */
 
 const SEARCH_DELAY_MS = 120;
@@ -114,12 +112,23 @@ export function BulkToolbar({ selection }) {
   </div>`;
 }
 
-/** @param {{view: import("../vendor/preact.js").ReadonlySignal<{key: string}>, of: ListView}} props */
-export function EmptyList({ view, of }) {
+/** @param {{view: import("../vendor/preact.js").ReadonlySignal<{key: string}>, of: ListView, filtered: boolean, clear: () => void}} props */
+export function EmptyList({ view, of, filtered, clear }) {
   const { key } = view.value;
   const texts = /** @type {any} */ (t.list);
   if (of.more) return html`<${Empty} icon="search" title=${t.list.noneYet} text=${t.list.noneYetText} action=${html`<${Button} label=${of.loadingMore ? t.list.looking : t.list.keepLooking} disabled=${of.loadingMore} press=${() => more(of.filter)} />`} />`;
-  if (conditions.value.size) return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clearConditions} />`} />`;
+  if (filtered) return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
   const snoozed = key !== "snoozed" && key !== "all" ? (counters.value?.snoozed ?? 0) : 0;
   return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />`;
+}
+
+/** The menu of views on narrow screens. @param {{views: readonly {key: string, icon: string}[], show: (view: {key: string, id?: string}) => void}} props */
+export function ViewsMenu({ views, show }) {
+  const { teams } = people();
+  const entries = () => [
+    ...views.map((each) => ({ label: /** @type {any} */ (t.views)[each.key], icon: each.icon, pick: () => show({ key: each.key }) })),
+    .../** @type {any[]} */ (teams.length ? [{ title: t.views.team }] : []),
+    ...teams.map((each) => ({ label: each.name, icon: "people", pick: () => show({ key: "team", id: each.id }) })),
+  ];
+  return html`<${Menu} label=${t.list.views} icon="all" only kind="quiet" class="only-narrow" entries=${entries} />`;
 }

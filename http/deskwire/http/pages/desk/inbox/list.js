@@ -34,6 +34,8 @@ export function setConditions(changes) {
   kept.value = { ...kept.peek(), queries: { ...kept.peek().queries, [path.peek()]: withoutPrivate(query) } };
   setInbox(path.peek() + query);
 }
+/** Remove all conditions of the view. */
+const clearConditions = () => setConditions(Object.fromEntries([...conditions.peek().keys()].map((each) => [each, null])));
 /** The search text; null without a search. */
 export const query = signal(/** @type {string | null} */ (null));
 /** The row under the keyboard cursor. */
@@ -239,7 +241,7 @@ function Head() {
   const one = VIEWS.find((each) => each.key === key);
   const n = all && (key === "team" ? all.teams[id ?? ""] : one?.count?.(all));
   return html`<header class="list-head">
-    <${ViewsMenu} />
+    <${ViewsMenu} views=${VIEWS} show=${show} />
     <h1 class="ellipsis">${viewName()}</h1>
     ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}
     <span class="grow"></span>
@@ -370,7 +372,7 @@ function Rows({ of }) {
   </div>`;
 }
 
-const ViewsMenu = lazy(() => import("./views.js"), "ViewsMenu");
+const ViewsMenu = lazy(() => import("./list-states.js"), "ViewsMenu");
 const FilterBar = lazy(() => import("./filter-bar.js"), "FilterBar");
 const FilterChips = lazy(() => import("./filter-bar.js"), "FilterChips");
 const BulkToolbar = lazy(() => import("./list-states.js"), "BulkToolbar");
@@ -386,9 +388,9 @@ export function List() {
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} /></div><${FilterChips} />`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} />`}<div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
-      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} />`}
+      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} filtered=${conditions.value.size > 0} clear=${clearConditions} />`}
     </div>`}
   </section>`;
 }

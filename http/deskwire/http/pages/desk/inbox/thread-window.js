@@ -76,7 +76,7 @@ export class Chunk extends Component {
     shown.delete(el);
     observer?.unobserve(el);
   }
-  /** Render again: the height may be another now. The observer then tells whether the chunk is near. */
+  /** Render again: the height may be another now. The observer then reports whether the chunk is near. */
   measureAgain() {
     const el = /** @type {HTMLElement} */ (this.box.current);
     this.height = 0;

@@ -1,12 +1,12 @@
 // @ts-check
-/** The views of the inbox in the navigation, and as a menu on narrow screens. */
+/** The views of the inbox in the navigation. */
 import { html } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Icon, Menu } from "../ui/parts.js";
+import { Icon } from "../ui/parts.js";
 import { Link } from "../ui/link.js";
 import { counters } from "../core/store.js";
 import { page, people } from "../core/session.js";
-import { VIEWS, addressOfView, show, view } from "./list.js";
+import { VIEWS, addressOfView, view } from "./list.js";
 /** @import { View } from "./list.js" */
 
 /** @param {{to: View, label: string, icon: string, n?: number}} props */
@@ -21,15 +21,4 @@ export function Views() {
   const { teams } = people();
   return html`<ul>${VIEWS.map((each) => html`<${Entry} key=${each.key} to=${{ key: each.key }} label=${/** @type {any} */ (t.views)[each.key]} icon=${each.icon} n=${all ? each.count?.(all) : undefined} />`)}</ul>
     ${teams.length > 0 && html`<h2>${t.views.team}</h2><ul>${teams.map((each) => html`<${Entry} key=${each.id} to=${{ key: "team", id: each.id }} label=${each.name} icon="people" n=${all?.teams[each.id]} />`)}</ul>`}`;
-}
-
-/** The menu of views on narrow screens. */
-export function ViewsMenu() {
-  const { teams } = people();
-  const entries = () => [
-    ...VIEWS.map((each) => ({ label: /** @type {any} */ (t.views)[each.key], icon: each.icon, pick: () => show({ key: each.key }) })),
-    .../** @type {any[]} */ (teams.length ? [{ title: t.views.team }] : []),
-    ...teams.map((each) => ({ label: each.name, icon: "people", pick: () => show({ key: "team", id: each.id }) })),
-  ];
-  return html`<${Menu} label=${t.list.views} icon="all" only kind="quiet" class="only-narrow" entries=${entries} />`;
 }
