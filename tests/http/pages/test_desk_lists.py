@@ -49,7 +49,7 @@ def values(file: str, name: str) -> list[str]:
 @pytest.mark.parametrize(
     ("shown", "known"),
     [
-        (texts("core/texts.js", "statuses") - {"all", "active", "archived"}, get_args(Status)),
+        (texts("core/texts-lazy.js", "statuses") - {"all", "active", "archived"}, get_args(Status)),
         (texts("core/texts.js", "status"), get_args(Status)),
         (texts("developers/texts.js", "statuses"), get_args(Status)),
         (texts("admin/texts.js", "statuses", 0), get_args(TicketStatus)),

@@ -1,4 +1,4 @@
-"""Whether the text of a message is Markdown."""
+"""The format of messages: Markdown or plain text."""
 
 from typing import Final
 
