@@ -123,7 +123,9 @@ function Side() {
   ];
   const brand = html`<span class="mark"><${Icon} name="wire" /></span><span class="grow ellipsis">${session.project.value?.name ?? t.name}</span><${Icon} name="down" />`;
   const face = html`<${Avatar} name=${session.user.value?.name} id=${session.user.value?.id} size="s" /><span class="label-text ellipsis">${session.user.value?.name}</span>`;
-  return html`<nav class="side" aria-label=${t.views.label}>
+  // In a narrow window the navigation is a popover, and its links close it.
+  const pressed = (/** @type {any} */ { target, currentTarget }) => target.closest("li .view") && currentTarget.hidePopover();
+  return html`<nav class="side" id="side" popover aria-label=${t.views.label} onClick=${pressed}>
     <${Menu} label=${t.side.project} face=${brand} faceClass="brand" entries=${projects} />
     <button type="button" class="side-search" title=${t.side.actions} onClick=${() => runCommand("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
     <div class="side-in"><ul>${VIEWS.map((each) => entry({ key: each.key }, /** @type {any} */ (t.views)[each.key], each.icon, all ? each.count?.(all) : undefined))}</ul>

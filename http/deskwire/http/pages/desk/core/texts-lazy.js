@@ -96,7 +96,7 @@ export const t = {
     /** @param {number | string} status */ answered: (status) => `answered ${status}`,
     /** @param {string} at */ next: (at) => `next attempt ${at}`,
     /** Receipts of the customer's browser. `exact`: the time is that of these messages, else they were earlier. */
-    storedHere: "Stored by the service", notReached: "Stored, not yet in the customer's browser",
+    storedHere: "Sent", unreached: "Not yet in the customer's browser", missed: "Not delivered to the customer", notReached: "Stored, not yet in the customer's browser",
     /** @param {string} at @param {boolean} exact */ reached: (at, exact) => `Reached the customer's browser ${exact ? "" : "by "}${at}`,
     /** @param {string} at @param {boolean} exact */ seenAt: (at, exact) => `seen ${exact ? "" : "by "}${at}`,
     /** @param {string} words @param {number} n @param {number} total */ some: (words, n, total) => `${words} (${n} of ${total})`,

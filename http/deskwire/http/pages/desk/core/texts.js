@@ -18,7 +18,7 @@ export const t = {
   today: "Today", yesterday: "Yesterday",
 
   views: {
-    label: "Views", mine: "Mine", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
+    label: "Views", open: "Navigation", mine: "Mine", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
     search: "Search results",
   },
   /** @param {number} n @param {number} bound */ count: (n, bound) => (n >= bound ? `${bound.toLocaleString()}+` : n.toLocaleString()),
@@ -31,7 +31,7 @@ export const t = {
   connection: { gapBanner: "You were offline for over 7 days, so everything was reloaded." },
 
   list: {
-    label: "Conversations", views: "Select a view", search: "Search", searchPlaceholder: "Search conversations, contacts, tickets",
+    label: "Conversations", search: "Search", searchPlaceholder: "Search conversations, contacts, tickets",
     clear: "Clear search", start: "New conversation", status: "Status",
     statuses: { all: "Any status", active: "Open and pending", OPEN: "Open", PENDING: "Pending", CLOSED: "Closed", archived: "Archived" },
     sorts: { activity: "Newest activity", waiting: "Longest waiting", created: "Newest first" },

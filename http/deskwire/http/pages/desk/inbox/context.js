@@ -159,5 +159,5 @@ export function ListReason({ id }) {
   const holds = found.every((each) => each.holds);
   return html`<div class="listed"><h3>${holds ? texts.in(name) : texts.notIn(name)}</h3>
     ${found.length ? html`<ul>${found.filter((each) => each.holds === holds).map((each) => html`<li key=${each.text}><${Icon} name=${holds ? "check" : "close"} /><bdi>${each.text}</bdi></li>`)}</ul>` : html`<p class="muted">${texts.all}</p>`}
-    <p><${Link} to=${`history/${id}`} class="button small"><${Icon} name="clock" /><span>${texts.travel}</span><//></p></div>`;
+    ${may("webhooks.manage") && html`<p><${Link} to=${`history/${id}`} class="button small"><${Icon} name="clock" /><span>${texts.travel}</span><//></p>`}</div>`;
 }

@@ -2,7 +2,7 @@
 /** The list of conversations: views, filters, search, and a virtual listbox that stays fast with ten thousand rows. */
 import { computed, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
-import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Menu, Name, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Menu, Name, SideButton, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
 import { isVisitor } from "../core/state.js";
 import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
 import { go, may, open, page, people, user } from "../core/session.js";
@@ -205,13 +205,8 @@ function Head() {
   const all = counters.value;
   const one = VIEWS.find((each) => each.key === key);
   const n = all && (key === "team" ? all.teams[team ?? ""] : one?.count?.(all));
-  const entries = () => [
-    ...VIEWS.map((each) => ({ label: /** @type {any} */ (t.views)[each.key], icon: each.icon, pick: () => show({ key: each.key }) })),
-    .../** @type {any[]} */ (people().teams.length ? [{ title: t.views.team }] : []),
-    ...people().teams.map((each) => ({ label: each.name, icon: "people", pick: () => show({ key: "team", team: each.id }) })),
-  ];
   return html`<header class="list-head">
-    <${Menu} label=${t.list.views} icon="all" only kind="quiet" class="only-narrow" entries=${entries} />
+    <${SideButton} />
     <h1 class="ellipsis">${viewName()}</h1>
     ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}
     <span class="grow"></span>

@@ -28,8 +28,8 @@ const RUN_BOUNDARY = 25;
 /** Return the failures of a message by endpoint. Times and numbers in the reason are ignored. @param {Delivery[]} of @returns {Map<string, Delivery>} */
 const failures = (of) => new Map(of.filter((each) => FAILED.has(each.status)).map((each) => [`${each.endpointId} ${(each.reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?|\d+/g, "#")}`, each]));
 
-/** Group messages by day, into runs of one author, and with one line for each series of equal failures. @param {AgentMessage[]} messages @returns {Part[]} */
-export function parts(messages) {
+/** Group messages by day and into runs of one author. @param {AgentMessage[]} messages @param {boolean} [troubles]  true for a line for each series of equal failures @returns {Part[]} */
+export function parts(messages, troubles = true) {
   /** @type {Part[]} */
   const found = [];
   let day = "";
@@ -38,7 +38,7 @@ export function parts(messages) {
   /** @type {Map<string, {of: Delivery, n: number}>} */
   let failing = new Map();
   for (const each of messages) {
-    const known = each.sequence ? deliveries(each.conversationId, each.sequence) : [];
+    const known = troubles && each.sequence ? deliveries(each.conversationId, each.sequence) : [];
     const now = failures(known);
     /** @type {typeof failing} */
     const still = new Map();
@@ -137,7 +137,7 @@ function Log({ id }) {
   const held = heldIn(id).filter((each) => each.status === "held" && !newestFew.some((message) => message.id === each.id));
   const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer && each.answer.status !== "held");
   useEffect(() => arrived.forEach((each) => rememberStoreTime(each.answer.id, each.tookMs)), [arrived.length]);
-  const all = chunks(parts(it.messages));
+  const all = chunks(parts(it.messages, may("webhooks.manage")));
   const newest = it.messages.at(-1);
   if (atEnd.value) seenUpTo.current = newest?.id;
   const below = atEnd.value ? 0 : it.messages.length - 1 - it.messages.findLastIndex((each) => each.id === seenUpTo.current);

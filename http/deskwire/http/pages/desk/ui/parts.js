@@ -187,6 +187,9 @@ export function Menu(props) {
   <//>`;
 }
 
+/** Opens the navigation in a narrow window. */
+export const SideButton = () => html`<button type="button" class="button quiet icon-only only-narrow" popovertarget="side" aria-label=${t.views.open} title=${t.views.open}><${Icon} name="all" /></button>`;
+
 /** @typedef {{id: number, text: string, bad: boolean, icon: string, as?: string, action?: string, run?: () => void}} Notice */
 /** The notices on the screen. */
 export const notices = signal(/** @type {Notice[]} */ ([]));

@@ -27,7 +27,7 @@ export const t = {
     endStays: ["The contact, and all conversations", "Unsent messages in that browser, until the customer signs in again"],
     deletedChannel: "Deleted channel",
   },
-  toInbox: "Go to the inbox", pages: "Pages",
+  toInbox: "Go to the inbox",
   unknown: "Page not found", unknownText: "The address may belong to another version of the desk.",
   forbidden: "Your role can't open this page",
   /** @param {string} permission */ forbiddenText: (permission) => `It requires the permission ${permission}. An administrator of your organisation can give you a role that includes it.`,
