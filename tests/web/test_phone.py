@@ -19,7 +19,7 @@ SMALL = """scope => [...document.querySelectorAll(scope)].flatMap(part => [...pa
   .map(each => each.matches("input[type=checkbox], input[type=radio]") ? each.closest("label") ?? each : each)
   .map(each => [each, each.getBoundingClientRect()])
   .filter(([each, box]) => box.width > 1 && (box.height < 43.5 || box.width < 43.5))
-  .map(([each, box]) => `${each.outerHTML.slice(0, 120)}: ${Math.round(box.width)} × ${Math.round(box.height)}`)"""
+  .map(([each, box]) => `${each.outerHTML.slice(0, 120)}: ${Math.round(box.width)} by ${Math.round(box.height)}`)"""
 """Return the controls that are smaller than 44 pixels, except links within a text."""
 BROKEN = """() => [...document.querySelectorAll(".table :is(th, td)")].flatMap(cell => {
   const found = [], walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);

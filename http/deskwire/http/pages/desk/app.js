@@ -12,7 +12,7 @@ import * as store from "./core/store.js";
 import * as outbox from "./core/outbox.js";
 import { connection } from "./core/feed.js";
 import { proof, signedOut } from "./core/api.js";
-import { List, VIEWS, targetsOrNotify, show, targets, view } from "./inbox/list.js";
+import { List, VIEWS, targetsOrNotify, show, shownList, targets, view } from "./inbox/list.js";
 import { EDITOR, handle, runCommand, lostTyping, startTypeAhead } from "./core/keys.js";
 
 const SignIn = lazy(() => import("./shell/sign-in.js"), "SignIn");
@@ -141,7 +141,7 @@ function Panes() {
   if (session.page.value) return html`<div class="panes" data-pane="page"><${Side} /><main class="page" id="conversation" tabindex="-1"><${Page} /></main></div>`;
   return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
     <${Side} />
-    <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</section></main>
+    <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${shownList().ids.length > 0 && t.thread.noneText} />`}</section></main>
     ${open && wide && !store.gone(open) && html`<${Context} key=${open} id=${open} />`}
   </div>`;
 }

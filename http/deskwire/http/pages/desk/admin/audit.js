@@ -8,7 +8,7 @@ import { Frame } from "../ui/frame.js";
 import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { setQuery, query } from "../ui/link.js";
-import { fromLocal, nameOf, toLocal } from "./names.js";
+import { fromLocal, nameOf, toLocal } from "../ui/names.js";
 
 const FILTERS = ["actor", "object", "since", "until"];
 

@@ -7,7 +7,7 @@ export const many = (n, one, other) => `${n.toLocaleString()} ${plural.select(n)
 
 export const t = {
   name: "Deskwire", close: "Close", cancel: "Cancel", save: "Save", tryAgain: "Try again", copy: "Copy", copied: "Copied", more: "More",
-  back: "Back", show: "Show", skip: "Skip to the conversation", noTitle: "No subject", you: "You", visitor: (/** @type {string} */ id) => `Visitor ${id}`,
+  back: "Back", show: "Show", notices: "Notices", skip: "Skip to the conversation", noTitle: "No subject", you: "You", visitor: (/** @type {string} */ id) => `Visitor ${id}`,
   /** @param {string} label @param {string} keys */ withKeys: (label, keys) => (keys ? `${label} (${keys})` : label),
   /** @param {string} request */ request: (request) => `Request ${request}`,
 

@@ -229,7 +229,7 @@
  * @property {string} title
  * @property {string} icon
  * @property {string|null} permission  required to open it; null: every user may
- * @property {string} [listed]  required to see it in the navigation, if that is more: what only few need is opened by links
+ * @property {string} [listed]  required to see it in the navigation, if that is more; the page also opens by its address
  * @property {() => Promise<any>} load
  */
 export {};

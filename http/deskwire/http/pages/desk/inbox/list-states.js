@@ -5,8 +5,9 @@ import { t } from "../core/texts-lazy.js";
 import { Ago, Avatar, Button, Empty, Failed, Name, announce, contactName } from "../ui/parts.js";
 import { counters, put } from "../core/store.js";
 import { search } from "./conversation.js";
-import { go, open } from "../core/session.js";
+import { go, open, project } from "../core/session.js";
 import { runCommand } from "../core/keys.js";
+import { FirstSteps, useFirstSteps } from "./first-steps.js";
 
 const SEARCH_DELAY_MS = 120;
 
@@ -95,8 +96,8 @@ function contact(each, search) {
 
 /** @param {any} each */
 function ticket(each) {
-  const press = () => each.conversationId && go(`c/${each.conversationId}`);
-  return html`<button type="button" key=${each.id} class="hit" onClick=${press}><bdi class="ellipsis">${each.title}</bdi><span class="chip">${String(each.status ?? "").toLowerCase()}</span></button>`;
+  const press = () => go(`tickets/${each.id}`);
+  return html`<button type="button" key=${each.id} class="hit" onClick=${press}><bdi class="ellipsis">${each.title}</bdi><span class="chip">${String(each.status ?? "").toLowerCase().replaceAll("_", " ")}</span></button>`;
 }
 
 /** @param {{selection: import("../vendor/preact.js").Signal<ReadonlySet<string>>}} props */
@@ -114,11 +115,12 @@ export function BulkToolbar({ selection }) {
 /** @param {{view: import("../vendor/preact.js").Signal<{key: string}>, filters: import("../vendor/preact.js").Signal<Record<string, any>>}} props */
 export function EmptyList({ view, filters }) {
   const { key } = view.value;
+  const first = useFirstSteps(project.value?.id ?? "");
   const texts = /** @type {any} */ (t.list);
   if (filters.value[key]) {
     const clear = () => (filters.value = Object.fromEntries(Object.entries(filters.value).filter(([each]) => each !== key)));
     return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
   }
   const snoozed = key !== "snoozed" && key !== "all" ? (counters.value?.snoozed ?? 0) : 0;
-  return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />`;
+  return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />${first && html`<${FirstSteps} of=${first} />`}`;
 }

@@ -13,6 +13,7 @@ import { reachable } from "../core/feed.js";
 import { draft, removeDraft } from "./drafts.js";
 import { heldIn } from "./held-messages.js";
 import { handle, runCommand as command } from "../core/keys.js";
+import { Link } from "../ui/link.js";
 import { Viewers, filter } from "./list.js";
 import { FAILED, Run, FailureLine, rememberStoreTime } from "./message.js";
 import { Composer } from "./composer.js";
@@ -110,6 +111,7 @@ function Head({ id }) {
         ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed(futureTime(one.snoozedUntil))}</span>`}
         ${outgoing(id).some((each) => each.kind === "action" && (each.waitsFor || (each.state !== "stored" && !reachable.value))) && html`<span class="chip waits" title=${t.actions.notSavedHint}><${Icon} name="clock" />${t.actions.notSaved}</span>`}
         ${one.channelId && html`<span class="chip"><${Icon} name="chat" /><bdi class="ellipsis">${channelName(one.channelId) ?? t.context.channel}</bdi></span>`}
+        ${one.ticketId && may("tickets.read") && html`<${Link} to=${`tickets/${one.ticketId}`} class="chip" title=${t.commands.openTicket}><${Icon} name="tag" />${t.context.ticket}<//>`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
         <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
         ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Viewers} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}

@@ -9,6 +9,7 @@ const SIGNED = /** @type {Record<string, string>} */ ({ name: "name", email: "em
 const signedNames = (fields) => ["external ID", ...fields.map((each) => SIGNED[each] ?? each)].join(", ");
 
 export const t = {
+  me: (/** @type {string} */ name) => `${name} (you)`, commas: "Separated by commas.",
   tryAgain: desk.tryAgain, cancel: desk.cancel, save: desk.save, close: desk.close, copy: desk.copy, copied: desk.copied,
   groups: { work: "Work", insights: "Insights", console: "Console", settings: "Settings" },
   endpointHealth: {
