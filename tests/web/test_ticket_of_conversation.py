@@ -61,7 +61,8 @@ def pick(desk: Desk, name: str) -> None:
 def test_ticket_is_made_with_the_mouse_and_opened_from_both_sides(desk: Desk, stage: Stage) -> None:
     conversation = started(stage, "mouse", title="Lamp of Mouse", tags=["returns"])
     me = stage.owner.get("/users/me").raise_for_status().json()
-    stage.owner.post(f"/conversations/{conversation['id']}/assign", json={"userId": me["id"]})
+    body = {"assignee": {"type": "user", "id": me["id"]}}
+    stage.owner.post(f"/conversations/{conversation['id']}/assign", json=body).raise_for_status()
     desk.sign_in()
     desk.converse("Lamp of Mouse")
     pick(desk, "New ticket from this conversation")
@@ -77,6 +78,7 @@ def test_ticket_is_made_with_the_mouse_and_opened_from_both_sides(desk: Desk, st
     ticket = ticket_of(stage, conversation)
     contact = seen(stage, conversation)["contact"]["id"]
     assert (ticket["priority"], ticket["tags"], ticket["contactId"]) == ("HIGH", ["returns"], contact)
+    assert ticket["processingUser"] == me["id"]
     assert len(stage.owner.get("/tickets", params={"contact": contact}).json()["items"]) == 1
     assert findings(desk.page) == []
     desk.page.locator(".thread-head").get_by_role("link", name="Ticket").click()

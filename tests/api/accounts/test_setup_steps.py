@@ -33,7 +33,7 @@ async def test_each_step_is_done_by_its_deed(service: Service) -> None:
     await hire(service, "agent")
     await bring(service.http, conversation("old-1"))
     assert await done(http) == ["chat", "colleague", "history"]
-    endpoint = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:9/hook"})
+    endpoint = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:9999/hook"})
     assert endpoint.status_code == 200, endpoint.text
     await enrol(http)
     assert await done(http) == ALL

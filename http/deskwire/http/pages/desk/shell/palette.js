@@ -2,7 +2,7 @@
 /** The command palette: actions with their keys, places and assignees. */
 import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Icon, Kbd, dialog } from "../ui/parts.js";
+import { Avatar, Icon, Kbd, dialog, theme } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { row } from "../core/store.js";
 import { assignable, go, may, people, user } from "../core/session.js";
@@ -46,7 +46,8 @@ function choices(ids) {
   ];
   const later = !ids.length || !writes ? [] : snoozeTimes().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
   const desk = [...from(["start", "readAll", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: () => void runCommand("signOut") }];
-  return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...assignees, ...desk];
+  const looks = Object.entries(t.dialogs.themes).map(([key, label]) => ({ group: t.palette.desk, label: `${t.dialogs.theme}: ${label}`, icon: key === "dark" ? "moon" : "sun", press: () => void (theme.value = key) }));
+  return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...assignees, ...desk, ...looks];
 }
 
 /** Return how well words match, lower is better; null for no match. @param {string} label @param {string} q */
