@@ -62,6 +62,7 @@ class PostMessage(Struct, frozen=True):
     Args:
         client_id: the id that the contact's client gives it. If the conversation has a message with it, nothing is added.
         found: that message, which the commit adds.
+        of_contact: the storage key of the only contact in whose visible conversation the message may be stored.
     """
 
     message_id: str
@@ -71,6 +72,7 @@ class PostMessage(Struct, frozen=True):
     attachments: tuple[Attachment, ...] = ()
     client_id: str | None = None
     found: Message | None = None
+    of_contact: int | None = None
 
 
 class Reply(Struct, frozen=True):
