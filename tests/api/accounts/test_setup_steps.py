@@ -26,7 +26,7 @@ async def test_each_step_is_done_by_its_deed(service: Service) -> None:
     answer = (await http.get("/setup")).json()
     assert answer == {"steps": [{"name": name, "done": False} for name in ALL]}
     channel = await make_channel(service)
-    assert await done(http) == []  # nobody has opened the chat
+    assert await done(http) == []  # no customer has opened the chat
     async with Browser(service, channel) as browser:
         assert (await browser.start(signed(channel, "ada"))).status_code == 200
     assert await done(http) == ["chat"]

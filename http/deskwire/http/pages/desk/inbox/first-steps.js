@@ -40,6 +40,6 @@ export function FirstSteps({ of: { steps, hide } }) {
   const left = steps.filter((each) => !each.done).length;
   return html`<section class="first-steps" aria-label=${t.title}><h2>${t.title}</h2><p class="muted">${t.left(left, steps.length)}</p>
     <ul>${steps.map(({ name, done }) => html`<li key=${name} class=${cx(done && "done")}><${Icon} name=${done ? "done" : "right"} class=${done ? "good" : ""} />
-      <div><${Link} to=${PLACES[name]} class="name">${t.steps[name]?.title ?? name}<//>${done ? html`<span class="sr">, ${t.done}</span>` : html`<p class="muted">${t.steps[name]?.text}</p>`}</div></li>`)}</ul>
+      <div><${Link} to=${PLACES[name]} class="name">${t.steps[name]?.title ?? name}${done && html`<span class="sr">, ${t.done}</span>`}<//>${!done && html`<p class="muted">${t.steps[name]?.text}</p>`}</div></li>`)}</ul>
     <${Button} class="small" kind="quiet" label=${t.hide} press=${hide} /></section>`;
 }
