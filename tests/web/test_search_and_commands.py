@@ -39,6 +39,9 @@ def test_commands_change_the_appearance(desk: Desk) -> None:
     desk.sign_in()
     desk.page.keyboard.press("Control+k")
     desk.page.keyboard.type("dark")
+    expect(desk.page.get_by_role("option", name="Appearance: Dark")).to_have_attribute(
+        "aria-selected", "true"
+    )
     desk.page.keyboard.press("Enter")
     expect(desk.page.locator("html[data-theme=dark]")).to_have_count(1)
 

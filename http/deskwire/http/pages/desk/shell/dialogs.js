@@ -23,6 +23,7 @@ const Rename = lazy(() => import("../inbox/conversation-dialogs.js"), "Rename");
 const Remove = lazy(() => import("../inbox/conversation-dialogs.js"), "Remove");
 const CreateTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "CreateTicket");
 const LinkTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "LinkTicket");
+const Block = lazy(() => import("../inbox/conversation-dialogs.js"), "Block");
 const UndecryptableTexts = lazy(() => import("./settings.js"), "UndecryptableTexts");
 const SignOut = lazy(() => import("./settings.js"), "SignOut");
 
@@ -98,7 +99,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, remove: Remove, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, remove: Remove, block: Block, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
 
 /** The open dialog. */
 export function Dialogs() {
