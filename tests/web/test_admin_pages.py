@@ -410,7 +410,7 @@ def test_new_password_ends_other_sessions_only(window: Callable[..., Desk], stag
 def test_audit_trail_shows_the_creator_of_a_key(desk: Desk, stage: Stage) -> None:
     stage.owner.post(f"{_project(stage)}/keys", json={"label": "audited"}).raise_for_status()
     _opened(desk, "settings/audit", "Audit trail")
-    made = _row(desk, "key.created").filter(has_text="audited")
+    made = _row(desk, "Key created").filter(has_text="audited")
     expect(made).to_contain_text("Demo owner")
     desk.page.get_by_role("combobox", name="Actor").select_option("operator")
     expect(made).to_have_count(0)

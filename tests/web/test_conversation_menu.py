@@ -87,7 +87,7 @@ def test_archived_conversation_leaves_the_list_and_is_found_by_the_filter(
 
 
 def test_deletion_is_confirmed_by_a_word_and_closes_the_conversation(desk: Desk, ada: dict[str, Any]) -> None:
-    pick(desk, "Delete…")
+    pick(desk, "Delete the conversation…")
     dialog = desk.page.get_by_role("dialog", name="Delete the conversation")
     dialog.get_by_role("button", name="Delete").click()
     expect(dialog.get_by_role("alert")).to_be_visible()

@@ -139,7 +139,7 @@ def test_concurrent_reply_asks_the_second_agent(window: Callable[..., Desk], sta
     ken.reply("No idea.")
     ken.page.wait_for_timeout(200)
     grace.reply("It left us today.")
-    expect(grace.log.locator(".truth").last).to_contain_text("Saved")
+    expect(grace.log.locator(".run.out .tick").last).to_be_visible()
     held.pop().continue_()
     moved = ken.page.get_by_role("alert")
     expect(moved).to_contain_text("Grace wrote before you")
@@ -168,7 +168,7 @@ def test_ended_session_keeps_the_draft(window: Callable[..., Desk], stage: Stage
     expect(dialog).to_have_count(0)
     expect(desk.box).to_have_value("Half a sen")
     desk.reply("Half a sentence more.")
-    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
+    expect(desk.log.locator(".run.out .tick").last).to_be_visible()
     assert stage.messages(conversation) == ["Hello!", "Half a sentence more."]
 
 

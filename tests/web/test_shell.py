@@ -139,8 +139,8 @@ def test_sessions_page_fits_320_pixels(window: Callable[..., Desk], stage: Stage
     _head(desk.page, "Your sessions")
     expect(desk.page.get_by_role("row").nth(1)).to_be_visible()
     assert desk.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    desk.page.get_by_role("button", name="Pages").click()
-    desk.page.get_by_role("menuitem", name="Go to the inbox").click()
+    desk.page.get_by_role("button", name="Navigation").click()
+    desk.view()
     expect(desk.page.get_by_role("region", name="Conversations")).to_be_visible()
 
 

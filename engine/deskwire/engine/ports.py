@@ -27,6 +27,7 @@ from deskwire.engine.accounts.ports import (
     OrganisationTransaction,
 )
 from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
+from deskwire.engine.accounts.setup import SetupReader
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.push import PushReader, PushTransaction
 from deskwire.engine.audit.trail import AuditReader, AuditTransaction
@@ -93,6 +94,7 @@ class Reader(
     OrganisationReader,
     AccountReader,
     FactorReader,
+    SetupReader,
     ClusterReader,
     Protocol,
 ):

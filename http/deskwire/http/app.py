@@ -66,7 +66,7 @@ from deskwire.http.resources.customers import surveys as customer_surveys
 from deskwire.http.resources.customers import uploads as customer_uploads
 from deskwire.http.resources.imports import imports
 from deskwire.http.resources.search import search
-from deskwire.http.resources.service import health
+from deskwire.http.resources.service import health, setup
 from deskwire.http.resources.stream import agents
 from deskwire.http.resources.stream import consumers as stream
 from deskwire.http.resources.surveys import (
@@ -149,6 +149,7 @@ _MODULES: Final = (
     links,
     projects,
     project_health,
+    setup,
     credentials,
     audit,
     audit_push,

@@ -190,6 +190,7 @@ import type {
   SetContactTypingRequest,
   SetPasswordRequest,
   SetTypingRequest,
+  Setup,
   ShowViewRequest,
   SignInMethods,
   SignInRequest,
@@ -1788,6 +1789,25 @@ export class DashboardInboxResource {
   }
 }
 
+export class DashboardSetupResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List the first steps that your role can do, and whether they are done.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `GET /v3/setup`
+   */
+  get(options?: RequestOptions): Promise<Setup> {
+    return this.#transport.json({ name: "dashboard.setup.get", method: "GET", path: "/v3/setup", credential: true, project: true }, options);
+  }
+}
+
 export class DashboardDraftsResource {
   readonly #transport: Transport;
 
@@ -3120,6 +3140,7 @@ export class DashboardResource {
   readonly heldMessages: DashboardHeldMessagesResource;
   readonly inbox: DashboardInboxResource;
   readonly messages: DashboardMessagesResource;
+  readonly setup: DashboardSetupResource;
   readonly stream: DashboardStreamResource;
   readonly tags: DashboardTagsResource;
   readonly webhooks: DashboardWebhooksResource;
@@ -3133,6 +3154,7 @@ export class DashboardResource {
     this.heldMessages = new DashboardHeldMessagesResource(transport);
     this.inbox = new DashboardInboxResource(transport);
     this.messages = new DashboardMessagesResource(transport);
+    this.setup = new DashboardSetupResource(transport);
     this.stream = new DashboardStreamResource(transport);
     this.tags = new DashboardTagsResource(transport);
     this.webhooks = new DashboardWebhooksResource(transport);

@@ -3536,6 +3536,21 @@ export interface SetTypingRequest {
   internal?: boolean | undefined;
 }
 
+/** The first steps that your role can do, in a good order. */
+export interface Setup {
+  steps: SetupStep[];
+}
+
+/**
+ * A first step, and whether it is done.
+ *
+ * `chat`: a customer has opened the chat of a channel. `colleague`: the organisation has another member or an open invitation. `history`: conversations were imported. `webhook`: an endpoint or a stream consumer gets the events. `secondFactor`: you have a second factor.
+ */
+export interface SetupStep {
+  name: "chat" | "colleague" | "history" | "webhook" | "secondFactor" | (string & {});
+  done: boolean;
+}
+
 /** The conversations that a page shows, and the one in which its agent is writing. */
 export interface ShowViewRequest {
   conversationIds: string[];

@@ -77,6 +77,7 @@ async def inbox(call: Recorder) -> None:
     """Call the operations of the inbox: seen, drafts, held messages, and the page's view."""
     first = (await call.service.create("u7", message={"text": "Hello"}))["id"]
     await call("getInboxCounters")
+    await call("getSetup")
     await call("putSeen", first, body={"index": 0})
     await call("putAllSeen", body={"until": None})
     await call(

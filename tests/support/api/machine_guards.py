@@ -22,6 +22,7 @@ DELETE /v3/held-messages/{heldMessageId}
 POST /v3/held-messages/{heldMessageId}/send
 GET /v3/conversations/{conversationId}/context
 GET /v3/inbox/counters
+GET /v3/setup
 PUT /v3/inbox/seen
 GET /v3/stream
 PUT /v3/stream/{streamId}/view
@@ -189,6 +190,7 @@ READS_USER: Final = frozenset(
         "conversations/writing._hold",
         "conversations/writing.post_message",
         "search/search.find",
+        "service/setup.get_setup",
         "snippets.create_snippet",
         "snippets._editor",
         "stream/agents.show_view",

@@ -284,6 +284,7 @@ POST /v3/sessions/{sessionId}/memory                            | dashboard    |
 DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    | memory.manage        | 8 KiB
 GET /v3/sessions/{sessionId}/memory/{entryName}                 | dashboard    | memory.read          | -
 PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | 512 KiB
+GET /v3/setup                                                   | dashboard    | conversations.read   | -
 GET /v3/snippets                                                | dashboard    | conversations.read   | -
 POST /v3/snippets                                               | dashboard    | snippets.manage      | 512 KiB
 DELETE /v3/snippets/{snippetId}                                 | dashboard    | snippets.manage      | 8 KiB

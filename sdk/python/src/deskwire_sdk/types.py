@@ -4037,6 +4037,22 @@ class SetTypingRequest(TypedDict):
     """Default: `false`."""
 
 
+class Setup(TypedDict):
+    """The first steps that your role can do, in a good order."""
+
+    steps: list[SetupStep]
+
+
+class SetupStep(TypedDict):
+    """A first step, and whether it is done.
+
+    `chat`: a customer has opened the chat of a channel. `colleague`: the organisation has another member or an open invitation. `history`: conversations were imported. `webhook`: an endpoint or a stream consumer gets the events. `secondFactor`: you have a second factor."""
+
+    name: str
+    """Known values: `chat`, `colleague`, `history`, `webhook`, `secondFactor`; a later release may add others."""
+    done: bool
+
+
 class ShowViewRequest(TypedDict):
     """The conversations that a page shows, and the one in which its agent is writing."""
 

@@ -23,6 +23,7 @@ from deskwire.storage.tables.accounts.sessions import (
     SessionReads,
     SessionWrites,
 )
+from deskwire.storage.tables.accounts.setup import SetupReads
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.audit_push import PushReads, PushWrites
@@ -104,6 +105,7 @@ class AllReads(
     MailReads,
     LinkReads,
     FactorReads,
+    SetupReads,
     ChannelReads,
     CustomerSessionReads,
     ConsumerReads,

@@ -12,7 +12,7 @@ import * as store from "./core/store.js";
 import * as outbox from "./core/outbox.js";
 import { connection } from "./core/feed.js";
 import { proof, signedOut } from "./core/api.js";
-import { List, clearSelection, targetsOrNotify, targets } from "./inbox/list.js";
+import { List, clearSelection, shownList, targetsOrNotify, targets } from "./inbox/list.js";
 import { EDITOR, handle, runCommand, lostTyping, startTypeAhead } from "./core/keys.js";
 
 const SignIn = lazy(() => import("./shell/sign-in.js"), "SignIn");
@@ -105,7 +105,9 @@ async function leave() {
   else await session.signOut();
 }
 
-const SIDE = html`<nav class="side" aria-label=${t.views.label}><${Side} /></nav>`;
+// In a narrow window the navigation is a popover, and its links close it.
+const pressed = (/** @type {any} */ { target, currentTarget }) => target.closest("li .view") && currentTarget.hidePopover();
+const SIDE = html`<nav class="side" id="side" popover aria-label=${t.views.label} onClick=${pressed}><${Side} /></nav>`;
 
 function Panes() {
   const open = session.open.value;
@@ -113,7 +115,7 @@ function Panes() {
   if (session.page.value) return html`<div class="panes" data-pane="page">${SIDE}<main class="page" id="conversation" tabindex="-1"><${Page} /></main></div>`;
   return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
     ${SIDE}
-    <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${t.thread.noneText} />`}</section></main>
+    <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${shownList().ids.length > 0 && t.thread.noneText} />`}</section></main>
     ${open && wide && !store.gone(open) && html`<${Context} key=${open} id=${open} />`}
   </div>`;
 }

@@ -1493,6 +1493,21 @@ class AsyncDashboardMessages:
         return found
 
 
+class AsyncDashboardSetup:
+    """The calls of `dashboard.setup`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def get(self) -> types.Setup:
+        """List the first steps that your role can do, and whether they are done.
+
+        Permission: `conversations.read`.
+        """
+        found: types.Setup = await self._transport.json(Request("GET", "/v3/setup", project=True))
+        return found
+
+
 class AsyncDashboardStream:
     """The calls of `dashboard.stream`."""
 
@@ -3514,6 +3529,11 @@ class AsyncDashboard:
     def messages(self) -> AsyncDashboardMessages:
         """The calls of `dashboard.messages`."""
         return AsyncDashboardMessages(self._transport)
+
+    @cached_property
+    def setup(self) -> AsyncDashboardSetup:
+        """The calls of `dashboard.setup`."""
+        return AsyncDashboardSetup(self._transport)
 
     @cached_property
     def stream(self) -> AsyncDashboardStream:

@@ -1483,6 +1483,21 @@ class DashboardMessages:
         return found
 
 
+class DashboardSetup:
+    """The calls of `dashboard.setup`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self) -> types.Setup:
+        """List the first steps that your role can do, and whether they are done.
+
+        Permission: `conversations.read`.
+        """
+        found: types.Setup = self._transport.json(Request("GET", "/v3/setup", project=True))
+        return found
+
+
 class DashboardStream:
     """The calls of `dashboard.stream`."""
 
@@ -3494,6 +3509,11 @@ class Dashboard:
     def messages(self) -> DashboardMessages:
         """The calls of `dashboard.messages`."""
         return DashboardMessages(self._transport)
+
+    @cached_property
+    def setup(self) -> DashboardSetup:
+        """The calls of `dashboard.setup`."""
+        return DashboardSetup(self._transport)
 
     @cached_property
     def stream(self) -> DashboardStream:

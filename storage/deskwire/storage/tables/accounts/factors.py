@@ -27,7 +27,7 @@ _CHALLENGE: Final = (
 _CLAIMED: Final = either(f"{_CHALLENGE} WHERE c.hash = ? {{locking[c]}}")
 _PROOF: Final = either(f"{_CHALLENGE} WHERE c.session = ? AND c.kind = 'proof' {{locking[c]}}")
 _LOCKED: Final = either("SELECT u.rowid FROM users u WHERE u.rowid = ? {locking[u]}")
-_HAS_FACTOR: Final = (
+HAS_FACTOR: Final = (
     '(EXISTS (SELECT 1 FROM totps t WHERE t."user" = {0} AND t.confirmed = 1) '
     'OR EXISTS (SELECT 1 FROM passkeys p WHERE p."user" = {0}))'
 )
@@ -59,7 +59,7 @@ class FactorReads(Queries):
     def lacks_factor(self, organisation: int, user: int) -> bool:
         sql = (
             "SELECT 1 FROM organisations o WHERE o.rowid = ? AND o.second_factor = 1 AND NOT "
-            + _HAS_FACTOR.format("?")
+            + HAS_FACTOR.format("?")
         )
         return self.conn.execute(sql, (organisation, user, user)).fetchone() is not None
 
@@ -80,7 +80,7 @@ class FactorReads(Queries):
     def owner_has_factor(self, organisation: int) -> bool:
         sql = (
             "SELECT 1 FROM memberships m WHERE m.organisation = ? AND m.role = 'owner' AND "
-            + _HAS_FACTOR.format('m."user"')
+            + HAS_FACTOR.format('m."user"')
             + " LIMIT 1"
         )
         return self.conn.execute(sql, (organisation,)).fetchone() is not None

@@ -10,7 +10,7 @@ import { Table } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { Field, FieldProblems, Form, Tick, Values } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
-import { choices } from "./names.js";
+import { choices } from "../ui/names.js";
 
 /** @typedef {{channel: any, save: (changes: any) => Promise<boolean>}} Part */
 

@@ -15,7 +15,7 @@ import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { BrowserContext, CustomerBadges, useCustomer } from "../ui/customer.js";
 import { ContactSessions } from "../ui/contact-sessions.js";
 import { isVisitor } from "../core/state.js";
-import { splitWords } from "./names.js";
+import { splitWords } from "../ui/names.js";
 import { BlockDialog, BlockLine } from "../ui/blocking.js";
 /** @import { Values } from "../ui/form.js" */
 

@@ -12,7 +12,7 @@ import { useList } from "../ui/loading.js";
 import { Field, Form, Tick } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Secret } from "../ui/secret.js";
-import { choices, fromLocal, nameOf, toLocal } from "./names.js";
+import { choices, fromLocal, nameOf, toLocal } from "../ui/names.js";
 /** @import { Values } from "../ui/form.js" */
 
 /** @param {any} row */

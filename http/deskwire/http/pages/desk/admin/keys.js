@@ -12,7 +12,7 @@ import { useList } from "../ui/loading.js";
 import { Field, Form } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Secret } from "../ui/secret.js";
-import { fromLocal } from "./names.js";
+import { fromLocal } from "../ui/names.js";
 /** @import { Values } from "../ui/form.js" */
 
 const WARNING_MS = 7 * 86_400_000;

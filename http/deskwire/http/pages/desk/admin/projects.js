@@ -12,7 +12,7 @@ import { States, useCall, useList } from "../ui/loading.js";
 import { Field, Form, Tick } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Link } from "../ui/link.js";
-import { splitWords } from "./names.js";
+import { splitWords } from "../ui/names.js";
 /** @import { Values } from "../ui/form.js" */
 
 const MIB = 1 << 20;

@@ -11,7 +11,7 @@ import { ListTable } from "../ui/table.js";
 import { useList } from "../ui/loading.js";
 import { Field, Form } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
-import { nameOf, teamChoices } from "./names.js";
+import { nameOf, teamChoices } from "../ui/names.js";
 /** @import { Values } from "../ui/form.js" */
 
 export function Page() {

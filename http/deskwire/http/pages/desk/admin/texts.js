@@ -1,38 +1,18 @@
 // @ts-check
 /** Texts of the administration pages. */
-import { many } from "../ui/texts.js";
+import { many, t as shared } from "../ui/texts.js";
+import { t as ticketTexts } from "../ui/ticket-texts.js";
 
 export const t = {
   actions: "Actions", delete: "Delete", edit: "Edit", save: "Save", saveChanges: "Save changes", search: "Search", clearFilters: "Clear filters", none: "–", never: "never", system: "Deskwire",
-  yes: "yes", no: "no", commas: "Separated by commas.",
-  me: (/** @type {string} */ name) => `${name} (you)`,
+  yes: "yes", no: "no", commas: shared.commas, me: shared.me,
   actionsFor: (/** @type {string} */ name) => `Actions for ${name}`,
   pages: {
     tickets: "Tickets", contacts: "Contacts", members: "Members", organisation: "Organisation", roles: "Roles", teams: "Teams", projects: "Projects", channels: "Channels", keys: "Server keys",
     credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health", account: "Your account", audit: "Audit trail",
   },
 
-  tickets: {
-    one: "Ticket", title: "Title", description: "Description", status: "Status", priority: "Priority", type: "Type", assignee: "Assigned to", user: "Person", team: "Team", tags: "Tags",
-    snoozed: "Snoozed until", snooze: "Snooze", wake: "Unsnooze", conversation: "Conversation", contact: "Contact", updated: "Changed", createdAt: "Created", lastActivity: "Last activity",
-    id: "ID", nobody: "Unassigned", noTeam: "No team", anybody: "Any assignee", anyStatus: "Any status", anyPriority: "Any priority", anyTag: "Any tag", sort: "Order", find: "Find tickets",
-    statuses: { OPEN: "Open", IN_PROGRESS: "In progress", DONE: "Done" }, priorities: { LOW: "Low", MEDIUM: "Medium", HIGH: "High", URGENT: "Urgent" },
-    sorts: { "": "Newest first", updatedAt: "Last changed", priority: "Most urgent", lastActivity: "Last activity" },
-    durations: { 3600: "for an hour", 86400: "for a day", 604800: "for a week", 0: "Unsnooze" },
-    until: (/** @type {string} */ at) => `until ${at}`,
-    create: "New ticket", createIt: "Create", conversationHint: "The ID of the conversation that the ticket is about, if any. The ticket takes its contact.",
-    none: "No tickets yet", noneText: "Create one here, or from a conversation.", filtered: "No tickets match these filters",
-    selected: (/** @type {number} */ n) => `${many(n, "ticket", "tickets")} selected`,
-    giveUser: "Assign to a person…", giveTeam: "Assign to a team…", setPriority: "Set priority…",
-    bulkDone: (/** @type {number} */ n, /** @type {number} */ same, /** @type {number} */ gone) => [`${many(n, "ticket", "tickets")} changed`, same ? `${same} unchanged` : "", gone ? `${gone} deleted` : ""].filter(Boolean).join(", ") + ".",
-    bulkFailed: (/** @type {string} */ why) => `Couldn't change the tickets: ${why}`,
-    fields: "Ticket", about: "Related", activity: "Activity", noActivity: "No changes yet.", openConversation: "Open the conversation", openContact: "Open the contact",
-    saved: "Ticket saved.", unchanged: "Nothing to change.", deleted: "Ticket deleted.", deleteOne: "Delete this ticket",
-    meantime: (/** @type {string} */ who) => `${who} changed this ticket while you were editing. Your fields are unchanged.`, compare: "Compare",
-    goneMeantime: (/** @type {string} */ who) => `${who} deleted this ticket. Your text stays here until you leave.`,
-    losesTicket: (/** @type {string} */ title) => `The ticket “${title}”`,
-    losesLog: "Its activity log", staysConversation: "Its conversation and its contact", didCreate: "created it", didChange: "changed it",
-  },
+  tickets: ticketTexts,
 
   contacts: {
     one: "Contact", name: "Name", email: "Email", phone: "Phone", userId: "External ID", id: "ID", tags: "Tags", attributes: "Attributes", updated: "Changed", created: "Created", title: "Subject", status: "Status", lastActivity: "Last activity",
@@ -150,6 +130,11 @@ export const t = {
 
   audit: {
     at: "Time", actor: "Actor", action: "Action", object: "Target", details: "Details", since: "Since", until: "Until", anybody: "Any actor", none: "No records yet", noneFound: "No records match these filters",
+    /** @type {Record<string, string>} */
+    actions: {
+      "sign_in.succeeded": "Signed in", "sign_in.failed": "Sign-in failed", "sign_in.proved": "Identity proved again", "sign_in.new_device": "Signed in with a new browser", "access.refused": "Access refused",
+      "contact.merged_away": "Contact merged into another", "history.imported": "History imported", "identity.linked": "Company account connected", "identity.unlinked": "Company account disconnected",
+    },
     actors: { server_key: "Server key", machine: "Machine credential", operator: "Operator", system: "Deskwire", anonymous: "Not signed in", unknown: "Unknown", user: "User" },
   },
 

@@ -11,8 +11,9 @@ import { ListTable } from "../ui/table.js";
 import { HoldOrder, useLiveList } from "../ui/auto-refresh.js";
 import { Field, Form } from "../ui/form.js";
 import { Link, setQuery, query } from "../ui/link.js";
-import { choices, nameOf, teamChoices, userChoices } from "./names.js";
-import { TicketPage, Priority, TicketFields, ticketFromForm } from "./ticket.js";
+import { choices, nameOf, teamChoices, userChoices } from "../ui/names.js";
+import { Priority, TicketFields, ticketFromForm } from "../ui/ticket-fields.js";
+import { TicketPage } from "./ticket.js";
 /** @import { Values } from "../ui/form.js" */
 
 /** @param {{id: string|null}} props */

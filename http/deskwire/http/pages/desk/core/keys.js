@@ -52,6 +52,9 @@ export const COMMANDS = [
   command("pending", "anywhere", "p"),
   command("snooze", "anywhere", "z"),
   command("tag", "anywhere", "t"),
+  command("ticket", "anywhere", "shift+t"),
+  command("linkTicket", "anywhere"),
+  command("unlinkTicket", "anywhere"),
   command("unread", "anywhere", "m"),
   command("rename", "anywhere"),
   command("archive", "anywhere"),
@@ -223,6 +226,7 @@ function onKeyDown(event) {
   const target = /** @type {Element} */ (event.target);
   const within = (/** @type {string} */ selector) => Boolean(target.closest?.(selector));
   if (within("dialog")) return; // a dialog has its own keys
+  if (event.key === "Escape" && document.querySelector(":popover-open")) return; // it closes the popover
   if (typeAhead && !within(FIELDS)) return bufferKey(event, typeAhead);
   if ((event.key === "Enter" || event.key === " ") && within("button, a, summary, [role=option] input") && !within(".rows")) return;
   const where = new Set([within(".rows") && "list", within(".thread") && "thread", within(".composer") && "composer"].filter((each) => typeof each === "string"));

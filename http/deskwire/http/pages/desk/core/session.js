@@ -42,7 +42,7 @@ channel?.addEventListener("message", ({ data }) => {
 const peopleResource = new Resource(async () => {
   const chosen = project.peek();
   if (!chosen) return { users: [], teams: [] };
-  const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), all("teams")]);
+  const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), may("tickets.read") ? all("teams") : []]);
   const named = (/** @type {any} */ { id, name, user, role, assignable }) => ({ id: user?.id ?? id, name: user?.name ?? name, role, assignable });
   return { users: users.map(named), teams: teams.map(named) };
 }, { users: [], teams: [] });

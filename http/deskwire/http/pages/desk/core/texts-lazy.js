@@ -121,7 +121,7 @@ export const t = {
     /** @param {number | string} status */ answered: (status) => `answered ${status}`,
     /** @param {string} at */ next: (at) => `next attempt ${at}`,
     /** Receipts of the customer's browser. `exact`: the time is that of these messages, else they were earlier. */
-    storedHere: "Stored by the service", notReached: "Stored, not yet in the customer's browser",
+    storedHere: "Sent", unreached: "Not yet in the customer's browser", missed: "Not delivered to the customer", notReached: "Stored, not yet in the customer's browser",
     /** @param {string} at @param {boolean} exact */ reached: (at, exact) => `Reached the customer's browser ${exact ? "" : "by "}${at}`,
     /** @param {string} at @param {boolean} exact */ seenAt: (at, exact) => `seen ${exact ? "" : "by "}${at}`,
     /** @param {string} words @param {number} n @param {number} total */ some: (words, n, total) => `${words} (${n} of ${total})`,
@@ -313,7 +313,8 @@ export const t = {
     previousConversation: "Previous conversation", select: "Select", extendDown: "Extend the selection down",
     extendUp: "Extend the selection up", selectAll: "Select all loaded", reply: "Reply", note: "Write a note", send: "Send",
     useAsReply: "Use the note as a reply", useAsNote: "Use the reply as a note", sendClose: "Send and close", bold: "Bold", italic: "Italic", code: "Code", link: "Link (with a selection)", snippets: "Insert a snippet (/ too, at the start of a word)", undo: "Undo",
- reopen: "Reopen", unread: "Mark unread", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", block: "Block or unblock the contact…", remove: "Delete…", readAll: "Mark all as read",
+    ticket: "New ticket from this conversation", openTicket: "Open the ticket", linkTicket: "Link a ticket…", unlinkTicket: "Unlink the ticket",
+    reopen: "Reopen", unread: "Mark unread", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", block: "Block or unblock the contact…", remove: "Delete the conversation…", readAll: "Mark all as read",
     context: "Show or hide the contact", timeline: "Timeline", back: "Back",
   },
   commandGroups: { list: "List", go: "Go to", conversation: "Conversation", composer: "Writing", anywhere: "Everywhere" },

@@ -7,7 +7,7 @@ export const many = (n, one, other) => `${n.toLocaleString()} ${plural.select(n)
 
 export const t = {
   name: "Deskwire", close: "Close", cancel: "Cancel", save: "Save", tryAgain: "Try again", copy: "Copy", copied: "Copied", more: "More",
-  back: "Back", show: "Show", skip: "Skip to the conversation", noTitle: "No subject", you: "You", visitor: (/** @type {string} */ id) => `Visitor ${id}`,
+  back: "Back", show: "Show", notices: "Notices", skip: "Skip to the conversation", noTitle: "No subject", you: "You", visitor: (/** @type {string} */ id) => `Visitor ${id}`,
   /** @param {string} label @param {string} keys */ withKeys: (label, keys) => (keys ? `${label} (${keys})` : label),
   /** @param {string} request */ request: (request) => `Request ${request}`,
 
@@ -18,7 +18,7 @@ export const t = {
   today: "Today", yesterday: "Yesterday",
 
   views: {
-    label: "Views", mine: "Mine", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
+    label: "Views", open: "Navigation", mine: "Mine", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
     search: "Search results",
   },
   /** @param {number} n @param {number} bound */ count: (n, bound) => (n >= bound ? `${bound.toLocaleString()}+` : n.toLocaleString()),
@@ -31,7 +31,7 @@ export const t = {
   connection: { gapBanner: "You were offline for over 7 days, so everything was reloaded." },
 
   list: {
-    label: "Conversations", views: "Select a view", search: "Search", searchPlaceholder: "Search conversations, contacts, tickets",
+    label: "Conversations", search: "Search", searchPlaceholder: "Search conversations, contacts, tickets",
     clear: "Clear search", start: "New conversation",
     /** @param {string} how */ waits: (how) => (how === "now" ? "waiting" : `waiting ${how}`),
     draft: "Draft", writes: "typing", visitor: "visitor",

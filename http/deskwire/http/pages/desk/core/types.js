@@ -231,6 +231,7 @@
  * @property {string} title
  * @property {string} icon
  * @property {string|null} permission  required to open it; null: every user may
+ * @property {string} [listed]  required to see it in the navigation, if that is more; the page also opens by its address
  * @property {() => Promise<any>} load
  */
 export {};

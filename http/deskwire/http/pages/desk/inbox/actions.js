@@ -8,7 +8,7 @@ import { context, thread } from "./conversation.js";
 import { go, hrefOf, may, open, user } from "../core/session.js";
 import { unopenable } from "../core/seal.js";
 import { CHANGED, act, entries, withdraw } from "../core/outbox.js";
-import { EDITOR, handle, runCommand } from "../core/keys.js";
+import { EDITOR, handle, runCommand, startTypeAhead } from "../core/keys.js";
 import { targetsOrNotify, filter, focusList, selection, shownList } from "./list.js";
 import { namesOf, changedAt, lastChangedBy, guardAfter, recordChange, readAll, restoringActions, undoLast } from "./undo.js";
 /** @import { Row, Assignee, Outgoing } from "../core/types.js" */
@@ -89,6 +89,23 @@ const archive = (ids, archived) =>
 /** Copy the address of a conversation's page. @param {string} id */
 const copyLink = (id) => navigator.clipboard?.writeText(location.origin + hrefOf(`c/${id}`)).then(() => notify(t.copied));
 
+/** Open the ticket of a conversation, or the dialog for a new one. @param {string} id */
+function ticket(id) {
+  const known = row(id)?.ticketId;
+  if (known && may("tickets.read")) go(`tickets/${known}`);
+  else if (!known && may("tickets.manage")) (dialog.value = { name: "ticket", id }), startTypeAhead("dialog");
+  else notify(t.actions.notAllowed, { bad: true });
+}
+
+/** Return the commands about the ticket of a conversation that apply. @param {Row} one @returns {string[]} */
+export function ticketCommands(one) {
+  if (one.ticketId) return [...(may("tickets.read") ? ["ticket"] : []), ...(may("tickets.manage") ? ["unlinkTicket"] : [])];
+  return may("tickets.manage") ? ["ticket", "linkTicket"] : [];
+}
+
+/** Return the name of a command in a conversation. @param {string} id @param {Row|undefined} one @returns {string} */
+export const commandName = (id, one) => (id === "ticket" && one?.ticketId ? t.commands.openTicket : /** @type {any} */ (t.commands)[id] ?? id);
+
 /** Close conversations, and open the next one if the setting says so. @param {string[]} ids */
 async function close(ids) {
   const next = nextConversation(ids);
@@ -131,6 +148,9 @@ const HANDLERS = {
   copyLink: withTargets(([id]) => void (id && copyLink(id))),
   block: withTargets(([id]) => void (may("contacts.manage") ? (dialog.value = { name: "block", id }) : notify(t.actions.notAllowed, { bad: true }))),
   remove: withTargets(([id]) => void (may("conversations.delete") ? (dialog.value = { name: "remove", id }) : notify(t.actions.notAllowed, { bad: true }))),
+  ticket: withTargets(([id]) => void (id && ticket(id))),
+  linkTicket: withTargets(([id]) => void (may("tickets.manage") ? !row(id ?? "")?.ticketId && (dialog.value = { name: "linkTicket", id }) : notify(t.actions.notAllowed, { bad: true }))),
+  unlinkTicket: withTargets(([id]) => void (may("tickets.manage") ? id && import("./tickets.js").then(({ unlink }) => unlink(id)) : notify(t.actions.notAllowed, { bad: true }))),
   readAll: () => void readAll(),
   context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
   timeline: () => {
@@ -155,8 +175,9 @@ export function menuEntries(id) {
   const block = one && may("contacts.manage") ? [item("block", "lock", "", context(id)?.contact?.blocked ? t.actions.unblock : t.actions.block)] : [];
   const remove = [...block, ...(may("conversations.delete") ? [item("remove", "close", "")] : [])];
   if (remove.length) remove.unshift(/** @type {any} */ ("line"));
-  if (!mayAct() || !one) return [...copy, ...remove];
-  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", item("rename", "pencil", ""), item(one.archived ? "unarchive" : "archive", "inbox", ""), ...copy, ...remove];
+  const tickets = !one ? [] : ticketCommands(one).map((each) => item(each, "tag", each === "ticket" ? "⇧T" : "", commandName(each, one)));
+  if (!mayAct() || !one) return [...tickets, ...copy, ...remove];
+  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", ...tickets, item("rename", "pencil", ""), item(one.archived ? "unarchive" : "archive", "inbox", ""), ...copy, ...remove];
 }
 
 /** Show a notice for each refused action, and drop it. */

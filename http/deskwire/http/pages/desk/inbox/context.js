@@ -15,6 +15,7 @@ import { Link } from "../ui/link.js";
 import { BlockLine } from "../ui/blocking.js";
 import { BrowserContext, ChannelName, CustomerBadges, useCustomer } from "../ui/customer.js";
 
+const TicketPanel = lazy(() => import("./ticket-panel.js"), "TicketPanel");
 const ContactSessions = lazy(() => import("../ui/contact-sessions.js"), "ContactSessions");
 const folded = setting("folded", /** @type {Record<string, boolean>} */ ({}));
 
@@ -122,9 +123,6 @@ function Network({ id, logs }) {
 /** @param {{one: any}} props */
 const Other = ({ one }) => html`<a class="other" href=${`c/${one.id}`} onClick=${(/** @type {MouseEvent} */ event) => !event.metaKey && !event.ctrlKey && (event.preventDefault(), go(`c/${one.id}`))}><bdi class="ellipsis">${one.title ?? one.lastMessage?.text ?? t.noTitle}</bdi><span class=${cx("chip", one.status === "OPEN" && "good")}>${/** @type {any} */ (t.thread.status)[one.status]}</span><${Ago} at=${one.lastMessageAt ?? one.createdAt} /></a>`;
 
-/** @param {{one: any}} props */
-const Ticket = ({ one }) => html`<div class="ticket"><p><bdi>${one.title}</bdi></p><div class="chosen"><span class="chip accent">${String(one.status).toLowerCase().replace(/_/g, " ")}</span>${one.priority && html`<span class="chip">${String(one.priority).toLowerCase()}</span>`}${one.assignee && html`<span class="chip"><bdi>${one.assignee.name}</bdi></span>`}</div></div>`;
-
 /** @param {{id: string}} props */
 export function Context({ id }) {
   const known = context(id);
@@ -138,10 +136,10 @@ export function Context({ id }) {
     <${Contact} known=${known} id=${id} customer=${customer} />
     ${failed && html`<p class="in wrong">${t.context.failed}</p>`}
     <${About} id=${id} />
+    ${may("tickets.read") && html`<${Section} name="ticket" title=${t.context.ticket}><${TicketPanel} id=${id} others=${list(known?.tickets)} /><//>`}
     ${contactId && customer && customer.sessions.length > 0 && html`<${Section} name="browser" title=${t.context.browser} count=${customer.sessions.length}><${BrowserContext} of=${customer} /><${ContactSessions} contactId=${contactId} of=${customer} brief /><//>`}
     ${known && !failed && html`
       ${known.workflow && html`<${Section} name="workflow" title=${t.context.workflow}><p><bdi>${known.workflow.name}</bdi> <span class="muted">${known.workflow.waiting ? t.context.waitsForAnswer : t.context.runs}</span></p><//>`}
-      ${known.tickets !== null && list(known.tickets).length > 0 && html`<${Section} name="ticket" title=${t.context.tickets} count=${list(known.tickets).length}>${list(known.tickets).map((/** @type {any} */ each) => html`<${Ticket} key=${each.id} one=${each} />`)}<//>`}
       <${Section} name="memory" title=${t.context.memory} count=${memory?.length}>${memory === null ? html`<p class="muted">${t.context.notAllowed}</p>` : memory?.length ? html`<${Pairs} of=${memory} />` : html`<p class="muted">${t.context.nothingRemembered}</p>`}<//>
       <${Section} name="others" title=${t.context.others} count=${others.length}>${others.length ? html`<div>${others.map((/** @type {any} */ each) => html`<${Other} key=${each.id} one=${each} />`)}</div>` : html`<p class="muted">${t.context.noOthers}</p>`}<//>
       ${known.networkLogs && html`<${Section} name="network" title=${t.context.network}><${Network} id=${id} logs=${known.networkLogs} /><//>`}
@@ -161,5 +159,5 @@ export function ListReason({ id }) {
   const holds = found.every((each) => each.holds);
   return html`<div class="listed"><h3>${holds ? texts.in(name) : texts.notIn(name)}</h3>
     ${found.length ? html`<ul>${found.filter((each) => each.holds === holds).map((each) => html`<li key=${each.text}><${Icon} name=${holds ? "check" : "close"} /><bdi>${each.text}</bdi></li>`)}</ul>` : html`<p class="muted">${texts.all}</p>`}
-    <p><${Link} to=${`history/${id}`} class="button small"><${Icon} name="clock" /><span>${texts.travel}</span><//></p></div>`;
+    ${may("webhooks.manage") && html`<p><${Link} to=${`history/${id}`} class="button small"><${Icon} name="clock" /><span>${texts.travel}</span><//></p>`}</div>`;
 }

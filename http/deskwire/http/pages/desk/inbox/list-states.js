@@ -2,11 +2,13 @@
 /** What the list of conversations shows besides its rows: search results, the toolbar for selected rows, and the empty list. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Ago, Avatar, Button, Empty, Failed, Menu, Name, announce, contactName } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Failed, Name, announce, contactName } from "../ui/parts.js";
 import { counters, more, put } from "../core/store.js";
 import { search } from "./conversation.js";
-import { go, open, people } from "../core/session.js";
+import { go, open, project } from "../core/session.js";
+import { fold } from "../core/folding.js";
 import { runCommand } from "../core/keys.js";
+import { FirstSteps, useFirstSteps } from "./first-steps.js";
 /** @import { ListView } from "../core/types.js" */
 
 const SEARCH_DELAY_MS = 120;
@@ -29,16 +31,25 @@ function excerpt(hit) {
   return { text: (cut ? "… " : "") + hit.text.slice(cut), ranges: (hit.ranges ?? []).map((/** @type {number[]} */ each) => each.map((n) => n - cut + (cut ? 2 : 0))) };
 }
 
-/** @param {{found: any, at: boolean}} props */
-function Conversation({ found, at }) {
+/** Return the beginnings of a title's words that a search matches, as ranges. @param {string} text @param {string} q @returns {[number, number][]} */
+function titleRanges(text, q) {
+  const wanted = fold(q).match(/[\p{L}\p{N}]+/gu) ?? [];
+  return [...text.matchAll(/[\p{L}\p{N}\p{M}]+/gu)].flatMap(({ 0: word, index }) => {
+    const longest = Math.max(0, ...wanted.filter((each) => fold(word).startsWith(each)).map((each) => each.length));
+    return longest ? [/** @type {[number, number]} */ ([index, index + Math.min(longest, word.length)])] : [];
+  });
+}
+
+/** @param {{found: any, at: boolean, q: string}} props */
+function Conversation({ found, at, q }) {
   const { conversation: one, hits } = found;
   const name = contactName(one.contact) || t.noTitle;
   const press = () => (put(one), go(`c/${one.id}`));
   return html`<button type="button" class=${`row ${at ? "open" : ""}`} aria-current=${at ? "true" : undefined} data-id=${one.id} onFocus=${() => put(one)} onClick=${press}>
     <${Avatar} name=${name} id=${one.contact?.id} />
     <span class="line"><${Name} class="who" name=${name} />${one.lastMessageAt && html`<${Ago} class="when" at=${one.lastMessageAt} />`}</span>
-    <span class="line">${hits?.length ? html`<${Marked} ...${excerpt(hits[0])} />` : html`<bdi class="words ellipsis">${one.title ?? t.noTitle}</bdi>`}</span>
-    <span class="line"><span class="chips">${one.status !== "OPEN" && html`<span class="chip">${/** @type {any} */ (t.thread.status)[one.status]}</span>`}</span></span>
+    <span class="line">${hits?.length ? html`<${Marked} ...${excerpt(hits[0])} />` : one.title ? html`<${Marked} text=${one.title} ranges=${titleRanges(one.title, q)} />` : html`<bdi class="words ellipsis">${t.noTitle}</bdi>`}</span>
+    <span class="line"><span class="chips">${one.status !== "OPEN" && html`<span class="chip">${/** @type {any} */ (t.thread.status)[one.status]}</span>`}</span>${one.assignee && html`<span class="end"><${Name} name=${one.assignee.name} /><${Avatar} name=${one.assignee.name} id=${one.assignee.id} size="s" /></span>`}</span>
   </button>`;
 }
 
@@ -81,9 +92,9 @@ export function SearchResults({ query }) {
   const { conversations = [], contacts = [], tickets = [] } = found;
   if (!conversations.length && !contacts.length && !tickets.length) return html`<${Empty} icon="search" title=${t.list.noneFound(found.q)} text=${t.list.noneFoundText} />`;
   return html`<div class="rows hits" onKeyDown=${moveInResults}>
-    <${Group} title=${t.list.conversations}>${conversations.map((/** @type {any} */ each) => html`<${Conversation} key=${each.conversation.id} found=${each} at=${open.value === each.conversation.id} />`)}<//>
+    <${Group} title=${t.list.conversations}>${conversations.map((/** @type {any} */ each) => html`<${Conversation} key=${each.conversation.id} found=${each} at=${open.value === each.conversation.id} q=${found.q} />`)}<//>
     <${Group} title=${t.list.contacts}>${contacts.map((/** @type {any} */ each) => contact(each.contact ?? each, (name) => (query.value = name)))}<//>
-    <${Group} title=${t.list.tickets}>${tickets.map((/** @type {any} */ each) => ticket(each.ticket ?? each))}<//>
+    <${Group} title=${t.list.tickets}>${tickets.map((/** @type {any} */ each) => ticket(each.ticket ?? each, found.q))}<//>
   </div>`;
 }
 
@@ -94,10 +105,10 @@ function contact(each, search) {
   return html`<button type="button" key=${each.id} class="hit" onClick=${press}><${Avatar} name=${name} id=${each.id} size="s" /><${Name} name=${name} /><span class="muted ellipsis">${each.email ?? each.userId}</span></button>`;
 }
 
-/** @param {any} each */
-function ticket(each) {
-  const press = () => each.conversationId && go(`c/${each.conversationId}`);
-  return html`<button type="button" key=${each.id} class="hit" onClick=${press}><bdi class="ellipsis">${each.title}</bdi><span class="chip">${String(each.status ?? "").toLowerCase()}</span></button>`;
+/** @param {any} each @param {string} q */
+function ticket(each, q) {
+  const press = () => go(`tickets/${each.id}`);
+  return html`<button type="button" key=${each.id} class="hit" onClick=${press}><${Marked} text=${each.title} ranges=${titleRanges(each.title, q)} /><span class="chip">${String(each.status ?? "").toLowerCase().replaceAll("_", " ")}</span></button>`;
 }
 
 /** @param {{selection: import("../vendor/preact.js").Signal<ReadonlySet<string>>}} props */
@@ -115,20 +126,10 @@ export function BulkToolbar({ selection }) {
 /** @param {{view: import("../vendor/preact.js").ReadonlySignal<{key: string}>, of: ListView, filtered: boolean, clear: () => void}} props */
 export function EmptyList({ view, of, filtered, clear }) {
   const { key } = view.value;
+  const first = useFirstSteps(project.value?.id ?? "");
   const texts = /** @type {any} */ (t.list);
   if (of.more) return html`<${Empty} icon="search" title=${t.list.noneYet} text=${t.list.noneYetText} action=${html`<${Button} label=${of.loadingMore ? t.list.looking : t.list.keepLooking} disabled=${of.loadingMore} press=${() => more(of.filter)} />`} />`;
   if (filtered) return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
   const snoozed = key !== "snoozed" && key !== "all" ? (counters.value?.snoozed ?? 0) : 0;
-  return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />`;
-}
-
-/** The menu of views on narrow screens. @param {{views: readonly {key: string, icon: string}[], show: (view: {key: string, id?: string}) => void}} props */
-export function ViewsMenu({ views, show }) {
-  const { teams } = people();
-  const entries = () => [
-    ...views.map((each) => ({ label: /** @type {any} */ (t.views)[each.key], icon: each.icon, pick: () => show({ key: each.key }) })),
-    .../** @type {any[]} */ (teams.length ? [{ title: t.views.team }] : []),
-    ...teams.map((each) => ({ label: each.name, icon: "people", pick: () => show({ key: "team", id: each.id }) })),
-  ];
-  return html`<${Menu} label=${t.list.views} icon="all" only kind="quiet" class="only-narrow" entries=${entries} />`;
+  return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />${first && html`<${FirstSteps} of=${first} />`}`;
 }

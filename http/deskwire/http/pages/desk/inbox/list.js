@@ -2,7 +2,7 @@
 /** The list of conversations: views, filters, search, and a virtual listbox that stays fast with ten thousand rows. */
 import { computed, effect, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { t } from "../core/texts.js";
-import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Name, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
+import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Name, SideButton, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
 import { isVisitor } from "../core/state.js";
 import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
 import { go, inbox, may, open, page, people, place, setInbox, user, withoutPrivate } from "../core/session.js";
@@ -241,7 +241,7 @@ function Head() {
   const one = VIEWS.find((each) => each.key === key);
   const n = all && (key === "team" ? all.teams[id ?? ""] : one?.count?.(all));
   return html`<header class="list-head">
-    <${ViewsMenu} views=${VIEWS} show=${show} />
+    <${SideButton} />
     <h1 class="ellipsis">${viewName()}</h1>
     ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}
     <span class="grow"></span>
@@ -372,7 +372,6 @@ function Rows({ of }) {
   </div>`;
 }
 
-const ViewsMenu = lazy(() => import("./list-states.js"), "ViewsMenu");
 const FilterBar = lazy(() => import("./filter-bar.js"), "FilterBar");
 const FilterChips = lazy(() => import("./filter-bar.js"), "FilterChips");
 const BulkToolbar = lazy(() => import("./list-states.js"), "BulkToolbar");

@@ -2,7 +2,7 @@
 /** A run of messages by one author: text, files, delivery status, and the receipts of each endpoint and stream consumer. */
 import { html, signal, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Button, Icon, Menu, Popover, clockTime, contactName, cx, dialog, notify } from "../ui/parts.js";
+import { Avatar, Button, Icon, Menu, Popover, clockTime, contactName, cx, dialog, notify, now } from "../ui/parts.js";
 import { Clock, Text, exactTime } from "../ui/format.js";
 import { ROOT, call } from "../core/api.js";
 import { consumers, deliveries, receiptIn } from "./conversation.js";
@@ -19,6 +19,8 @@ import { Markdown } from "./format-bar.js";
 const TEXT_SHOWN_MAX = 1800;
 const LINES_SHOWN_MAX = 28;
 const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/;
+/** Until then, a reply that has not reached the customer's browser is on its way. */
+const UNREACHED_AFTER_MS = 60_000;
 /** The statuses of a delivery that is not retried. */
 export const FAILED = new Set(["dropped", "skipped", "failed"]);
 
@@ -103,8 +105,33 @@ function Tick({ messages }) {
   return html`<span class=${cx("tick", state)} role="img" tabindex="0" aria-label=${words} title=${words}><span aria-hidden="true">${state === "stored" ? "✓" : "✓✓"}</span><span class="tick-words" aria-hidden="true">${words}</span></span>`;
 }
 
-/** The delivery status of stored messages. @param {{messages: AgentMessage[], ours: boolean}} props */
+/** Return why the customer does not have a reply; null if nothing says so. @param {AgentMessage[]} messages @returns {string | null} */
+function missedText(messages) {
+  const last = /** @type {AgentMessage} */ (messages.at(-1));
+  const { receipt, byChannel } = receiptIn(last.conversationId, messages);
+  if (receipt.reached === receipt.total) return null;
+  if (byChannel) return now.value - Date.parse(last.createdAt) > UNREACHED_AFTER_MS ? t.truth.unreached : null;
+  const sequence = Number(last.sequence);
+  const of = deliveries(last.conversationId, sequence);
+  const lost = of.length > 0 && of.every((each) => FAILED.has(each.status));
+  return lost && !consumers(last.conversationId, sequence).some((each) => (each.confirmedSequence ?? 0) >= sequence) ? t.truth.missed : null;
+}
+
+/** The words beside the tick of a reply that the customer does not have. @param {{messages: AgentMessage[]}} props */
+function Missed({ messages }) {
+  const words = missedText(messages);
+  return words && html`<span class=${cx(words === t.truth.missed && "fail")}><${Icon} name=${words === t.truth.missed ? "warn" : "clock"} /> ${words}</span>`;
+}
+
+/** The delivery status of stored messages: for agents, one tick for replies; for users who manage webhooks, also the receipts. @param {{messages: AgentMessage[], ours: boolean}} props */
 function DeliveryStatus({ messages, ours }) {
+  const tick = ours && html`<${Tick} messages=${messages} /><${Missed} messages=${messages} />`;
+  if (may("webhooks.manage")) return html`<${WebhookStatus} messages=${messages} ours=${ours} tick=${tick} />`;
+  return tick && html`<div class="truth">${tick}</div>`;
+}
+
+/** How far messages have come to endpoints and stream consumers; the words show while the run has the pointer or the focus. @param {{messages: AgentMessage[], ours: boolean, tick: any}} props */
+function WebhookStatus({ messages, ours, tick }) {
   const groups = messages.filter((each) => each.sequence).map((each) => ({ at: each.createdAt, sequence: Number(each.sequence), of: deliveries(each.conversationId, Number(each.sequence)) }));
   const last = messages.at(-1);
   const streamConsumers = last?.sequence ? consumers(last.conversationId, last.sequence) : [];
@@ -116,9 +143,9 @@ function DeliveryStatus({ messages, ours }) {
   const pending = of.filter((each) => each.status !== "delivered" && !FAILED.has(each.status));
   const failed = of.filter((each) => FAILED.has(each.status));
   if (!of.length && !streamConsumers.length && !ours) return null;
-  const words = html`${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && streamConsumers.length > late.length && html`<span>→ ${t.truth.confirmed(streamConsumers.length - late.length)}</span>`}`;
-  const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}>${words}</button>`;
-  return html`<div class="truth"><span>${ours ? html`<${Tick} messages=${messages} />` : html`<span class="ok">✓</span>`} ${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(t.truth.ms(ms))}`}</span>${of.length + streamConsumers.length > 0 && html`<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} />`}</div>`;
+  const words = html`<span>${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(t.truth.ms(ms))}`}</span>${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && streamConsumers.length > late.length && html`<span>→ ${t.truth.confirmed(streamConsumers.length - late.length)}</span>`}`;
+  const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}><span class="why-words">${words}</span></button>`;
+  return html`<div class="truth">${tick || html`<span class="ok" aria-hidden="true">✓</span>`}<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} /></div>`;
 }
 
 const KEPT_REASONS = /** @type {Record<string, string>} */ ({ rate_limited: t.truth.keptLimited, signed_out: t.truth.keptSignedOut, server_failed: t.truth.keptFailed, offline: t.truth.kept });
@@ -136,7 +163,7 @@ function OutgoingStatus({ out }) {
     return html`<div class="truth"><span class="fail"><${Icon} name="warn" /> ${t.truth.notAccepted}${out.problem?.detail ? `: ${out.problem.detail}` : ""}</span>
       <${Button} class="small" label=${t.truth.edit} press=${edit} /><${Button} class="small" kind="quiet" label=${t.truth.discard} press=${() => withdraw(out.key)} />${out.state === "refused" && html`<${Button} class="small" kind="quiet" label=${t.truth.retry} press=${() => resend(out.key)} />`}</div>`;
   }
-  if (out.state === "stored") return html`<div class="truth"><span><span class="ok">✓</span> ${t.truth.onDisk}${out.tookMs !== null && ` ${t.truth.within(t.truth.ms(out.tookMs))}`}</span></div>`;
+  if (out.state === "stored") return html`<div class="truth"><span class="tick stored" role="img" aria-label=${t.truth.storedHere}>✓</span></div>`;
   if (out.state === "sending") return html`<div class="truth"><span><${Icon} name="spin" class="spin" /> ${t.truth.sending}</span></div>`;
   return html`<div class="truth"><span><${Icon} name="clock" /> ${out.waitsFor ? (KEPT_REASONS[out.waitsFor] ?? t.truth.kept) : t.truth.keptNext}</span>${out.waitsFor && html`<${Button} class="small" kind="quiet" label=${t.truth.edit} press=${edit} />`}</div>`;
 }

@@ -12,6 +12,7 @@ import { reachable } from "../core/feed.js";
 import { draft, removeDraft } from "./drafts.js";
 import { heldIn } from "./held-messages.js";
 import { handle, runCommand as command } from "../core/keys.js";
+import { Link } from "../ui/link.js";
 import { Viewers, filter } from "./list.js";
 import { FAILED, Run, rememberStoreTime } from "./message.js";
 import { Chunk, chunks } from "./thread-window.js";
@@ -28,8 +29,8 @@ const RUN_BOUNDARY = 25;
 /** Return the failures of a message by endpoint. Times and numbers in the reason are ignored. @param {Delivery[]} of @returns {Map<string, Delivery>} */
 const failures = (of) => new Map(of.filter((each) => FAILED.has(each.status)).map((each) => [`${each.endpointId} ${(each.reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?|\d+/g, "#")}`, each]));
 
-/** Group messages by day, into runs of one author, and with one line for each series of equal failures. @param {AgentMessage[]} messages @returns {Part[]} */
-export function parts(messages) {
+/** Group messages by day and into runs of one author. @param {AgentMessage[]} messages @param {boolean} [troubles]  true for a line for each series of equal failures @returns {Part[]} */
+export function parts(messages, troubles = true) {
   /** @type {Part[]} */
   const found = [];
   let day = "";
@@ -38,7 +39,7 @@ export function parts(messages) {
   /** @type {Map<string, {of: Delivery, n: number}>} */
   let failing = new Map();
   for (const each of messages) {
-    const known = each.sequence ? deliveries(each.conversationId, each.sequence) : [];
+    const known = troubles && each.sequence ? deliveries(each.conversationId, each.sequence) : [];
     const now = failures(known);
     /** @type {typeof failing} */
     const still = new Map();
@@ -78,6 +79,7 @@ function Head({ id }) {
         ${one.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.thread.snoozed(futureTime(one.snoozedUntil))}</span>`}
         ${outgoing(id).some((each) => each.kind === "action" && (each.waitsFor || (each.state !== "stored" && !reachable.value))) && html`<span class="chip waits" title=${t.actions.notSavedHint}><${Icon} name="clock" />${t.actions.notSaved}</span>`}
         ${one.channelId && html`<span class="chip"><${Icon} name="chat" /><bdi class="ellipsis">${channelName(one.channelId) ?? t.context.channel}</bdi></span>`}
+        ${one.ticketId && may("tickets.read") && html`<${Link} to=${`tickets/${one.ticketId}`} class="chip" title=${t.commands.openTicket}><${Icon} name="tag" />${t.context.ticket}<//>`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
         <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
         ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Viewers} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
@@ -105,7 +107,7 @@ function Log({ id }) {
   const held = heldIn(id).filter((each) => each.status === "held" && !newestFew.some((message) => message.id === each.id));
   const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer && each.answer.status !== "held");
   useEffect(() => arrived.forEach((each) => rememberStoreTime(each.answer.id, each.tookMs)), [arrived.length]);
-  const all = chunks(parts(it.messages));
+  const all = chunks(parts(it.messages, may("webhooks.manage")));
   const newest = it.messages.at(-1);
   if (atEnd.value) seenUpTo.current = newest?.id;
   const below = atEnd.value ? 0 : it.messages.length - 1 - it.messages.findLastIndex((each) => each.id === seenUpTo.current);

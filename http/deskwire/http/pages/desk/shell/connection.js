@@ -13,6 +13,7 @@ export function Status() {
   const state = connection.value;
   const shown = state.silentSince === null ? state.state : "silent";
   const words = /** @type {any} */ (t.connection)[shown];
+  useEffect(() => void (document.documentElement.dataset.link = DOTS[shown]), [shown]); // a narrow window marks the button of its navigation
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) =>
     html`<button type="button" ref=${hook} class="view" aria-expanded=${open} aria-label=${`${t.side.status}: ${words}`} title=${words} onClick=${toggle}><span class="dot-box"><span class=${cx("dot", DOTS[shown])}></span></span><span class="label-text">${words}</span></button>`;
   return html`<${Popover} button=${face} class="popover receipts" label=${t.side.status}>

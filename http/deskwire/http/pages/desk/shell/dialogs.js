@@ -2,7 +2,8 @@
 /** Dialogs for assignment, snooze and tags; others are fetched when they are opened. */
 import { html, useMemo, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Button, Icon, cx, dialog, lazy, notify } from "../ui/parts.js";
+import { Avatar, Button, Icon, dialog, lazy, notify } from "../ui/parts.js";
+import { Chooser } from "../ui/chooser.js";
 import { Dialog } from "../ui/dialog.js";
 import { row } from "../core/store.js";
 import { tags } from "../inbox/conversation.js";
@@ -21,6 +22,8 @@ const RewriteMessage = lazy(() => import("../inbox/redaction.js"), "RewriteMessa
 const Filters = lazy(() => import("../inbox/filters.js"), "Filters");
 const Rename = lazy(() => import("../inbox/conversation-dialogs.js"), "Rename");
 const Remove = lazy(() => import("../inbox/conversation-dialogs.js"), "Remove");
+const CreateTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "CreateTicket");
+const LinkTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "LinkTicket");
 const Block = lazy(() => import("../inbox/conversation-dialogs.js"), "Block");
 const UndecryptableTexts = lazy(() => import("./settings.js"), "UndecryptableTexts");
 const SignOut = lazy(() => import("./settings.js"), "SignOut");
@@ -29,26 +32,6 @@ const failed = providerFailure(); // of a proof that the user began at a provide
 if (failed) notify(failed, { bad: true });
 
 const close = () => void (dialog.value = null);
-
-/**
- * A field that filters a list. Arrow keys move in it, Enter chooses.
- * @param {{label: string, options: {key: string, label: string, face?: any, icon?: string, hint?: string, chosen?: boolean, pick: () => void}[], empty: string, q: string, type: (q: string) => void}} props
- */
-function Chooser({ label, options, empty, q, type }) {
-  const [at, setAt] = useState(0);
-  const now = Math.min(at, options.length - 1);
-  const pressed = (/** @type {KeyboardEvent} */ event) => {
-    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && options.length) (event.preventDefault(), setAt((now + (event.key === "ArrowDown" ? 1 : options.length - 1)) % options.length));
-    if (event.key === "Enter") (event.preventDefault(), options[now]?.pick());
-  };
-  return html`<div class="chooser">
-    <input class="field" type="text" role="combobox" autofocus autocomplete="off" aria-label=${label} placeholder=${label} aria-expanded="true" aria-controls="choices" aria-activedescendant=${options.length ? `choice-${now}` : undefined}
-      value=${q} onInput=${(/** @type {any} */ event) => (type(event.target.value), setAt(0))} onKeyDown=${pressed} />
-    ${options.length === 0 && html`<p class="muted">${empty}</p>`}
-    <div class="choices" role="listbox" id="choices" aria-label=${label}>${options.map((each, i) => html`<div key=${each.key} id=${`choice-${i}`} class=${cx("menu-item", i === now && "active")} role="option" aria-selected=${Boolean(i === now)}
-      onMouseMove=${() => i !== now && setAt(i)} onClick=${each.pick}>${each.face ?? (each.icon && html`<${Icon} name=${each.icon} />`)}<bdi class="ellipsis">${each.label}</bdi>${each.hint && html`<span class="hint">${each.hint}</span>`}${each.chosen && html`<span class="hint"><${Icon} name="check" /></span>`}</div>`)}</div>
-  </div>`;
-}
 
 /** @param {{ids: string[]}} props */
 function Assign({ ids }) {
@@ -117,7 +100,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, remove: Remove, block: Block, signOut: SignOut, unopened: UndecryptableTexts });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, remove: Remove, block: Block, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
 
 /** The open dialog. */
 export function Dialogs() {

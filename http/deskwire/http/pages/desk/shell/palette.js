@@ -2,7 +2,7 @@
 /** The command palette: actions with their keys, places and assignees. */
 import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Icon, Kbd, dialog } from "../ui/parts.js";
+import { Avatar, Icon, Kbd, dialog, theme } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { row } from "../core/store.js";
 import { assignable, go, may, people, user } from "../core/session.js";
@@ -10,7 +10,7 @@ import { COMMANDS, runCommand } from "../core/keys.js";
 import { show } from "../inbox/list.js";
 import "../pages.js"; // fills the table of pages
 import { places as pages } from "../ui/link.js";
-import { assign, mayAct, snooze } from "../inbox/actions.js";
+import { assign, commandName, mayAct, snooze, ticketCommands } from "../inbox/actions.js";
 import { snoozeTimes } from "../ui/format.js";
 import { fold } from "../core/folding.js";
 
@@ -19,22 +19,23 @@ import { fold } from "../core/folding.js";
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", filter: "filter", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
   nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
-  snooze: "moon", tag: "tag", unread: "mail", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
+  snooze: "moon", tag: "tag", ticket: "tag", linkTicket: "tag", unlinkTicket: "tag", unread: "mail", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
-const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
-const ALONE = new Set(["rename", "copyLink", "block", "remove"]);
+const TICKETS = ["ticket", "linkTicket", "unlinkTicket"];
+const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
+const ALONE = new Set(["rename", "copyLink", "block", "remove", ...TICKETS]);
 const WRITES = new Set(["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "start"]);
 const GO = ["filter", "viewMine", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
 
 /** @param {string[]} ids @returns {Choice[]} */
 function choices(ids) {
   const one = ids.length === 1 ? row(ids[0] ?? "") : undefined;
-  const names = /** @type {Record<string, string>} */ (t.commands);
   const writes = mayAct();
   const from = (/** @type {string[]} */ list, /** @type {string} */ group) =>
     list.filter((id) => writes || !WRITES.has(id)).filter((id) => (id !== "remove" || may("conversations.delete")) && (id !== "block" || may("contacts.manage")) && (!ALONE.has(id) || ids.length < 2) && !(one && id === (one.archived ? "archive" : "unarchive")))
+      .filter((id) => !TICKETS.includes(id) || (one && ticketCommands(one).includes(id)))
       .filter((id) => !(one && ((id === "close" && one.status === "CLOSED") || (id === "reopen" && one.status === "OPEN"))))
-      .map((id) => ({ group, label: names[id] ?? id, icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void runCommand(id) }));
+      .map((id) => ({ group, label: commandName(id, one), icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void runCommand(id) }));
   const here = ids.length ? from(HERE, ids.length > 1 ? t.palette.selection(ids.length) : t.palette.here) : [];
   const [users, { teams }] = [assignable(), people()];
   const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => show({ key: "team", id: each.id }) }));
@@ -45,7 +46,8 @@ function choices(ids) {
   ];
   const later = !ids.length || !writes ? [] : snoozeTimes().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
   const desk = [...from(["start", "readAll", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: () => void runCommand("signOut") }];
-  return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...assignees, ...desk];
+  const looks = Object.entries(t.dialogs.themes).map(([key, label]) => ({ group: t.palette.desk, label: `${t.dialogs.theme}: ${label}`, icon: key === "dark" ? "moon" : "sun", press: () => void (theme.value = key) }));
+  return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...assignees, ...desk, ...looks];
 }
 
 /** Return how well words match, lower is better; null for no match. @param {string} label @param {string} q */

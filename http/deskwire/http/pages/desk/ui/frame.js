@@ -2,9 +2,9 @@
 /** The frame of a page: title, link to its list, actions, and its API calls as JSON and as curl. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Icon, Menu } from "./parts.js";
-import { go, heading } from "../core/session.js";
-import { Link, places } from "./link.js";
+import { Icon, Menu, SideButton } from "./parts.js";
+import { heading } from "../core/session.js";
+import { Link } from "./link.js";
 import { Dialog } from "./dialog.js";
 import { address, credentials } from "../core/api.js";
 import { Copied } from "./secret.js";
@@ -27,9 +27,8 @@ export function Frame({ title, face, up, actions, tools, calls = [], children })
   }, []);
   useEffect(() => void (heading.value = title), [title]);
   const entries = () => [{ label: t.asJson, icon: "file", pick: () => show("json") }, { label: t.asCurl, icon: "copy", pick: () => show("curl") }];
-  const pageEntries = () => [{ label: t.toInbox, icon: "inbox", pick: () => go("") }, /** @type {"line"} */ ("line"), ...places().map((each) => ({ label: each.title, icon: each.icon, pick: () => go(each.path) }))];
   return html`<header class="page-head">
-      <${Menu} label=${t.pages} icon="all" only kind="quiet" class="only-narrow" entries=${pageEntries} />
+      <${SideButton} />
       ${up && html`<${Link} to=${up.to} class="up"><${Icon} name="left" /><span>${up.label}</span><//>`}
       <h1 ref=${head} tabindex="-1" class="ellipsis">${face ?? title}</h1>
       <span class="grow"></span>

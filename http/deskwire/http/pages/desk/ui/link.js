@@ -7,8 +7,8 @@ import { go, hrefOf, may, place, typedWords } from "../core/session.js";
 /** The pages of the desk. The shell fills this table, so that pages link to each other without importing the shell. @type {PageEntry[]} */
 export const PAGES = [];
 
-/** Return the pages that the user may open. Reads signals. @returns {PageEntry[]} */
-export const places = () => PAGES.filter((each) => !each.permission || may(each.permission));
+/** Return the pages for the user's navigation. Reads signals. @returns {PageEntry[]} */
+export const places = () => PAGES.filter((each) => (!each.permission || may(each.permission)) && (!each.listed || may(each.listed)));
 
 /** Filters into which users type words. */
 const TYPED_FILTERS = new Set(["q", "contact"]);

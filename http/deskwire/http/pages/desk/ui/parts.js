@@ -187,6 +187,9 @@ export function Menu(props) {
   <//>`;
 }
 
+/** Opens the navigation in a narrow window. */
+export const SideButton = () => html`<button type="button" class="button quiet icon-only only-narrow" popovertarget="side" aria-label=${t.views.open} title=${t.views.open}><${Icon} name="all" /></button>`;
+
 /** @typedef {{id: number, text: string, bad: boolean, icon: string, as?: string, action?: string, run?: () => void}} Notice */
 /** The notices on the screen. */
 export const notices = signal(/** @type {Notice[]} */ ([]));
@@ -220,14 +223,14 @@ export const announce = (text) => void (status.value = text);
 export function Notices() {
   const away = (/** @type {number} */ id) => (notices.value = notices.value.filter((each) => each.id !== id));
   return html`<div class="sr" role="status" aria-live="polite">${status.value}</div>
-    <div class="toasts">
+    <section class="toasts" aria-label=${notices.value.length ? t.notices : undefined}>
       ${notices.value.map(
         (each) => html`<div key=${each.id} class=${cx("toast", each.bad ? "bad" : each.icon !== "check" && "neutral")}>
           <${Icon} name=${each.icon} /><span>${each.text}</span>
           ${each.action && html`<button type="button" onClick=${() => (away(each.id), each.run?.())}>${each.action}</button>`}
         </div>`,
       )}
-    </div>`;
+    </section>`;
 }
 
 /** Initials on a colour derived from the id or name. @param {{name?: string | null, id?: string | null, size?: string, bot?: boolean}} props */

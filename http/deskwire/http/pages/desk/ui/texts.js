@@ -9,6 +9,7 @@ const SIGNED = /** @type {Record<string, string>} */ ({ name: "name", email: "em
 const signedNames = (fields) => ["external ID", ...fields.map((each) => SIGNED[each] ?? each)].join(", ");
 
 export const t = {
+  me: (/** @type {string} */ name) => `${name} (you)`, commas: "Separated by commas.",
   tryAgain: desk.tryAgain, cancel: desk.cancel, save: desk.save, close: desk.close, copy: desk.copy, copied: desk.copied,
   groups: { work: "Work", insights: "Insights", console: "Console", settings: "Settings" },
   endpointHealth: {
@@ -35,7 +36,7 @@ export const t = {
     /** @param {string} name */ done: (name) => `${name} is blocked.`,
     /** @param {string} name */ unblocked: (name) => `${name} can write again.`,
   },
-  toInbox: "Go to the inbox", pages: "Pages",
+  toInbox: "Go to the inbox",
   unknown: "Page not found", unknownText: "The address may belong to another version of the desk.",
   forbidden: "Your role can't open this page",
   /** @param {string} permission */ forbiddenText: (permission) => `It requires the permission ${permission}. An administrator of your organisation can give you a role that includes it.`,

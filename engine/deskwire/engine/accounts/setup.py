@@ -1,0 +1,60 @@
+"""The first steps of a new project, and which of them are done."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+Step = Literal["chat", "colleague", "history", "webhook", "secondFactor"]
+
+STEPS: Final[Mapping[Step, str | None]] = {
+    "chat": "projects.manage",
+    "colleague": "members.manage",
+    "history": "projects.manage",
+    "webhook": "webhooks.manage",
+    "secondFactor": None,
+}
+"""The steps in order, with the permission to do them; None if every user can."""
+
+
+class SetupState(Struct, frozen=True):
+    """Which steps are done.
+
+    Args:
+        chat: a customer has opened the chat of a channel.
+        colleague: the organisation has a second member, or an open invitation.
+        history: conversations were imported.
+        webhook: an endpoint or a stream consumer gets the events.
+        second_factor: the user has a second factor.
+    """
+
+    chat: bool
+    colleague: bool
+    history: bool
+    webhook: bool
+    second_factor: bool
+
+
+class SetupReader(Protocol):
+    """The query of the first steps."""
+
+    def setup_state(self, project: int, organisation: int, user: int) -> SetupState:
+        """Return which steps are done, by storage keys."""
+
+
+def steps(state: SetupState, permissions: Collection[str]) -> list[dict[str, object]]:
+    """Return the steps that a user with these permissions can do, as the API shows them."""
+    done: Mapping[Step, bool] = {
+        "chat": state.chat,
+        "colleague": state.colleague,
+        "history": state.history,
+        "webhook": state.webhook,
+        "secondFactor": state.second_factor,
+    }
+    return [
+        {"name": name, "done": done[name]}
+        for name, permission in STEPS.items()
+        if permission is None or permission in permissions
+    ]
