@@ -62,7 +62,7 @@ def test_few_modules_run_before_the_first_list() -> None:
 def test_modules_before_the_first_list_are_small() -> None:
     files = tree()
     scripts = sum(len(files.files[name].packed) for name in files.eager())
-    assert scripts <= 58 * KB, scripts
+    assert scripts <= 60 * KB, scripts
     assert len(files.files["style.css"].packed) <= 10 * KB
 
 
@@ -99,7 +99,7 @@ def test_all_modules_stay_within_the_growth_limit_of_the_wheel() -> None:
     whole = sum(
         path.stat().st_size for path in FOLDER.glob("**/*") if path.is_file() and path.suffix != ".woff2"
     )
-    assert len(gzip.compress(b"".join(path.read_bytes() for path in MODULES))) <= 250 * KB
+    assert len(gzip.compress(b"".join(path.read_bytes() for path in MODULES))) <= 300 * KB
     assert whole <= 1200 * KB, whole
 
 

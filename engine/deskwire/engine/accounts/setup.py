@@ -20,7 +20,7 @@ STEPS: Final[Mapping[Step, str | None]] = {
 
 
 class SetupState(Struct, frozen=True):
-    """Which steps are done.
+    """The steps that are done.
 
     Args:
         chat: a customer has opened the chat of a channel.
