@@ -20,6 +20,10 @@ from deskwire.engine.accounts.identity.oidc.requests import OidcRequestTransacti
 from deskwire.engine.accounts.invitations import InvitationReader, InvitationTransaction
 from deskwire.engine.accounts.known_browsers import KnownBrowserTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
+from deskwire.engine.accounts.notifications import (
+    NotificationSettingsReader,
+    NotificationSettingsTransaction,
+)
 from deskwire.engine.accounts.ports import (
     AccountReader,
     AccountTransaction,
@@ -93,6 +97,7 @@ class Reader(
     OrganisationReader,
     AccountReader,
     FactorReader,
+    NotificationSettingsReader,
     ClusterReader,
     Protocol,
 ):
@@ -106,6 +111,7 @@ class SharedReader(Reader, HeadReader, Protocol):
 class Transaction(
     Reader,
     FactorTransaction,
+    NotificationSettingsTransaction,
     SourceTransaction,
     ImportTransaction,
     TicketTransaction,

@@ -28,6 +28,7 @@ const StepUp = lazy(() => import("./shell/step-up.js"), "StepUp");
 const Status = lazy(() => import("./shell/connection.js"), "Status");
 const Banner = lazy(() => import("./shell/connection.js"), "Banner");
 const Actions = lazy(() => import("./inbox/actions.js"), "Actions");
+const Notifications = lazy(() => import("./shell/notifications.js"), "Notifications");
 
 effect(() => {
   const root = document.documentElement;
@@ -117,6 +118,7 @@ function Side() {
   const me = () => [
     { title: session.user.value?.email ?? "" },
     { label: t.side.settings, icon: "gear", pick: () => (dialog.value = { name: "settings" }) },
+    { label: t.side.notifications, icon: "bell", pick: () => session.go("settings/notifications") },
     { label: t.side.shortcuts, icon: "keys", hint: "?", pick: () => (dialog.value = { name: "help" }) },
     /** @type {"line"} */ ("line"),
     { label: t.side.signOut, icon: "out", pick: leave },
@@ -151,13 +153,13 @@ function App() {
   const [crash] = useErrorBoundary();
   const { user, project } = session;
   const heading = session.heading.value;
+  const fresh = store.arrivals.value;
   useEffect(() => {
     if (connection.value.state === "gap") notify(t.connection.gapBanner, { ms: 12_000 });
   }, [connection.value.state]);
   useEffect(() => {
     const title = signedOut.value ? null : session.open.value ? store.row(session.open.value)?.contact.name : heading;
-    const unread = store.counters.value?.mineWaiting;
-    document.title = `${unread ? `(${unread}) ` : ""}${title ? `${title} · ` : ""}${t.name}`;
+    document.title = `${fresh ? `(${fresh}) ` : ""}${title ? `${title} · ` : ""}${t.name}`;
   });
   if (crash) return html`<${Alone} title=${t.signIn.crashed} text=${html`${t.signIn.crashedText} <code class="mono">${String(crash.message)}</code>`} action=${html`<${Button} kind="primary" label=${t.signIn.reload} press=${() => location.reload()} />`} />`;
   if (session.page.value === "link") return html`<${OneTimeLink} />`;
@@ -169,7 +171,7 @@ function App() {
   return html`<div class="desk">
     <a class="skip" href="#conversation" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), document.getElementById("conversation")?.focus())}>${t.skip}</a>
     <div><${Banner} /></div><${Panes} />
-    <${Actions} /><${Dialogs} /><${Notices} />
+    <${Actions} /><${Dialogs} /><${Notifications} /><${Notices} />
   </div>`;
 }
 

@@ -156,6 +156,7 @@ MIGRATIONS: Final = (
         "m0042_blocked_contacts",
         typed("ALTER TABLE contacts ADD COLUMN blocked TEXT"),
     ),
+    Migration("m0043_notification_settings", "m0042_blocked_contacts", additions.NOTIFICATION_SETTINGS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

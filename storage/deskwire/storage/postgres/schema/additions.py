@@ -403,3 +403,11 @@ CREATE INDEX challenges_by_user ON challenges ("user");
 CREATE INDEX challenges_by_session ON challenges (session) WHERE session IS NOT NULL;
 CREATE INDEX challenges_by_end ON challenges (expires_at);
 """)
+
+# The notification settings of users; see the migration of SQLite.
+NOTIFICATION_SETTINGS: Final = typed("""
+CREATE TABLE notification_settings (
+    "user" bigint PRIMARY KEY REFERENCES users, mine bigint NOT NULL, teams bigint NOT NULL, unassigned bigint NOT NULL,
+    mentions bigint NOT NULL, preview bigint NOT NULL, sound bigint NOT NULL, quiet_hours TEXT
+);
+""")

@@ -12,6 +12,7 @@ from deskwire.storage.tables.accounts.factors import FactorWrites
 from deskwire.storage.tables.accounts.known_browsers import KnownBrowserWrites
 from deskwire.storage.tables.accounts.links import LinkWrites
 from deskwire.storage.tables.accounts.machines import MachineWrites
+from deskwire.storage.tables.accounts.notifications import NotificationSettingsWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import (
     PROJECT,
@@ -33,6 +34,7 @@ class OrganisationWrites(
     KnownBrowserWrites,
     LinkWrites,
     FactorWrites,
+    NotificationSettingsWrites,
 ):
     """Changes. Implements `OrganisationTransaction`."""
 
@@ -149,6 +151,7 @@ class OrganisationWrites(
         # Address and `sub` are personal data, and the provider's user may sign in again only as a stranger.
         self.conn.execute('DELETE FROM identities WHERE identities."user" = ?', (user,))
         self.delete_factors(user)
+        self.forget_notification_settings(user)
         self.forget_writing(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
