@@ -20,6 +20,10 @@ from deskwire.engine.accounts.identity.oidc.requests import OidcRequestTransacti
 from deskwire.engine.accounts.invitations import InvitationReader, InvitationTransaction
 from deskwire.engine.accounts.known_browsers import KnownBrowserTransaction
 from deskwire.engine.accounts.machines import MachineReader, MachineTransaction
+from deskwire.engine.accounts.notifications import (
+    NotificationSettingsReader,
+    NotificationSettingsTransaction,
+)
 from deskwire.engine.accounts.ports import (
     AccountReader,
     AccountTransaction,
@@ -95,6 +99,7 @@ class Reader(
     AccountReader,
     FactorReader,
     SetupReader,
+    NotificationSettingsReader,
     ClusterReader,
     Protocol,
 ):
@@ -108,6 +113,7 @@ class SharedReader(Reader, HeadReader, Protocol):
 class Transaction(
     Reader,
     FactorTransaction,
+    NotificationSettingsTransaction,
     SourceTransaction,
     ImportTransaction,
     TicketTransaction,

@@ -136,6 +136,7 @@ import type {
   MessagePage,
   MissingReport,
   NetworkLogs,
+  NotificationSettings,
   Organisation,
   OrganisationPage,
   PasskeyOptions,
@@ -159,6 +160,7 @@ import type {
   PutDraftRequest,
   PutInsightsRequest,
   PutMemoryRequest,
+  PutNotificationSettingsRequest,
   PutSeenRequest,
   PutTranslationRequest,
   RateConversationRequest,
@@ -4263,6 +4265,24 @@ export class MeResource {
    */
   endSession(browserSessionId: string, options?: RequestOptions): Promise<Deleted> {
     return this.#transport.json({ name: "me.endSession", method: "DELETE", path: `/v3/users/me/sessions/${segment("browserSessionId", browserSessionId)}`, credential: true }, options);
+  }
+
+  /**
+   * Fetch your notification settings, which apply in all projects and browsers.
+   *
+   * `GET /v3/users/me/notifications`
+   */
+  getNotificationSettings(options?: RequestOptions): Promise<NotificationSettings> {
+    return this.#transport.json({ name: "me.getNotificationSettings", method: "GET", path: "/v3/users/me/notifications", credential: true }, options);
+  }
+
+  /**
+   * Replace your notification settings. Quiet hours silence notifications, but nothing else.
+   *
+   * `PUT /v3/users/me/notifications`
+   */
+  putNotificationSettings(params: PutNotificationSettingsRequest, options?: RequestOptions): Promise<NotificationSettings> {
+    return this.#transport.json({ name: "me.putNotificationSettings", method: "PUT", path: "/v3/users/me/notifications", credential: true, body: params }, options);
   }
 
   /**

@@ -2864,6 +2864,21 @@ export interface NoteData {
   conversation: AgentConversationSnapshot;
 }
 
+/**
+ * The notification settings of a user.
+ *
+ * `mine`, `teams` and `unassigned` are about conversations that are assigned to the user, to a team of the user, and to no one. `mentions` includes replies in followed conversations. `preview` shows the text of messages.
+ */
+export interface NotificationSettings {
+  mine: boolean;
+  teams: boolean;
+  unassigned: boolean;
+  mentions: boolean;
+  preview: boolean;
+  sound: boolean;
+  quietHours: QuietHours | null;
+}
+
 /** An identity provider to sign in with. A browser opens `startUrl`, with `returnTo` for a page of the desk. */
 export interface OidcMethod {
   id: string;
@@ -3182,6 +3197,17 @@ export interface PutMemoryRequest {
   description?: string | null | undefined;
 }
 
+/** All notification settings. They replace the stored ones. */
+export interface PutNotificationSettingsRequest {
+  mine: boolean;
+  teams: boolean;
+  unassigned: boolean;
+  mentions: boolean;
+  preview: boolean;
+  sound: boolean;
+  quietHours: QuietHoursRequest | null;
+}
+
 /** The index of the last message that you have seen; -1 for none, which marks all as unread. */
 export interface PutSeenRequest {
   index: number;
@@ -3191,6 +3217,26 @@ export interface PutSeenRequest {
 export interface PutTranslationRequest {
   language: string;
   fields: Record<string, string>;
+}
+
+/**
+ * The times without notifications: from `start` to `end` of every day, and on whole `days`, by the clock of the time zone.
+ *
+ * An end before the start is on the next day.
+ */
+export interface QuietHours {
+  start: string | null;
+  end: string | null;
+  days: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun" | (string & {}))[];
+  timeZone: string;
+}
+
+/** The times without notifications. `start` and `end` apply to every day; `days` are quiet as a whole. */
+export interface QuietHoursRequest {
+  timeZone: string;
+  start?: string | null | undefined;
+  end?: string | null | undefined;
+  days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun" | (string & {}))[] | undefined;
 }
 
 /** The contact's rating of the conversation (CSAT), with an optional comment. Null removes it. */

@@ -50,7 +50,7 @@ async def test_page_has_a_strict_policy_and_is_always_revalidated(
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
     assert policy["require-trusted-types-for"] == "'script'"
-    assert policy["trusted-types"] == "deskwire-worker"
+    assert policy["trusted-types"] == "deskwire-worker deskwire-notifications"
     assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
     assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
     assert headers["Permissions-Policy"] == "microphone=(self), camera=(), geolocation=()"

@@ -7,7 +7,7 @@ from typing import Any
 from deskwire.engine.workflows.runs import VERSIONS_KEPT
 from tests.api.workflows.test_workflows import CHAT, make, pointers, reply, start
 from tests.engine.workflows.building import FORM, branch, buttons, send, wait, workflow
-from tests.support.api.inbox import activity
+from tests.support.api.inbox import activity, told
 from tests.support.api.service import Service
 from tests.support.api.staff import code, person
 
@@ -95,6 +95,18 @@ async def test_activity_names_the_step_that_assigned_or_closed(
     step = {"workflowId": made["id"], "version": 1, "actionFlowId": "tail"}
     assert (closed["step"], assigned["step"]) == ({**step, "actionId": 9}, {**step, "actionId": 7})
     assert closed["actor"] == {"type": "bot", "id": made["id"], "name": None}
+
+
+async def test_assignment_by_a_workflow_has_an_event_for_agents(service: Service) -> None:
+    (team,) = (await service.dashboard.get("/teams")).json()["items"]
+    give = {"id": 7, "type": "assign", "assignee": {"type": "team", "id": team["id"]}}
+    made = await make(service, workflow([buttons(1, "tail")], tail=[give, {"id": 9, "type": "close"}]))
+    conversation = await service.create()
+    await start(service, conversation, made)
+    assert (await reply(service, conversation, 1, "b0")).status_code == 200
+    (changed,) = [event for event in told(service) if "assignee" in event["data"].get("changed", ())]
+    assert changed["data"]["conversation"]["assignee"]["id"] == team["id"]
+    assert changed["data"]["actor"]["type"] == "key"  # which passed the answer on
 
 
 async def test_actions_of_persons_and_keys_name_no_step(service: Service) -> None:

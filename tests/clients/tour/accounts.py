@@ -74,6 +74,9 @@ async def own_account(call: Recorder, agent: httpx.AsyncClient, page: httpx.Asyn
     await call("endSessions", client=agent, others=False)
     other = (await sign_in(call.service, email, PASSWORD)).json()
     await linked(call, email)
+    settings = await call("getNotificationSettings", client=agent)
+    quiet = {"start": "20:00", "end": "08:00", "days": ["sun"], "timeZone": "Europe/Berlin"}
+    await call("putNotificationSettings", client=agent, body={**settings, "quietHours": quiet})
     identities = await call("listIdentities", client=agent)
     await call("unlinkIdentity", identities["items"][0]["id"], client=agent)
     await call("listTokens", client=agent, limit=10)

@@ -56,6 +56,7 @@ WITHOUT_JSON: Final[Mapping[str, str]] = {
             "explorerAsset",
             "errorPage",
             "desk",
+            "deskNotificationWorker",
             "deskPlace",
             "deskFile",
             "widget",

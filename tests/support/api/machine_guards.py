@@ -33,6 +33,8 @@ GET /v3/users/me
 PATCH /v3/users/me
 DELETE /v3/users/me
 POST /v3/users/me/password
+GET /v3/users/me/notifications
+PUT /v3/users/me/notifications
 GET /v3/users/me/identities
 DELETE /v3/users/me/identities/{identityId}
 GET /v3/users/me/sessions
@@ -139,6 +141,8 @@ READS_USER: Final = frozenset(
         "accounts/access_tokens.list_tokens",
         "accounts/invitations.create",
         "accounts/invitations._mailed",
+        "accounts/notifications.get_settings",
+        "accounts/notifications.put_settings",
         "accounts/identities.list_identities",
         "accounts/identities.unlink_identity",
         "accounts/members.acting_member",

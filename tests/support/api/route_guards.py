@@ -22,6 +22,7 @@ class Guard:
 _TABLE: Final = """
 GET /                                                           | none         | -                    | -
 GET /desk                                                       | none         | -                    | -
+GET /desk/notification-worker.js                                | none         | -                    | -
 GET /desk/{place}                                               | none         | -                    | -
 GET /docs                                                       | none         | -                    | -
 GET /docs/errors                                                | none         | -                    | -
@@ -323,6 +324,8 @@ GET /v3/users/me                                                | user         |
 PATCH /v3/users/me                                              | user         | -                    | 8 KiB
 POST /v3/users/me/password                                      | user         | -                    | 8 KiB
 GET /v3/users/me/permissions                                    | user         | -                    | -
+GET /v3/users/me/notifications                                  | user         | -                    | -
+PUT /v3/users/me/notifications                                  | user         | -                    | 8 KiB
 GET /v3/users/me/identities                                     | user         | -                    | -
 DELETE /v3/users/me/identities/{identityId}                     | user         | -                    | 8 KiB
 DELETE /v3/users/me/sessions                                    | user         | -                    | 8 KiB

@@ -314,8 +314,10 @@ def _public_events_are_incomplete(
     """Return whether public events leave out a change or its actor."""
     if not before.visible and any(not isinstance(fact, MessagePosted) for _, fact, _ in steps):
         return True
-    if any(entry is not None and entry.by.type != "bot" for entry in entries):
-        return True
+    # Agents are notified of assignments, so these have an actor even if that is a workflow.
+    for entry, (_, fact, _) in zip(entries, steps, strict=False):
+        if entry is not None and (entry.by.type != "bot" or isinstance(fact, Assigned)):
+            return True
     # `message.seen` and `message.reached` show the marks of clients.
     received = any(isinstance(fact, MessagesReceived) for _, fact, _ in steps)
     if before.contact_seen_at != after.contact_seen_at and not received:

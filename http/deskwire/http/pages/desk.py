@@ -22,7 +22,7 @@ routes = Routes(
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; "
     "connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types deskwire-worker"
+    "require-trusted-types-for 'script'; trusted-types deskwire-worker deskwire-notifications"
 )
 
 _PAGE_HEADERS: Final = {
@@ -42,6 +42,12 @@ _KEPT: Final = {
     "Content-Security-Policy": _WORKER_POLICY,
 }
 _CHECKED: Final = {**_KEPT, "Cache-Control": "no-cache"}
+# The service worker's policy: it imports nothing, and shows the desk's icon.
+_WORKER_HEADERS: Final = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": "default-src 'none'; img-src 'self'; frame-ancestors 'none'",
+}
+_NOTIFICATION_WORKER: Final = "shell/notification-worker.js"
 _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
@@ -65,6 +71,18 @@ class DeskQuery(Query):
 async def desk(call: Call[Body, DeskQuery]) -> Answer:
     """Show the desk, the page that agents work in. It loads nothing from other hosts."""
     return await _page(call, 0)
+
+
+@routes.add(
+    "GET",
+    "/desk/notification-worker.js",
+    operation_id="deskNotificationWorker",
+    answer=Media("text/javascript", bare=(304,), sized=True),
+    errors=("not_found",),
+)
+async def notification_worker(call: Call[Body, Query]) -> Answer:
+    """Fetch the service worker of the desk, which shows notifications. Its address is the same in all versions."""
+    return _sent(call, (await _tree(call)).files[_NOTIFICATION_WORKER], _WORKER_HEADERS)
 
 
 @routes.add(

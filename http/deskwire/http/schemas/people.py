@@ -9,6 +9,7 @@ from pydantic import Field
 from deskwire.engine.accounts.credential_ends import CredentialType
 from deskwire.engine.accounts.links import LinkPurpose
 from deskwire.engine.accounts.machines import Maker, MakerState
+from deskwire.engine.accounts.notifications import Weekday
 from deskwire.engine.accounts.sessions import SignInMethod
 from deskwire.engine.mail.ports import MailStatus
 from deskwire.engine.webhooks.endpoint import HealthCode
@@ -225,6 +226,34 @@ class BrowserSessionSummary(Shape):
     signed_in_by: SignInMethod
     second_factor: bool
     provider: Annotated[str, Field(examples=["oidc"])] | None
+
+
+class QuietHours(Shape):
+    """The times without notifications: from `start` to `end` of every day, and on whole `days`, by the clock of the time zone.
+
+    An end before the start is on the next day.
+    """
+
+    start: Annotated[str, Field(examples=["18:00"])] | None
+    end: Annotated[str, Field(examples=["08:00"])] | None
+    days: Annotated[list[Weekday], Field(examples=[["sat", "sun"]])]
+    time_zone: Annotated[str, Field(examples=["Europe/Berlin"])]
+
+
+class NotificationSettings(Shape):
+    """The notification settings of a user.
+
+    `mine`, `teams` and `unassigned` are about conversations that are assigned to the user, to a team of the user, and to no one. `mentions`
+    includes replies in followed conversations. `preview` shows the text of messages.
+    """
+
+    mine: bool
+    teams: bool
+    unassigned: bool
+    mentions: bool
+    preview: bool
+    sound: bool
+    quiet_hours: QuietHours | None
 
 
 class TokenSummary(Shape):

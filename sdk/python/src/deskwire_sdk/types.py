@@ -3282,6 +3282,20 @@ class NoteData(TypedDict):
     conversation: AgentConversationSnapshot
 
 
+class NotificationSettings(TypedDict):
+    """The notification settings of a user.
+
+    `mine`, `teams` and `unassigned` are about conversations that are assigned to the user, to a team of the user, and to no one. `mentions` includes replies in followed conversations. `preview` shows the text of messages."""
+
+    mine: bool
+    teams: bool
+    unassigned: bool
+    mentions: bool
+    preview: bool
+    sound: bool
+    quietHours: QuietHours | None
+
+
 class OidcMethod(TypedDict):
     """An identity provider to sign in with. A browser opens `startUrl`, with `returnTo` for a page of the desk."""
 
@@ -3634,6 +3648,18 @@ class PutMemoryRequest(TypedDict):
     description: NotRequired[str | None]
 
 
+class PutNotificationSettingsRequest(TypedDict):
+    """All notification settings. They replace the stored ones."""
+
+    mine: bool
+    teams: bool
+    unassigned: bool
+    mentions: bool
+    preview: bool
+    sound: bool
+    quietHours: QuietHoursRequest | None
+
+
 class PutSeenRequest(TypedDict):
     """The index of the last message that you have seen; -1 for none, which marks all as unread."""
 
@@ -3645,6 +3671,26 @@ class PutTranslationRequest(TypedDict):
 
     language: str
     fields: dict[str, str]
+
+
+class QuietHours(TypedDict):
+    """The times without notifications: from `start` to `end` of every day, and on whole `days`, by the clock of the time zone.
+
+    An end before the start is on the next day."""
+
+    start: str | None
+    end: str | None
+    days: list[str]
+    timeZone: str
+
+
+class QuietHoursRequest(TypedDict):
+    """The times without notifications. `start` and `end` apply to every day; `days` are quiet as a whole."""
+
+    timeZone: str
+    start: NotRequired[str | None]
+    end: NotRequired[str | None]
+    days: NotRequired[list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]]]
 
 
 class RateConversationRequest(TypedDict):

@@ -12,6 +12,7 @@ from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.tables.accounts.factors import FactorReads, FactorWrites
 from deskwire.storage.tables.accounts.links import LinkReads
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
+from deskwire.storage.tables.accounts.notifications import NotificationSettingsReads
 from deskwire.storage.tables.accounts.oidc import IdentityReads, OidcWrites
 from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
@@ -106,6 +107,7 @@ class AllReads(
     LinkReads,
     FactorReads,
     SetupReads,
+    NotificationSettingsReads,
     ChannelReads,
     CustomerSessionReads,
     ConsumerReads,

@@ -51,6 +51,15 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "CloseConversationRequest": {"closedBy": "bot"},
     "DashboardMergeContactRequest": {"from": "con_01KZ000000000000000000V1S1"},
+    "PutNotificationSettingsRequest": {
+        "mine": True,
+        "teams": True,
+        "unassigned": False,
+        "mentions": True,
+        "preview": True,
+        "sound": True,
+        "quietHours": {"start": "18:00", "end": "08:00", "days": ["sat", "sun"], "timeZone": "Europe/Berlin"},
+    },
     "ChangeContactRequest": {"email": "ada@shop.example.org", "attributes": {"plan": "pro"}, "tags": ["vip"]},
     "StartCustomerSessionRequest": {
         "channelId": "chn_01KZ000000000000000000WDGT",

@@ -27,6 +27,7 @@ const OneTimeLink = lazy(() => import("./shell/one-time-link.js"), "OneTimeLink"
 const StepUp = lazy(() => import("./shell/step-up.js"), "StepUp");
 const Banner = lazy(() => import("./shell/connection.js"), "Banner");
 const Actions = lazy(() => import("./inbox/actions.js"), "Actions");
+const Notifications = lazy(() => import("./shell/notifications.js"), "Notifications");
 
 effect(() => {
   const root = document.documentElement;
@@ -127,13 +128,13 @@ function App() {
   const [crash] = useErrorBoundary();
   const { user, project } = session;
   const heading = session.heading.value;
+  const fresh = store.arrivals.value;
   useEffect(() => {
     if (connection.value.state === "gap") notify(t.connection.gapBanner, { ms: 12_000 });
   }, [connection.value.state]);
   useEffect(() => {
     const title = signedOut.value ? null : session.open.value ? store.row(session.open.value)?.contact.name : heading;
-    const unread = store.counters.value?.mineWaiting;
-    document.title = `${unread ? `(${unread}) ` : ""}${title ? `${title} · ` : ""}${t.name}`;
+    document.title = `${fresh ? `(${fresh}) ` : ""}${title ? `${title} · ` : ""}${t.name}`;
   });
   if (crash) return html`<${Alone} title=${t.signIn.crashed} text=${html`${t.signIn.crashedText} <code class="mono">${String(crash.message)}</code>`} action=${html`<${Button} kind="primary" label=${t.signIn.reload} press=${() => location.reload()} />`} />`;
   if (session.page.value === "link") return html`<${OneTimeLink} />`;
@@ -145,7 +146,7 @@ function App() {
   return html`<div class="desk">
     <a class="skip" href="#conversation" onClick=${(/** @type {Event} */ event) => (event.preventDefault(), document.getElementById("conversation")?.focus())}>${t.skip}</a>
     <div><${Banner} /></div><${Panes} />
-    <${Actions} /><${Dialogs} /><${Notices} />
+    <${Actions} /><${Dialogs} /><${Notifications} /><${Notices} />
   </div>`;
 }
 

@@ -32,6 +32,7 @@ PAGES.push(
   { path: "settings/credentials", group: "settings", title: admin.pages.credentials, icon: "bot", permission: "projects.manage", load: () => import("./admin/credentials.js") },
   { path: "settings/audit", group: "settings", title: admin.pages.audit, icon: "clock", permission: "members.manage", load: () => import("./admin/audit.js") },
   { path: "settings/account", group: "settings", title: admin.pages.account, icon: "person", permission: null, load: () => import("./admin/account.js") },
+  { path: "settings/notifications", group: "settings", title: admin.pages.notifications, icon: "bell", permission: null, load: () => import("./admin/notifications.js") },
   { path: "settings/sessions", group: "settings", title: admin.pages.sessions, icon: "out", permission: null, load: () => import("./admin/sessions.js") },
   { path: "webhooks", group: "console", title: developers.pages.webhooks, icon: "send", permission: "webhooks.manage", load: () => import("./developers/webhooks.js") },
   { path: "consumers", group: "console", title: developers.pages.consumers, icon: "wire", permission: "webhooks.manage", load: () => import("./developers/consumers.js") },

@@ -4090,6 +4090,40 @@ class Me:
         )
         return found
 
+    def get_notification_settings(self) -> types.NotificationSettings:
+        """Fetch your notification settings, which apply in all projects and browsers."""
+        found: types.NotificationSettings = self._transport.json(Request("GET", "/v3/users/me/notifications"))
+        return found
+
+    def put_notification_settings(
+        self,
+        *,
+        mine: bool,
+        teams: bool,
+        unassigned: bool,
+        mentions: bool,
+        preview: bool,
+        sound: bool,
+        quiet_hours: types.QuietHoursRequest | None,
+    ) -> types.NotificationSettings:
+        """Replace your notification settings. Quiet hours silence notifications, but nothing else."""
+        found: types.NotificationSettings = self._transport.json(
+            Request(
+                "PUT",
+                "/v3/users/me/notifications",
+                body={
+                    "mine": mine,
+                    "teams": teams,
+                    "unassigned": unassigned,
+                    "mentions": mentions,
+                    "preview": preview,
+                    "sound": sound,
+                    "quietHours": quiet_hours,
+                },
+            )
+        )
+        return found
+
     def list_identities(self) -> types.Identities:
         """List the identities of the signed-in user at identity providers, oldest first."""
         found: types.Identities = self._transport.json(Request("GET", "/v3/users/me/identities"))

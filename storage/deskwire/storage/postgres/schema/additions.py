@@ -404,8 +404,16 @@ CREATE INDEX challenges_by_session ON challenges (session) WHERE session IS NOT 
 CREATE INDEX challenges_by_end ON challenges (expires_at);
 """)
 
-# Whether the text of a message is Markdown; see the migration of SQLite.
+# The format of messages; see the migration of SQLite.
 FORMATS_OF_MESSAGES: Final = typed("""
 ALTER TABLE messages ADD COLUMN format TEXT;
 ALTER TABLE held_messages ADD COLUMN format TEXT;
+""")
+
+# The notification settings of users; see the migration of SQLite.
+NOTIFICATION_SETTINGS: Final = typed("""
+CREATE TABLE notification_settings (
+    "user" bigint PRIMARY KEY REFERENCES users, mine bigint NOT NULL, teams bigint NOT NULL, unassigned bigint NOT NULL,
+    mentions bigint NOT NULL, preview bigint NOT NULL, sound bigint NOT NULL, quiet_hours TEXT
+);
 """)

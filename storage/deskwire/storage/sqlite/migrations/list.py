@@ -79,6 +79,7 @@ from deskwire.storage.sqlite.migrations import (
     m0069_blocked_contacts,
     m0070_conversations_by_channel,
     m0071_formats_of_messages,
+    m0072_notification_settings,
 )
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ SCRIPTS: Final = {
         m0069_blocked_contacts,
         m0070_conversations_by_channel,
         m0071_formats_of_messages,
+        m0072_notification_settings,
     )
 }
 """The SQL of each migration by name, in the order of application."""

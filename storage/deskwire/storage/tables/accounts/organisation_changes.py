@@ -12,6 +12,7 @@ from deskwire.storage.tables.accounts.factors import FactorWrites
 from deskwire.storage.tables.accounts.known_browsers import KnownBrowserWrites
 from deskwire.storage.tables.accounts.links import LinkWrites
 from deskwire.storage.tables.accounts.machines import MachineWrites
+from deskwire.storage.tables.accounts.notifications import NotificationSettingsWrites
 from deskwire.storage.tables.accounts.oidc import IdentityWrites
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import (
@@ -35,6 +36,7 @@ class OrganisationWrites(
     IdentityWrites,
     LinkWrites,
     FactorWrites,
+    NotificationSettingsWrites,
 ):
     """Changes. Implements `OrganisationTransaction`."""
 
@@ -159,6 +161,7 @@ class OrganisationWrites(
         # Address and `sub` are personal data, and the provider's user may sign in again only as a stranger.
         self.conn.execute('DELETE FROM identities WHERE identities."user" = ?', (user,))
         self.delete_factors(user)
+        self.forget_notification_settings(user)
         self.forget_writing(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "

@@ -9,7 +9,7 @@ export const t = {
   actionsFor: (/** @type {string} */ name) => `Actions for ${name}`,
   pages: {
     tickets: "Tickets", contacts: "Contacts", members: "Members", organisation: "Organisation", roles: "Roles", teams: "Teams", projects: "Projects", channels: "Channels", keys: "Server keys",
-    credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health", account: "Your account", audit: "Audit trail",
+    credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health", account: "Your account", notifications: "Notifications", audit: "Audit trail",
   },
 
   tickets: ticketTexts,
@@ -118,6 +118,18 @@ export const t = {
     losesOne: (/** @type {string} */ client) => [`The session of ${client} ends with its next call, and asks to sign in again.`],
     losesOthers: ["All other sessions end, and ask to sign in again."],
     stays: ["Unsent texts stay in that browser until you sign in there again.", "Access tokens of programs."],
+  },
+
+  notifications: {
+    browser: "This browser", on: "Turn on in this browser", off: "Turn off in this browser", isOn: "This browser shows notifications while the desk is open in a tab.", isOff: "This browser shows no notifications. The desk still plays its sound and marks its tab.",
+    try: "Show an example", tryTitle: "Deskwire", tryBody: "Notifications look like this.",
+    insecure: "Notifications need https. This page was opened without it.", unsupported: "This browser does not offer notifications.",
+    denied: "Notifications of this site are blocked. Allow them in the settings of the browser, beside the address, and reload the page.", dismissed: "The browser did not get your permission.",
+    which: "Notify me of", mine: "Conversations assigned to me", teams: "Conversations assigned to my teams", unassigned: "Conversations assigned to no one", mentions: "Mentions and followed conversations",
+    how: "Appearance", preview: "Show the text of messages", previewHint: "Without it, notifications have only the name of the contact.", sound: "Play a sound",
+    quiet: "Quiet hours", quietHint: "No notifications and no sound. Leave both times empty for none.", start: "From", end: "Until", days: "Quiet all day", title: "Settings", zone: "Time zone",
+    weekdays: { mon: "Monday", tue: "Tuesday", wed: "Wednesday", thu: "Thursday", fri: "Friday", sat: "Saturday", sun: "Sunday" },
+    saved: "Notification settings saved.", everywhere: "These settings apply in all your projects and browsers.",
   },
 
   account: {

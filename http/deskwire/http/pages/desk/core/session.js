@@ -37,13 +37,13 @@ channel?.addEventListener("message", ({ data }) => {
   else void loadSession().catch(() => {});
 });
 
-/** @typedef {{users: {id: string, name: string, role?: string, assignable?: boolean}[], teams: {id: string, name: string}[]}} People */
+/** @typedef {{users: {id: string, name: string, role?: string, assignable?: boolean}[], teams: {id: string, name: string, memberIds?: string[]}[]}} People */
 /** @type {Resource<People>} */
 const peopleResource = new Resource(async () => {
   const chosen = project.peek();
   if (!chosen) return { users: [], teams: [] };
   const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), may("tickets.read") ? all("teams") : []]);
-  const named = (/** @type {any} */ { id, name, user, role, assignable }) => ({ id: user?.id ?? id, name: user?.name ?? name, role, assignable });
+  const named = (/** @type {any} */ { id, name, user, role, assignable, members }) => ({ id: user?.id ?? id, name: user?.name ?? name, role, assignable, memberIds: members?.map((/** @type {any} */ each) => each.id) });
   return { users: users.map(named), teams: teams.map(named) };
 }, { users: [], teams: [] });
 
@@ -250,5 +250,11 @@ export function go(where, { replace = false, words = {} } = {}) {
     typedWords.value = words;
     place.value = where;
   });
+}
+
+/** Show an address of the desk, as after a click on a notification. @param {string} path */
+export function visit(path) {
+  if (path !== location.pathname) history.pushState(null, "", path);
+  applyAddress();
 }
 addEventListener("popstate", applyAddress);

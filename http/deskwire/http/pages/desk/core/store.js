@@ -24,6 +24,8 @@ export const known = signal(emptyState(""));
 export const counters = signal(/** @type {Counters|null} */ (null));
 /** The agents who have the desk open, by user id. */
 export const presence = signal(/** @type {ReadonlyMap<string, Presence>} */ (new Map()));
+/** The number of events to be notified of since the user left this tab. */
+export const arrivals = signal(0);
 /** The conversation in which this user types; null for none. */
 export const composing = signal(/** @type {string|null} */ (null));
 
@@ -93,6 +95,7 @@ export function end() {
     counters.value = null;
     presence.value = new Map();
     composing.value = null;
+    arrivals.value = 0;
   });
 }
 /** @param {any} hello */

@@ -317,6 +317,11 @@ export const t = {
     reopen: "Reopen", unread: "Mark unread", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", block: "Block or unblock the contact…", remove: "Delete the conversation…", readAll: "Mark all as read",
     context: "Show or hide the contact", timeline: "Timeline", back: "Back",
   },
+  notifications: {
+    message: "New message", you: "you",
+    /** @param {string} who @param {string} to */ assigned: (who, to) => `${who} assigned this conversation to ${to}`,
+    /** @param {number} n @param {number} of */ several: (n, of) => `${many(n, "notification", "notifications")} in ${many(of, "conversation", "conversations")}`,
+  },
   commandGroups: { list: "List", go: "Go to", conversation: "Conversation", composer: "Writing", anywhere: "Everywhere" },
 
   /** @type {Record<string, string>} */ problems: { offline: "the service is not responding" },

@@ -24,7 +24,7 @@ export const t = {
   /** @param {number} n @param {number} bound */ count: (n, bound) => (n >= bound ? `${bound.toLocaleString()}+` : n.toLocaleString()),
 
   side: {
-    actions: "Search or do…", project: "Project", settings: "Settings", shortcuts: "Keyboard shortcuts", signOut: "Sign out",
+    actions: "Search or do…", project: "Project", settings: "Settings", notifications: "Notifications", shortcuts: "Keyboard shortcuts", signOut: "Sign out",
     me: "You and your settings", status: "Connection",
   },
 

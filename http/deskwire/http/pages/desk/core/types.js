@@ -131,6 +131,9 @@
  * @property {string} project_id
  * @property {any} data
  *
+ * The notification settings of the user.
+ * @typedef {import("api").NotificationSettings} NotificationSettings
+ *
  * The state of the connection. `since` and the other times are milliseconds by this browser's clock.
  * `live`: the stream is open. `reconnecting`: it broke, and resumes without a loss. `offline`: the browser reports no
  * network. `gap`: events were missed, and everything is reloaded. `ended`: the server closed it for good.

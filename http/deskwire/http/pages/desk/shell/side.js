@@ -15,6 +15,7 @@ export function Side() {
   const me = () => [
     { title: session.user.value?.email ?? "" },
     { label: t.side.settings, icon: "gear", pick: () => (dialog.value = { name: "settings" }) },
+    { label: t.side.notifications, icon: "bell", pick: () => session.go("settings/notifications") },
     { label: t.side.shortcuts, icon: "keys", hint: "?", pick: () => (dialog.value = { name: "help" }) },
     /** @type {"line"} */ ("line"),
     { label: t.side.signOut, icon: "out", pick: () => void runCommand("signOut") },

@@ -30,6 +30,7 @@ const ICONS = {
   clip: "m12.800 7.600-5 5a3 3 0 0 1-4.300-4.200l5.300-5.300a2 2 0 0 1 2.900 2.800l-5.200 5.200a1 1 0 0 1-1.500-1.400l4.700-4.700",
   text: "M2.500 4h11M2.500 8h7M2.500 12h4m4-1.500 3 0m-1.500-1.500v3",
   send: "M2.500 8 13.500 2.700 10.500 13.500 7.800 9 2.500 8Zm5.300 1 2.500-2.700",
+  bell: "M8 2a4 4 0 0 0-4 4v3l-1.500 2.500h11L12 9V6a4 4 0 0 0-4-4ZM6.500 13.500h3",
   bolt: "M8.500 1.800 3.500 9h4l-.5 5.200L12.500 7h-4l0-5.200Z",
   pencil: "M10.500 3.200 12.800 5.500 5.500 12.800 2.700 13.300 3.200 10.500l7.300-7.300Z",
   more: "M3.500 8h.01M8 8h.01M12.500 8h.01",
@@ -346,4 +347,6 @@ export function setting(name, otherwise) {
 /** Light, dark, or like the system. */
 export const theme = setting("theme", "system");
 /** True if the context panel is shown; undefined: if there is room. */
+/** Whether this browser shows notifications of the system, once the user has permitted them. */
+export const notificationsWanted = setting("notifications", true);
 export const contextShown = setting("context", /** @type {boolean | undefined} */ (undefined));
