@@ -35,6 +35,10 @@ export function chunks(all) {
   return found;
 }
 
+// The line of a day moves up when older messages of the day are loaded, and the browser keeps the place of an element that moves.
+/** Return the key of a chunk. @param {Part[]} chunk */
+export const keyOf = (chunk) => (chunk.find((each) => each.kind === "run") ?? chunk[0])?.key;
+
 /** @param {Part} a @param {Part | undefined} b */
 const samePart = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ? b.kind === "run" && a.messages.length === b.messages.length && a.messages.every((each, i) => each === b.messages[i]) : a.kind !== "trouble" || (b.kind === "trouble" && a.n === b.n));
 
@@ -76,7 +80,7 @@ export class Chunk extends Component {
     shown.delete(el);
     observer?.unobserve(el);
   }
-  /** Render again: the height may be another now. The observer then tells whether the chunk is near. */
+  /** Render again: the height may be another now. The observer then reports if the chunk is near. */
   measureAgain() {
     const el = /** @type {HTMLElement} */ (this.box.current);
     this.height = 0;
