@@ -1,4 +1,4 @@
-"""Whether the text of a message is Markdown."""
+"""The formats of messages: Markdown, or null for plain text."""
 
 from typing import Final
 
