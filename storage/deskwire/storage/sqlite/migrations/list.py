@@ -76,7 +76,8 @@ from deskwire.storage.sqlite.migrations import (
     m0066_links_and_mails,
     m0067_identities,
     m0068_second_factors,
-    m0069_formats_of_messages,
+    m0069_blocked_contacts,
+    m0070_formats_of_messages,
 )
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ SCRIPTS: Final = {
         m0066_links_and_mails,
         m0067_identities,
         m0068_second_factors,
-        m0069_formats_of_messages,
+        m0069_blocked_contacts,
+        m0070_formats_of_messages,
     )
 }
 """The SQL of each migration by name, in the order of application."""
