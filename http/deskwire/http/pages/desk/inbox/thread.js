@@ -114,7 +114,7 @@ function Log({ id }) {
     if (!el) return;
     atEnd.value = el.scrollTop > -60;
     const nearTop = it.older && el.scrollHeight + el.scrollTop - el.clientHeight < 900;
-    // Older messages must not move the view: it keeps its distance from the end by itself, and the browser's anchor would go up with the first day.
+    // Older messages must not move the view: its distance from the end stays, while the browser's anchor would go up with the first day.
     el.style.setProperty("overflow-anchor", nearTop ? "none" : "auto");
     if (nearTop && !it.loadingOlder) loadOlder(id).catch(() => {});
   };
