@@ -131,7 +131,7 @@ def filter_of(
     """Return the filter of a list. Raises BadRequest that names every unknown member and contact.
 
     Args:
-        user: who reads the list; None only if it is not personal.
+        user: the reader of the list; None only if it is not personal.
         now: the time (ms) at which durations end.
         for_agents: omit archived and snoozed conversations as in the lists with `view=agent`.
     """
