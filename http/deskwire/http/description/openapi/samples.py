@@ -41,6 +41,7 @@ _WORKFLOW: Final[Mapping[str, Any]] = {
 }
 
 BODIES: Final[Mapping[str, Any]] = {
+    "BlockContactRequest": {"reason": "Insults"},
     "DashboardPostMessageRequest": {"text": "It left us today.", "ifSequence": 12, "then": {"close": True}},
     "DashboardChangeConversationRequest": {"tags": ["returns"], "status": "PENDING"},
     "AssignConversationRequest": {"assignee": {"type": "user", "id": "usr_01KZ0000000000000000AGENT1"}},

@@ -155,7 +155,13 @@ MIGRATIONS: Final = (
     Migration("m0040_identities_indexes", "m0032_deliveries_by_day", indexes=additions.IDENTITIES_INDEXES),
     # An older node would let users in after the password alone.
     Migration("m0041_second_factors", "m0041_second_factors", additions.SECOND_FACTORS),
-    Migration("m0042_conversations_by_channel", "m0041_second_factors", indexes=(_BY_CHANNEL,)),
+    # An older node would store messages of blocked contacts.
+    Migration(
+        "m0042_blocked_contacts",
+        "m0042_blocked_contacts",
+        typed("ALTER TABLE contacts ADD COLUMN blocked TEXT"),
+    ),
+    Migration("m0043_conversations_by_channel", "m0042_blocked_contacts", indexes=(_BY_CHANNEL,)),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -76,7 +76,8 @@ from deskwire.storage.sqlite.migrations import (
     m0066_links_and_mails,
     m0067_identities,
     m0068_second_factors,
-    m0069_conversations_by_channel,
+    m0069_blocked_contacts,
+    m0070_conversations_by_channel,
 )
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ SCRIPTS: Final = {
         m0066_links_and_mails,
         m0067_identities,
         m0068_second_factors,
-        m0069_conversations_by_channel,
+        m0069_blocked_contacts,
+        m0070_conversations_by_channel,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -87,6 +87,7 @@ class Step {
     if (type === "conversation.deleted") this.remove(event);
     else if (type === "contact.updated") this.rename(event);
     else if (type.startsWith("ticket.")) this.ticket(event);
+    else if (type === "contact.changed") this.mark(`contact:${data.contact.id}`, event);
     else if (type === "memory.changed") this.mark(`contact:${data.contactId}`, event);
     else if (type === "settings.changed") this.mark(`settings:${data.what}`, event);
     else if (data?.conversation) this.conversation(event);

@@ -21,6 +21,7 @@ const RewriteMessage = lazy(() => import("../inbox/redaction.js"), "RewriteMessa
 const Filters = lazy(() => import("../inbox/filters.js"), "Filters");
 const Rename = lazy(() => import("../inbox/conversation-dialogs.js"), "Rename");
 const Remove = lazy(() => import("../inbox/conversation-dialogs.js"), "Remove");
+const Block = lazy(() => import("../inbox/conversation-dialogs.js"), "Block");
 const UndecryptableTexts = lazy(() => import("./settings.js"), "UndecryptableTexts");
 const SignOut = lazy(() => import("./settings.js"), "SignOut");
 
@@ -116,7 +117,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, remove: Remove, signOut: SignOut, unopened: UndecryptableTexts });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, remove: Remove, block: Block, signOut: SignOut, unopened: UndecryptableTexts });
 
 /** The open dialog. */
 export function Dialogs() {
