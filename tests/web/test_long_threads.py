@@ -47,11 +47,13 @@ def stage(shared_stage: Stage) -> Stage:
 
 def _to_begin(desk: Desk) -> int:
     """Scroll up to the first message; return the most elements that the thread had on the way."""
-    most: int = 0
+    most = 0
     for _ in range(200):
         desk.log.evaluate(TOP)
-        most = max(most, int(desk.log.locator("*").count()))
+        seen: int = desk.log.locator("*").count()
+        most = max(most, seen)
         if desk.log.get_by_text(BEGIN).count():
+            desk.log.evaluate(TOP)
             return most
         expect(desk.log.locator(".older .spin")).to_have_count(0)
     raise AssertionError("the beginning is not reached")

@@ -35,6 +35,10 @@ export function chunks(all) {
   return found;
 }
 
+// The line of a day moves up when older messages of the day are loaded, and the browser keeps the place of an element that moves.
+/** Return the key of a chunk. @param {Part[]} chunk */
+export const keyOf = (chunk) => (chunk.find((each) => each.kind === "run") ?? chunk[0])?.key;
+
 /** @param {Part} a @param {Part | undefined} b */
 const samePart = (a, b) => b !== undefined && a.key === b.key && (a.kind === "run" ? b.kind === "run" && a.messages.length === b.messages.length && a.messages.every((each, i) => each === b.messages[i]) : a.kind !== "trouble" || (b.kind === "trouble" && a.n === b.n));
 
@@ -76,11 +80,15 @@ export class Chunk extends Component {
     shown.delete(el);
     observer?.unobserve(el);
   }
-  /** Render again: the height may be another now. The observer then reports whether the chunk is near. */
+  // Together with the content, and not before: until then the element must be as high as it was.
+  /** @override */
+  componentDidUpdate() {
+    this.box.current?.style.setProperty("height", this.height ? `${this.height}px` : "auto");
+  }
+  /** Render again: the height may be another now. The observer then reports if the chunk is near. */
   measureAgain() {
     const el = /** @type {HTMLElement} */ (this.box.current);
     this.height = 0;
-    el.style.setProperty("height", "auto");
     observer?.unobserve(el);
     observer?.observe(el);
   }
@@ -89,7 +97,6 @@ export class Chunk extends Component {
     const el = /** @type {HTMLElement} */ (this.box.current);
     if (near === !this.height || (!near && (/** @type {any} */ (this).props.last || el.contains(document.activeElement) || selected(el)))) return;
     this.height = near ? 0 : el.getBoundingClientRect().height;
-    el.style.setProperty("height", this.height ? `${this.height}px` : "auto");
     this.forceUpdate();
   }
   /** @override @param {any} next */
@@ -101,7 +108,7 @@ export class Chunk extends Component {
   }
   render() {
     const { of, last } = /** @type {any} */ (this).props;
-    const found = () => (this.moved(true), /** @type {HTMLElement} */ (this.box.current).scrollIntoView({ block: "center" }));
+    const found = () => (this.moved(true), requestAnimationFrame(() => this.box.current?.scrollIntoView({ block: "center" })));
     return html`<div ref=${this.box} class=${cx("chunk", last && "last")}>${
       this.height
         ? html`<p key="text" hidden="until-found" onbeforematch=${found}>${of.flatMap((/** @type {Part} */ each) => (each.kind === "run" ? each.messages.map((one) => one.text) : [])).join("\n")}</p>`

@@ -15,7 +15,7 @@ import { handle, runCommand as command } from "../core/keys.js";
 import { Link } from "../ui/link.js";
 import { Viewers, filter } from "./list.js";
 import { FAILED, Run, rememberStoreTime } from "./message.js";
-import { Chunk, chunks } from "./thread-window.js";
+import { Chunk, chunks, keyOf } from "./thread-window.js";
 import { Composer } from "./composer.js";
 import { menuEntries as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery, Outgoing } from "../core/types.js" */
@@ -115,7 +115,10 @@ function Log({ id }) {
     const el = box.current;
     if (!el) return;
     atEnd.value = el.scrollTop > -60;
-    if (it.older && !it.loadingOlder && el.scrollHeight + el.scrollTop - el.clientHeight < 900) loadOlder(id).catch(() => {});
+    const nearTop = it.older && el.scrollHeight + el.scrollTop - el.clientHeight < 900;
+    // Older messages must not move the view: its distance from the end stays, while the browser's anchor would go up with the first day.
+    el.style.setProperty("overflow-anchor", nearTop ? "none" : "auto");
+    if (nearTop && !it.loadingOlder) loadOlder(id).catch(() => {});
   };
   useEffect(scrolled, [it.messages.length, it.older, it.loadingOlder]);
   const index = it.messages.findLast((each) => each.index !== null)?.index ?? null;
@@ -137,7 +140,7 @@ function Log({ id }) {
       <div class="log-in">
         ${it.older ? html`<div class="older">${it.loadingOlder && html`<${Icon} name="spin" class="spin" /><span class="sr">${t.thread.older}</span>`}</div>` : it.state === "ready" && html`<div class="older">${it.messages.length ? t.thread.begin : !waiting.length && t.thread.empty}</div>`}
         ${it.state === "loading" && !it.messages.length && html`<${Loading} />`}
-        ${all.map((each, i) => html`<${Chunk} key=${each[0]?.key} of=${each} last=${i === all.length - 1} />`)}
+        ${all.map((each, i) => html`<${Chunk} key=${keyOf(each)} of=${each} last=${i === all.length - 1} />`)}
         ${held.map((each) => html`<${Run} key=${each.id} held=${each} />`)}${waiting.map((each) => html`<${Run} key=${each.key} out=${each} />`)}
       </div>
     </div>
