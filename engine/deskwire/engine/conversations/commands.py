@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.conversation import Author, Closer, Message, Reason
+from deskwire.engine.conversations.conversation import Author, Closer, Mention, Message, Reason
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.workflow import Published
 
@@ -62,6 +62,7 @@ class PostMessage(Struct, frozen=True):
     Args:
         client_id: the id that the contact's client gives it. If the conversation has a message with it, nothing is added.
         found: that message, which the commit adds.
+        mentions: the users and teams that a note mentions.
     """
 
     message_id: str
@@ -71,6 +72,7 @@ class PostMessage(Struct, frozen=True):
     attachments: tuple[Attachment, ...] = ()
     client_id: str | None = None
     found: Message | None = None
+    mentions: tuple[Mention, ...] = ()
 
 
 class Reply(Struct, frozen=True):
@@ -192,6 +194,17 @@ class DeleteMessage(Struct, frozen=True):
     found: Message | None = None
 
 
+class Follow(Struct, frozen=True):
+    """Let a user follow the conversation, or no longer.
+
+    Args:
+        user: storage key.
+    """
+
+    user: int
+    follows: bool
+
+
 class Move(Struct, frozen=True):
     """Move the conversation to the contact that its own one is merged into; both are storage keys."""
 
@@ -234,6 +247,7 @@ Command = (
     | ReplaceNetworkLogs
     | RedactMessage
     | DeleteMessage
+    | Follow
     | Move
     | Expire
     | Delete

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, field
 
-from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.accounts.people import Assignee, AssigneeType
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.runs import WorkflowRun
@@ -31,6 +31,14 @@ class Author(Struct, frozen=True):
     name: str | None = None
 
 
+class Mention(Struct, frozen=True):
+    """A user or team that a note mentions; `name` is the name at that time, as `@name` in the text shows it."""
+
+    type: AssigneeType
+    id: str
+    name: str
+
+
 class Message(Struct, frozen=True):
     """A message, or with `internal` a note that only agents see.
 
@@ -39,6 +47,7 @@ class Message(Struct, frozen=True):
         redacted_at: the time (ms) of the last redaction, if any.
         deleted: whether only the index is left.
         client_id: the id that the contact's client gave it, unique in the conversation; it outlives the text.
+        mentions: the users and teams that a note mentions.
     """
 
     id: str
@@ -51,6 +60,7 @@ class Message(Struct, frozen=True):
     redacted_at: int | None = None
     deleted: bool = False
     client_id: str | None = None
+    mentions: tuple[Mention, ...] = ()
 
 
 class Conversation(Struct, frozen=True):

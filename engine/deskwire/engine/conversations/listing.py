@@ -33,6 +33,8 @@ class ConversationFilter(Struct, frozen=True):
         unread_by_contact: whether the contact has unread messages.
         rating: the lowest and the highest rating.
         attributes: the conversation has all of them.
+        mentioned: whether a note of the conversation mentions `user`.
+        following: whether `user` follows the conversation.
     """
 
     contact: int | None = None
@@ -57,6 +59,8 @@ class ConversationFilter(Struct, frozen=True):
     rated: bool | None = None
     rating: tuple[int, int] | None = None
     attributes: tuple[AttributeIs, ...] = ()
+    mentioned: bool | None = None
+    following: bool | None = None
 
 
 class ConversationSort(Struct, frozen=True):
@@ -101,11 +105,13 @@ class AgentDetails(Struct, frozen=True):
     Args:
         last_message: the newest message or note, with only the beginning of its text.
         run: the workflow run; `workflow` is its name, None after the workflow was deleted.
+        followers: ids of the users who follow the conversation.
     """
 
     last_message: Message | None = None
     run: WorkflowRun | None = None
     workflow: str | None = None
+    followers: Sequence[str] = ()
 
 
 class SeenMessages(Struct, frozen=True):

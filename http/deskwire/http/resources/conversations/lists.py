@@ -88,8 +88,9 @@ class ConversationLists(Paged):
     `status` and `tag` take one or several values separated by commas, any of which matches. `assignee` is `me`, `none`, or the
     id of a user or team; `team` is an alias for a team's id. `contact` is a con_ id or the backend's user id. `q` is a part of
     a text. `since` and `until` limit the last activity. `unread=true` shows open conversations with messages of the contact
-    that you have not seen. `sort=waiting` shows conversations whose contact waits for an answer, the longest wait first.
-    With `view=agent`, archived conversations are omitted unless `archived`, `contact` or `q` is given. Snoozed ones are omitted
+    that you have not seen, `mentioned=true` those with a note that mentions you, `following=true` those that you follow.
+    `sort=waiting` shows conversations whose contact waits for an answer, the longest wait first.
+    With `view=agent`, archived conversations are omitted unless `archived`, `contact`, `q` or `mentioned` is given. Snoozed ones are omitted
     from lists by `assignee`, `team`, `unread` or `waiting` unless `snoozed` is given. One call with `q` searches some 50,000
     texts: a page may then have fewer items than `limit`, or none, and `nextCursor` continues from there.
     """
@@ -102,6 +103,8 @@ class ConversationLists(Paged):
     team: str | None = None
     contact: str | None = None
     unread: Flag | None = None
+    mentioned: Flag | None = None
+    following: Flag | None = None
     tag: Tags | None = None
     snoozed: Flag | None = None
     waiting: Flag | None = None
@@ -125,8 +128,11 @@ class ConversationLists(Paged):
 async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
     """Return a page of conversations. Raises BadRequest for another list's cursor, and for a filter with an unknown member."""
     query, list_id = call.query, list_number(call.project.id, call.query)
-    if query.view is not None or query.unread is not None or query.assignee == "me":
-        call.access.require_person("a list with `view=agent`, `unread` or `assignee=me`")
+    own = (query.view, query.unread, query.mentioned, query.following)
+    if query.assignee == "me" or any(each is not None for each in own):
+        call.access.require_person(
+            "a list with `view=agent`, `unread`, `mentioned`, `following` or `assignee=me`"
+        )
     after = _place(query, list_id)
 
     def read(
@@ -171,7 +177,7 @@ def _filter(reader: InboxListReader, call: Call[Any, ConversationLists]) -> Conv
     if query.contact is not None:
         contact = contact_named(reader, call.project, query.contact)
     _require_assignee(reader, call)
-    sought = query.view is None or query.contact is not None or query.q is not None
+    sought = query.view is None or query.contact is not None or query.q is not None or bool(query.mentioned)
     work = (query.assignee, query.team, query.unread, query.waiting)
     awake = not sought and (query.sort == "waiting" or any(each is not None for each in work))
     return ConversationFilter(
@@ -184,7 +190,9 @@ def _filter(reader: InboxListReader, call: Call[Any, ConversationLists]) -> Conv
         waiting=query.waiting,
         visible=query.visible,
         unread=query.unread,
-        user=0 if query.unread is None else call.user.rowid,
+        user=0 if (query.unread, query.mentioned, query.following) == (None, None, None) else call.user.rowid,
+        mentioned=query.mentioned,
+        following=query.following,
         since=query.since,
         until=query.until,
         text=query.q,

@@ -76,6 +76,7 @@ from deskwire.storage.sqlite.migrations import (
     m0066_links_and_mails,
     m0067_identities,
     m0068_second_factors,
+    m0069_mentions_and_followers,
 )
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ SCRIPTS: Final = {
         m0066_links_and_mails,
         m0067_identities,
         m0068_second_factors,
+        m0069_mentions_and_followers,
     )
 }
 """The SQL of each migration by name, in the order of application."""

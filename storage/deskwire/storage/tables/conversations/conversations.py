@@ -27,6 +27,7 @@ from deskwire.storage.tables.conversations.columns import (
     routed_of,
     update,
 )
+from deskwire.storage.tables.conversations.mentions import mentions_json, mentions_of
 from deskwire.storage.tables.workflows import run_of
 
 WITH_CONTACT: Final = (
@@ -34,7 +35,7 @@ WITH_CONTACT: Final = (
     "LEFT JOIN workflow_runs r ON r.conversation = c.rowid"
 )
 _ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
-MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id"
+MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id, mentions"
 _INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
 INSERT_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
@@ -43,6 +44,10 @@ INSERT_MESSAGE: Final = (
 # Messages of clients are few beside those of backends, whose statement stays as short as it was.
 INSERT_CLIENT_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project, client_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+    "(SELECT project FROM conversations WHERE rowid = ?2), ?12)"
+)
+INSERT_MENTIONING_NOTE: Final = (
+    f"INSERT INTO messages ({_INSERTED}, project, mentions) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
     "(SELECT project FROM conversations WHERE rowid = ?2), ?12)"
 )
 _REQUESTS: Final = differing(
@@ -263,17 +268,21 @@ class ConversationWrites(Changes):
             attachments_json(message.attachments),
             sequence,
         )
-        if client_id is None:
+        if message.mentions:
+            self.conn.execute(INSERT_MENTIONING_NOTE, (*values, mentions_json(message.mentions)))
+        elif client_id is None:
             self.conn.execute(INSERT_MESSAGE, values)
         else:
             self.conn.execute(INSERT_CLIENT_MESSAGE, (*values, client_id))
 
     def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
         self.conn.execute(
-            "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ? WHERE id = ? AND conversation = ?",
+            "UPDATE messages SET text = ?, attachments = ?, mentions = ?, redacted_at = ?, deleted_at = ? "
+            "WHERE id = ? AND conversation = ?",
             (
                 message.text,
                 attachments_json(message.attachments),
+                mentions_json(message.mentions),
                 message.redacted_at,
                 at if message.deleted else None,
                 message.id,
@@ -319,6 +328,8 @@ _OWN: Final = (
     "conversation_activity",
     "milestones",
     "agent_seen",
+    "mentions",
+    "followers",
     "drafts",
     "held_messages",
     "moved_conversations",
@@ -354,6 +365,7 @@ def message_of(row: tuple[Any, ...]) -> Message:
         row[9],
         row[10] is not None,
         row[11],
+        mentions_of(row[12]),
     )
 
 

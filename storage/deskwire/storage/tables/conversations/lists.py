@@ -308,7 +308,7 @@ def part_query(
 
 def _is_cheap_to_test(wanted: ConversationFilter) -> bool:
     """Return whether the filter is cheap for a row. An expensive filter is applied in the order of the list only."""
-    beside = (wanted.attributes or None, wanted.unread)
+    beside = (wanted.attributes or None, wanted.unread, wanted.mentioned, wanted.following)
     return all(each is None for each in beside)
 
 
@@ -407,6 +407,10 @@ def _unindexed_terms(dialect: Dialect, wanted: ConversationFilter) -> Iterator[T
     yield from _active(wanted)
     if wanted.unread is not None:
         yield f"{'' if wanted.unread else 'NOT '}({UNREAD})", unread_values(wanted.user, wanted.seen_mark)
+    for table, flag in (("mentions", wanted.mentioned), ("followers", wanted.following)):
+        if flag is not None:
+            own = f"EXISTS (SELECT 1 FROM {table} w WHERE w.user = ? AND w.project = c.project AND w.conversation = c.rowid)"
+            yield f"{'' if flag else 'NOT '}{own}", (wanted.user,)
     yield from _changed("c.updated_at", wanted)
     if wanted.imported_since is not None:
         yield "c.imported_at >= ?", (wanted.imported_since,)
