@@ -110,7 +110,7 @@ class Step {
     const known = this.rows.get(id) ?? newRow(event);
     if (!known) this.wanted.add(id);
     else if (known.asOf < event.id) {
-      this.rows.set(id, withEvent(known, event));
+      this.rows.set(id, withEvent(known, event, this.before.me));
       this.touched.add(id);
     }
   }
@@ -118,7 +118,7 @@ class Step {
   /** Apply a receipt. It moves no row, and causes no request. @param {string} id @param {Envelope} event */
   receipt(id, event) {
     const known = this.rows.get(id);
-    if (known && known.asOf < event.id) this.rows.set(id, withEvent(known, event));
+    if (known && known.asOf < event.id) this.rows.set(id, withEvent(known, event, this.before.me));
   }
 
   /** @param {string} id @param {any} message @param {number|null} sequence */
@@ -188,12 +188,13 @@ function newRow({ type, sequence, data }) {
     contactSeenAt: null,
     networkLogsAt: null,
     workflow: null,
-    mine: { seenIndex: null, unread: 0 },
+    followers: [],
+    mine: { seenIndex: null, unread: 0, mentioned: false, unseenMentions: 0 },
   };
 }
 
-/** Return the row after a newer event. @param {Row} row @param {Envelope} event @returns {Row} */
-function withEvent(row, event) {
+/** Return the row after a newer event. @param {Row} row @param {Envelope} event @param {string} me  the user's id @returns {Row} */
+function withEvent(row, event, me) {
   const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
   const next = { ...row, ...data.conversation, mine: row.mine, asOf };
@@ -216,6 +217,8 @@ function withEvent(row, event) {
       return { ...next, workflow: row.workflow && { ...row.workflow, waiting: true } };
     case "workflow.completed":
       return { ...next, workflow: null };
+    case "note.created":
+      return data.mentioned.includes(me) ? { ...next, mine: { ...row.mine, mentioned: true, unseenMentions: row.mine.unseenMentions + 1 } } : next;
     default:
       return next; // note.created and conversation.changed contain the whole row
   }
@@ -249,9 +252,12 @@ export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === f
 
 /** Return whether a row belongs to the list of a filter. @param {Row} row @param {Filter} filter @param {string} me @returns {boolean} */
 export function matches(row, filter, me) {
-  const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort } = filter;
+  const { status, assignee, team, unread, mentioned, following, tag, snoozed, visible, waiting, sort } = filter;
   const of = row.assignee;
-  if (row.archived !== (filter.archived ?? false) || (status && !status.includes(row.status))) return false;
+  if ((filter.archived !== undefined || !mentioned) && row.archived !== (filter.archived ?? false)) return false;
+  if (status && !status.includes(row.status)) return false;
+  if (mentioned !== undefined && row.mine.mentioned !== mentioned) return false;
+  if (following !== undefined && row.followers.includes(me) !== following) return false;
   if (assignee === "none" && of) return false;
   if (assignee === "me" && of?.id !== me) return false;
   if (assignee && assignee !== "none" && assignee !== "me" && of?.id !== assignee) return false;
@@ -339,7 +345,7 @@ const PENDING_MAX_MS = 10_000;
 export function withPending(row, entries, now) {
   const counts = (/** @type {Outgoing} */ { state, storedAt, storedAsOf }) =>
     state === "stored" ? row.asOf <= (storedAsOf ?? "") && now - (storedAt ?? 0) < PENDING_MAX_MS : state === "held" || state === "kept" || state === "sending";
-  return entries.reduce((shown, each) => (counts(each) ? { ...shown, ...each.expect } : shown), row);
+  return entries.reduce((shown, each) => (counts(each) ? { ...shown, ...each.expect, mine: { ...shown.mine, ...each.expect?.mine } } : shown), row);
 }
 
 /** @param {string|null|undefined} at */

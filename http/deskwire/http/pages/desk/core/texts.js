@@ -18,7 +18,7 @@ export const t = {
   today: "Today", yesterday: "Yesterday",
 
   views: {
-    label: "Views", mine: "Mine", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
+    label: "Views", mine: "Mine", mentions: "Mentions", following: "Following", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
     search: "Search results",
   },
   /** @param {number} n @param {number} bound */ count: (n, bound) => (n >= bound ? `${bound.toLocaleString()}+` : n.toLocaleString()),
@@ -37,7 +37,7 @@ export const t = {
     sorts: { activity: "Newest activity", waiting: "Longest waiting", created: "Newest first" },
     sort: "Order", unread: "Unread only", readAll: "Mark all as read",
     /** @param {string} how */ waits: (how) => (how === "now" ? "waiting" : `waiting ${how}`),
-    draft: "Draft", writes: "typing", visitor: "visitor",
+    draft: "Draft", mentioned: "mentions you", writes: "typing", visitor: "visitor",
     /** @param {string} until */ snoozed: (until) => `until ${until}`,
     /** @param {number} n */ fresh: (n) => `${n} new`,
     /** @param {number} n */ selected: (n) => `${n.toLocaleString()} selected`,

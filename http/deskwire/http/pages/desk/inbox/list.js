@@ -36,7 +36,7 @@ export function show(next) {
 const ACTIVE = ["OPEN", "PENDING"];
 const options = computed(() => {
   const { key } = view.value;
-  return { status: key === "all" || key === "snoozed" ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...filters.value[key] };
+  return { status: key === "all" || key === "snoozed" || key === "mentions" ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...filters.value[key] };
 });
 
 /** The filter of the current view. */
@@ -51,8 +51,10 @@ export const filter = computed(() => {
   if (key === "unassigned") found.assignee = "none";
   if (key === "team" && team) found.team = team;
   if (key === "waiting") found.waiting = true;
+  if (key === "mentions") found.mentioned = true;
+  if (key === "following") found.following = true;
   if (key === "snoozed") found.snoozed = true;
-  else if (key !== "all") found.snoozed = false;
+  else if (key !== "all" && key !== "mentions") found.snoozed = false;
   if (unread) found.unread = true;
   return /** @type {Filter} */ (found);
 });
@@ -169,6 +171,8 @@ handle({
   nextConversation: () => openNeighbour(1),
   previousConversation: () => openNeighbour(-1),
   viewMine: showView("mine"),
+  viewMentions: showView("mentions"),
+  viewFollowing: showView("following"),
   viewWaiting: showView("waiting"),
   viewUnassigned: showView("unassigned"),
   viewTeam: () => {
@@ -190,6 +194,8 @@ handle({
 /** The views with their icons and counters. @type {{key: string, icon: string, count?: (counters: any) => number}[]} */
 export const VIEWS = [
   { key: "mine", icon: "inbox", count: (each) => each.mine },
+  { key: "mentions", icon: "at", count: (each) => each.mentions },
+  { key: "following", icon: "eye", count: (each) => each.following },
   { key: "waiting", icon: "clock", count: (each) => each.waiting },
   { key: "unassigned", icon: "nobody", count: (each) => each.unassigned },
   { key: "snoozed", icon: "moon", count: (each) => each.snoozed },
@@ -287,6 +293,7 @@ export function ConversationRow({ id, index, total, isActive, isOpen, selected, 
     <div class="line">${(one.title ?? !one.lastMessage) && html`<bdi class="subject ellipsis">${one.title ?? t.noTitle}</bdi>`}${one.lastMessage && html`<${MessagePreview} last=${one.lastMessage} />`}</div>
     <div class="line">
       <span class="chips">
+        ${one.mine.unseenMentions > 0 && html`<span class="chip accent"><${Icon} name="at" />${t.list.mentioned}</span>`}
         ${one.snoozedUntil ? html`<span class="chip"><${Icon} name="moon" />${t.list.snoozed(futureTime(one.snoozedUntil))}</span>` : one.waitingSince && html`<${WaitingChip} since=${one.waitingSince} />`}
         ${one.status !== "OPEN" && html`<span class="chip">${/** @type {any} */ (t.thread.status)[one.status]}</span>`}
         ${one.tags.slice(0, 3).map((each) => html`<span class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}
