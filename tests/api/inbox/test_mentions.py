@@ -133,7 +133,7 @@ async def test_note_event_names_people_and_followers(service: Service) -> None:
     ]
     assert data["mentioned"] == [grace.id, alan.id]  # each once, and not the author
     assert sorted(data["conversation"]["followers"]) == sorted([me, grace.id, alan.id])
-    assert data["message"] == {**written, **{"mentions": data["message"]["mentions"]}}
+    assert data["message"] == {**written, "mentions": data["message"]["mentions"]}
 
 
 @asynccontextmanager

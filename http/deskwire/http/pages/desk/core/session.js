@@ -43,8 +43,7 @@ const peopleResource = new Resource(async () => {
   const chosen = project.peek();
   if (!chosen) return { users: [], teams: [] };
   const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), all("teams")]);
-  const named = (/** @type {any} */ { id, name, user, role, assignable, mentionable }) => ({ id: user?.id ?? id, name: user?.name ?? name, role, assignable, mentionable });
-  return { users: users.map(named), teams: teams.map(named) };
+  return { users, teams };
 }, { users: [], teams: [] });
 
 /** Return the members of the organisation and the teams; the first read loads them. Reads a signal. @returns {People} */

@@ -193,7 +193,7 @@ function newRow({ type, sequence, data }) {
   };
 }
 
-/** Return the row after a newer event. @param {Row} row @param {Envelope} event @param {string} me  the user's id @returns {Row} */
+/** Return the row after a newer event. @param {Row} row @param {Envelope} event @param {string} me @returns {Row} */
 function withEvent(row, event, me) {
   const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
@@ -218,9 +218,9 @@ function withEvent(row, event, me) {
     case "workflow.completed":
       return { ...next, workflow: null };
     case "note.created":
-      return data.mentioned.includes(me) ? { ...next, mine: { ...row.mine, mentioned: true, unseenMentions: row.mine.unseenMentions + 1 } } : next;
+      return data.mentioned?.includes(me) ? { ...next, mine: { ...row.mine, mentioned: true, unseenMentions: row.mine.unseenMentions + 1 } } : next;
     default:
-      return next; // note.created and conversation.changed contain the whole row
+      return next; // conversation.changed has the whole row
   }
 }
 
@@ -252,7 +252,7 @@ export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === f
 
 /** Return whether a row belongs to the list of a filter. @param {Row} row @param {Filter} filter @param {string} me @returns {boolean} */
 export function matches(row, filter, me) {
-  const { status, assignee, team, unread, mentioned, following, tag, snoozed, visible, waiting, sort } = filter;
+  const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort, mentioned, following } = filter;
   const of = row.assignee;
   if ((filter.archived !== undefined || !mentioned) && row.archived !== (filter.archived ?? false)) return false;
   if (status && !status.includes(row.status)) return false;

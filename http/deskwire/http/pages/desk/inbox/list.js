@@ -34,9 +34,10 @@ export function show(next) {
 }
 
 const ACTIVE = ["OPEN", "PENDING"];
+const ANY = ["all", "snoozed", "mentions"];
 const options = computed(() => {
   const { key } = view.value;
-  return { status: key === "all" || key === "snoozed" || key === "mentions" ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...filters.value[key] };
+  return { status: ANY.includes(key) ? "all" : "active", sort: key === "waiting" ? "waiting" : "activity", unread: false, ...filters.value[key] };
 });
 
 /** The filter of the current view. */
@@ -50,11 +51,10 @@ export const filter = computed(() => {
   if (key === "mine") found.assignee = "me";
   if (key === "unassigned") found.assignee = "none";
   if (key === "team" && team) found.team = team;
-  if (key === "waiting") found.waiting = true;
+  if (key === "waiting" || key === "following") found[key] = true;
   if (key === "mentions") found.mentioned = true;
-  if (key === "following") found.following = true;
   if (key === "snoozed") found.snoozed = true;
-  else if (key !== "all" && key !== "mentions") found.snoozed = false;
+  else if (!ANY.includes(key)) found.snoozed = false;
   if (unread) found.unread = true;
   return /** @type {Filter} */ (found);
 });

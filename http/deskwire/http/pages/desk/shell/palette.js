@@ -40,8 +40,8 @@ function choices(ids) {
   const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => (show({ key: "team", team: each.id }), go("")) }));
   const beside = pages().map((each) => ({ group: t.palette.go, label: each.title, icon: each.icon, press: () => go(each.path) }));
   const assignees = !ids.length || !writes ? [] : [
-    ...users.map((each) => ({ group: t.palette.assign, label: each.id === user.value?.id ? `${each.name} (${t.dialogs.me})` : each.name, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, press: () => void assign(ids, { type: "user", ...each }) })),
-    ...teams.map((each) => ({ group: t.palette.assign, label: each.name, icon: "people", press: () => void assign(ids, { type: "team", ...each }) })),
+    ...users.map((each) => ({ group: t.palette.assign, label: each.id === user.value?.id ? `${each.name} (${t.dialogs.me})` : each.name, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, press: () => void assign(ids, { type: "user", id: each.id, name: each.name }) })),
+    ...teams.map((each) => ({ group: t.palette.assign, label: each.name, icon: "people", press: () => void assign(ids, { type: "team", id: each.id, name: each.name }) })),
   ];
   const later = !ids.length || !writes ? [] : snoozeTimes().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
   const desk = [...from(["start", "readAll", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: () => void runCommand("signOut") }];
