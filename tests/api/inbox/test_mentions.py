@@ -187,8 +187,8 @@ async def test_refusal_names_every_mention_that_is_impossible(service: Service) 
 async def test_all_problems_of_a_note_come_in_one_refusal(service: Service) -> None:
     made = await service.create(message={"text": "Hello"})
     then = {"assignee": {"type": "user", "id": NOBODY}}
-    body = {"internal": True, "mentions": [NOBODY], "attachments": ["upl_1"], "then": then}
-    assert pointers(await reply(service, made, **body)) == {
+    impossible: dict[str, Any] = {"mentions": [NOBODY], "attachments": ["upl_1"], "then": then}
+    assert pointers(await reply(service, made, internal=True, **impossible)) == {
         "/mentions/0": "unknown",
         "/attachments/0": "unknown",
         "/then/assignee/id": "unknown",

@@ -70,7 +70,8 @@ class Desk:
         row = self.rows[told["id"]]
         if event_id <= row["asOf"]:
             return
-        if event["type"] == "conversation.deleted":
+        hidden_one_is_gone = "deleted" in event["data"].get("changed", ())
+        if event["type"] == "conversation.deleted" or hidden_one_is_gone:
             del self.rows[told["id"]]
         else:
             self.rows[told["id"]] = after(row, event, self.me) | {"asOf": event_id}

@@ -70,6 +70,8 @@ BROKEN = {
     "message_count": "UPDATE messages SET number = 5 WHERE number = 1",
     "contact_message_count": "UPDATE conversations SET contact_messages = 9",
     "message_sequence": "UPDATE messages SET sequence = 77",
+    "mention_of_nothing": "UPDATE mentions SET message = 'msg_0'",
+    "follower_elsewhere": f"{ANOTHER}; UPDATE followers SET project = 99",
     "draft_of_nothing": f"{ANOTHER}; UPDATE drafts SET project = 99",
     "held_and_sent": "UPDATE held_messages SET id = (SELECT max(id) FROM messages)",
     "held_of_nothing": f"{ANOTHER}; UPDATE held_messages SET project = 99",

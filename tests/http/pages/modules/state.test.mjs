@@ -162,6 +162,13 @@ test("a note that mentions the user counts once, and followers come from the row
   assert.equal(matches({ ...row, archived: true }, { following: true }, ME), false);
 });
 
+test("a hidden conversation that is deleted leaves its lists", () => {
+  const { service, state } = begun();
+  service.events.push({ id: evt(99), type: "conversation.changed", sequence: null, createdAt: time(9), data: { conversation: { id: "cnv_a" }, changed: ["deleted"], actor: {} } });
+  const after = apply(state, service.events.at(-1));
+  assert.deepEqual([after.rows.has("cnv_a"), after.gone.has("cnv_a"), [...after.touched]], [false, true, ["cnv_a"]]);
+});
+
 test("a hidden conversation that is shown tells its messages again, which counts none twice", () => {
   const { service, state } = begun();
   service.tell("message.created", "cnv_a", { message: message(0, "contact", 5) });

@@ -84,7 +84,7 @@ class Step {
   /** @param {Envelope} event */
   take(event) {
     const { type, data } = event;
-    if (type === "conversation.deleted") this.remove(event);
+    if (type === "conversation.deleted" || data?.changed?.includes("deleted")) this.remove(event); // the latter was hidden
     else if (type === "contact.updated") this.rename(event);
     else if (type.startsWith("ticket.")) this.ticket(event);
     else if (type === "memory.changed") this.mark(`contact:${data.contactId}`, event);
