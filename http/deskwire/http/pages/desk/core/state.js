@@ -84,7 +84,7 @@ class Step {
   /** @param {Envelope} event */
   take(event) {
     const { type, data } = event;
-    if (type === "conversation.deleted" || data?.changed?.includes("deleted")) this.remove(event); // the latter was hidden
+    if (type === "conversation.deleted" || data?.changed?.includes("deleted")) this.remove(event);
     else if (type === "contact.updated") this.rename(event);
     else if (type.startsWith("ticket.")) this.ticket(event);
     else if (type === "memory.changed") this.mark(`contact:${data.contactId}`, event);
@@ -218,7 +218,8 @@ function withEvent(row, event, me) {
     case "workflow.completed":
       return { ...next, workflow: null };
     case "note.created":
-      return data.mentioned?.includes(me) ? { ...next, mine: { ...row.mine, mentioned: true, unseenMentions: row.mine.unseenMentions + 1 } } : next;
+      if (data.mentioned?.includes(me)) next.mine = { ...row.mine, mentioned: true, unseenMentions: row.mine.unseenMentions + 1 };
+      return next;
     default:
       return next; // conversation.changed has the whole row
   }
@@ -254,8 +255,7 @@ export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === f
 export function matches(row, filter, me) {
   const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort, mentioned, following } = filter;
   const of = row.assignee;
-  if ((filter.archived !== undefined || !mentioned) && row.archived !== (filter.archived ?? false)) return false;
-  if (status && !status.includes(row.status)) return false;
+  if (row.archived !== (filter.archived ?? (mentioned && row.archived) ?? false) || (status && !status.includes(row.status))) return false;
   if (mentioned !== undefined && row.mine.mentioned !== mentioned) return false;
   if (following !== undefined && row.followers.includes(me) !== following) return false;
   if (assignee === "none" && of) return false;
