@@ -92,7 +92,7 @@ def _alone(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let all tests be run on a store that runs no query inline (ADR 47), and those of the port on PostgreSQL (ADR 59)."""
+    """Let all tests be run on a store that runs no query inline (ADR 1), and those of the port on PostgreSQL (ADR 59)."""
     said = "how the store runs inline queries; threaded: as all others, so that others' tasks run meanwhile"
     parser.addoption("--reads", choices=("inline", "threaded"), default="inline", help=said)
     parser.addoption(

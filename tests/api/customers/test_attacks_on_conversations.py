@@ -76,6 +76,24 @@ async def test_no_call_reaches_a_conversation_that_is_not_the_customers_own(
     assert [each["text"] for each in messages] == ["Secret"]
 
 
+async def test_refusals_of_a_message_do_not_reveal_another_contacts_conversation(
+    service: Service, visit: Visit
+) -> None:
+    """The owner's refusals, of a client id of another text and of a deleted message, are not shown to another contact."""
+    owner, stranger = await visit(), await visit()
+    await begin(stranger)
+    started = await begin(owner)
+    await say(owner, started["id"], "My card is 1234", "kept")
+    deleted = (await say(owner, started["id"], "My card is 1234", "deleted")).json()
+    path = f"/s2s/conversations/{started['id']}/messages/{deleted['id']}"
+    assert (await service.http.delete(path)).status_code == 200
+    for client_id, code in (("kept", "idempotency_mismatch"), ("deleted", "idempotency_answer_erased")):
+        own = await say(owner, started["id"], "Another text", client_id)
+        foreign = await say(stranger, started["id"], "Another text", client_id)
+        assert own.json()["code"] == code
+        assert (foreign.status_code, foreign.json()["code"]) == (404, "conversation_not_found")
+
+
 async def test_visitor_without_a_message_has_nothing(visit: Visit) -> None:
     browser = await visit()
     for method, path, body in CALLS:

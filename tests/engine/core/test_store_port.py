@@ -1,4 +1,4 @@
-"""A domain's store runs only its own queries, which a type checker verifies (ADR 47)."""
+"""A domain's store runs only its own queries, which a type checker verifies (ADR 1)."""
 
 from __future__ import annotations
 

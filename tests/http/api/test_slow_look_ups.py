@@ -1,4 +1,4 @@
-"""Behaviour that must not depend on fast look-ups: a store on a network is slow (ADR 47)."""
+"""Behaviour that must not depend on fast look-ups: a store on a network is slow (ADR 1)."""
 
 from __future__ import annotations
 

@@ -63,6 +63,7 @@ class PostMessage(Struct, frozen=True):
         client_id: the id that the contact's client gives it. If the conversation has a message with it, nothing is added.
         found: that message, which the commit adds.
         mentions: the users and teams that a note mentions.
+        of_contact: the storage key of the only contact in whose visible conversation the message may be stored.
     """
 
     message_id: str
@@ -73,6 +74,7 @@ class PostMessage(Struct, frozen=True):
     client_id: str | None = None
     found: Message | None = None
     mentions: tuple[Mention, ...] = ()
+    of_contact: int | None = None
 
 
 class Reply(Struct, frozen=True):

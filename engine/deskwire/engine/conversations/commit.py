@@ -202,7 +202,9 @@ def make_plan(
     else:
         facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
     contact = command.contact if isinstance(command, Create) else None
-    client_id = command.client_id if isinstance(command, PostMessage) else None
+    client_id, of_contact = (
+        (command.client_id, command.of_contact) if isinstance(command, PostMessage) else (None, None)
+    )
     steps = fold(state, facts, at)
     if is_single_public_message(facts, state):
         first_answer = steps[0][2].answered_at is not None and state is not None and state.answered_at is None
@@ -218,6 +220,7 @@ def make_plan(
             milestones=_milestones(steps, at) if first_answer else (),
             single=True,
             client_id=client_id,
+            of_contact=of_contact,
         )
     kinds = {*map(type, facts)}
     return CommitPlan(
@@ -235,6 +238,7 @@ def make_plan(
         by=by,
         found=command.found if isinstance(command, RedactMessage | DeleteMessage | PostMessage) else None,
         client_id=client_id,
+        of_contact=of_contact,
     )
 
 
@@ -363,13 +367,19 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
 
 
 def _claim(plan: CommitPlan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
-    """Return the contact, and the last sequence sent to each endpoint. Raises StaleState if `before` is not stored."""
+    """Return the contact, and the last sequence sent to each endpoint.
+
+    Raises StaleState if `before` is not stored, and NotFound if the conversation is not one of `of_contact`.
+    """
     if plan.before is None:
         assert plan.contact is not None, "a new conversation needs its contact"
         contact = put_contact(tx, plan.project, plan.contact, plan.at)
         _require_new_conversation(plan, tx, contact)
         return contact, {}
     claimed = tx.claim(plan.before)
+    owner = plan.of_contact
+    if owner is not None and not (claimed.contact.rowid == owner and plan.before.visible):
+        raise no_such_conversation()
     return claimed.contact, dict(claimed.routed)
 
 

@@ -71,6 +71,7 @@ class CommitPlan(Struct, frozen=True):
         single: whether the plan is one message that the customer sees, and nothing else.
         found: the message that the command is about, before the command.
         client_id: that of the message to post; no stored message of the conversation may have it.
+        of_contact: see `PostMessage`.
     """
 
     project: Project
@@ -88,6 +89,7 @@ class CommitPlan(Struct, frozen=True):
     single: bool = False
     found: Message | None = None
     client_id: str | None = None
+    of_contact: int | None = None
 
 
 class CommandRequest(Struct, frozen=True):

@@ -105,6 +105,10 @@ class CustomerLimits(Struct, frozen=True):
         left = self.messages.take(session.id, self.clock())
         _require_left(left, "This session sends messages too often.")
 
+    def give_back_message(self, session: CustomerSession) -> None:
+        """Return a message that was stored by an earlier call."""
+        self.messages.give_back(session.id)
+
     def take_upload(self, session: CustomerSession, address: str | None) -> None:
         """Count an upload of a session, and of its network for a visitor. Raises TooManyRequests."""
         left = self.uploads.take(session.id, self.clock())

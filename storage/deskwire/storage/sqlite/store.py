@@ -118,7 +118,7 @@ class SqliteStore:
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `Store.read`. Raises Unavailable if the disk fails, or on a timeout of a waiting request.
 
-        An `InlineQuery` query runs on Trio's thread, because a thread switch costs ten times as much as the query (ADR 47). It
+        An `InlineQuery` query runs on Trio's thread, because a thread switch costs ten times as much as the query (ADR 1). It
         can be cancelled, but does not yield to other tasks, which would cost as much as the query.
         """
         if isinstance(query, InlineQuery):

@@ -25,20 +25,30 @@ from deskwire.engine.conversations.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversations.commit_plan import Receipt
-from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.conversation import Conversation, Message, no_such_conversation
 from deskwire.engine.conversations.decide import decide
 from deskwire.engine.conversations.events import conversation_view, message_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, ConversationPageKey
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.errors import IdempotencyMismatch, Invalid, NotFound, Problem
+from deskwire.engine.core.errors import (
+    Conflict,
+    Forbidden,
+    Gone,
+    IdempotencyMismatch,
+    Invalid,
+    NotFound,
+    Problem,
+    TooManyRequests,
+)
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.core.values import replace
 from deskwire.engine.customers.session import CustomerSession, session_ended
 from deskwire.engine.customers.starting import VisitorStart, contact_ref
 from deskwire.engine.customers.view import customer_conversation, customer_message, customer_step
 from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.links import AttachmentsView
-from deskwire.http.api.calls import NO_CONTENT, Answer, Call
+from deskwire.http.api.calls import NO_CONTENT, Answer, Call, ReplayedAnswer
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
 from deskwire.http.api.routing import LARGE, MEDIUM, NOTHING, Routes, customer
@@ -50,6 +60,7 @@ from deskwire.http.resources.conversations.s2s import (
     ReplyToStepRequest,
 )
 from deskwire.http.resources.customers.messages import (
+    BY_CLIENT_ID,
     ClientId,
     PostCustomerMessageRequest,
     find_own,
@@ -295,23 +306,51 @@ async def post_message(call: Call[PostCustomerMessageRequest, Query]) -> Answer:
 
     The same `clientId` again answers with the stored message and `Idempotent-Replayed: true`, for as long as the conversation exists.
     """
-    client_id = call.body.client_id
-
-    def known(reader: Reader) -> tuple[str, Message | None]:
-        identifier, rowid = find_own(reader, call)
-        return identifier, reader.message_by_client_id(rowid, client_id)
-
-    identifier, stored = await call.services.store.read(InlineQuery(known))
+    contact, services = call.customer.contact, call.services
+    if contact is None:
+        raise no_such_conversation()
+    named = call.path["conversation_id"]
+    identifier = await own_conversation(call) if named.startswith(BY_CLIENT_ID) else named
     command = await post_message_of(call, call.body, "")
-    if stored is None:
-        call.services.customer_limits.take_message(call.customer)
-    elif not call.services.answers.several:  # else a commit waits until the stored message is durable
-        require_same_message(command, stored)
-        return replayed(customer_message(message_view(stored, identifier, _links(call))))
-    receipt = await call.services.actors.ask(call.project, identifier, command)
+    try:
+        services.customer_limits.take_message(call.customer)
+    except TooManyRequests:
+        stored = await _stored_message(call, command)
+        if stored is None:
+            raise
+        return stored
+    try:
+        # The commit checks whose conversation it is, so that most messages cost no read of their own.
+        receipt = await services.actors.ask(
+            call.project, identifier, replace(command, of_contact=contact.rowid)
+        )
+    except (Conflict, Forbidden, Gone, Invalid):
+        await own_conversation(call)  # these refusals would reveal that another contact's conversation exists
+        raise
     assert receipt.message is not None, "it was posted, or stored before"
     shown = customer_message(receipt.message)
-    return replayed(shown) if receipt.replayed else shown
+    if not receipt.replayed:
+        return shown
+    services.customer_limits.give_back_message(call.customer)
+    return replayed(shown)
+
+
+async def _stored_message(
+    call: Call[PostCustomerMessageRequest, Query], command: PostMessage
+) -> ReplayedAnswer | None:
+    """Return the message of an earlier call with this `clientId`, which the limit does not count; None if there is none."""
+
+    def known(reader: Reader) -> tuple[str, Message] | None:
+        identifier, rowid = find_own(reader, call)
+        found = reader.message_by_client_id(rowid, call.body.client_id)
+        return None if found is None else (identifier, found)
+
+    stored = await read_durably(call, known)
+    if stored is None:
+        return None
+    identifier, message = stored
+    require_same_message(command, message)
+    return replayed(customer_message(message_view(message, identifier, _links(call))))
 
 
 @routes.add(
