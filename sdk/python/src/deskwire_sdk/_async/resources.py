@@ -613,6 +613,8 @@ class AsyncDashboardConversations:
         team: str | None = None,
         contact: str | None = None,
         unread: bool | None = None,
+        mentioned: bool | None = None,
+        following: bool | None = None,
         tag: str | None = None,
         snoozed: bool | None = None,
         waiting: bool | None = None,
@@ -647,6 +649,8 @@ class AsyncDashboardConversations:
                     "team": team,
                     "contact": contact,
                     "unread": unread,
+                    "mentioned": mentioned,
+                    "following": following,
                     "tag": tag,
                     "snoozed": snoozed,
                     "waiting": waiting,
@@ -1027,6 +1031,50 @@ class AsyncDashboardConversations:
         )
         return found
 
+    async def put_seen_mentions(self, conversation_id: str, *, message_id: str) -> types.SeenMark:
+        """Record that you have seen the notes that mention you, up to a message. Later mentions stay unseen.
+
+        Permission: `conversations.read`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.SeenMark = await self._transport.json(
+            Request(
+                "PUT",
+                f"/v3/conversations/{segment(conversation_id)}/mentions/seen",
+                body={"messageId": message_id},
+                project=True,
+            )
+        )
+        return found
+
+    async def follow(self, conversation_id: str) -> types.Followers:
+        """Follow a conversation. You also follow one once a note mentions you, or once you mention somebody in a note.
+
+        Permission: `conversations.read`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Followers = await self._transport.json(
+            Request("PUT", f"/v3/conversations/{segment(conversation_id)}/follow", project=True)
+        )
+        return found
+
+    async def unfollow(self, conversation_id: str) -> types.Followers:
+        """Stop following a conversation. Mentions of you stay, and a later one makes you follow it again.
+
+        Permission: `conversations.read`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Followers = await self._transport.json(
+            Request("DELETE", f"/v3/conversations/{segment(conversation_id)}/follow", project=True)
+        )
+        return found
+
     async def create_voice_reply(
         self, conversation_id: str, *, audio_url: str, mode: Literal["dictate", "smart"] | Omit = OMIT
     ) -> types.VoiceReply:
@@ -1135,6 +1183,7 @@ class AsyncDashboardDrafts:
         attachments: builtins.list[str] | Omit = OMIT,
         base_text: str | Omit | None = OMIT,
         base_sequence: int | Omit | None = OMIT,
+        mentions: builtins.list[types.DraftMention] | Omit = OMIT,
     ) -> types.SavedDraft:
         """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten.
 
@@ -1154,6 +1203,7 @@ class AsyncDashboardDrafts:
                     "version": version,
                     "baseText": base_text,
                     "baseSequence": base_sequence,
+                    "mentions": mentions,
                 },
                 project=True,
             )
@@ -1340,6 +1390,7 @@ class AsyncDashboardMessages:
         attachments: builtins.list[str] | Omit = OMIT,
         text: str | Omit = OMIT,
         internal: bool | Omit = OMIT,
+        mentions: builtins.list[str] | Omit = OMIT,
         if_sequence: int | Omit | None = OMIT,
         then: types.FollowUpInput | Omit | None = OMIT,
         hold_seconds: int | Omit | None = OMIT,
@@ -1363,6 +1414,7 @@ class AsyncDashboardMessages:
                     "attachments": attachments,
                     "text": text,
                     "internal": internal,
+                    "mentions": mentions,
                     "ifSequence": if_sequence,
                     "then": then,
                     "holdSeconds": hold_seconds,
