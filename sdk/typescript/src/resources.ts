@@ -1403,7 +1403,7 @@ export class DashboardConversationsResource {
   }
 
   /**
-   * Follow a conversation. You also follow one once a note mentions you, or once you mention somebody in a note.
+   * Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague.
    *
    * Permission: `conversations.read`.
    *

@@ -1,4 +1,4 @@
-"""Mentions in notes and followers of conversations: who is mentioned, who follows, what each sees, and when it ends."""
+"""Mentions in notes and followers of conversations: the people reached, their views and counters, and the ends of both."""
 
 from __future__ import annotations
 

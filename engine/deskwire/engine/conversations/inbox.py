@@ -49,7 +49,7 @@ def mine_view(
 def own_state(
     reader: ConversationReader, project: Project, user: User, state: Conversation
 ) -> dict[str, Any]:
-    """Return the agent's own part of the view of a conversation, as it is stored."""
+    """Return the agent's own part of the view of a conversation in its stored form."""
     key = state.rowid
     seen = reader.seen(user.rowid, [key]).get(key)
     return mine_view(state, seen, reader.own_mentions(user.rowid, project.rowid, [key]).get(key, NO_MENTIONS))

@@ -3,7 +3,7 @@
 - A note names users and teams by id. The text stays as its author wrote it, and a mention keeps the name of that time.
 - A mention of a team mentions its members at that time. Only members whose role can read conversations are mentioned, and
   never the author of the note.
-- Everybody who is mentioned follows the conversation from then on, and so does the author, who waits for an answer.
+- The people whom a note mentions follow the conversation from then on, and so does its author, who waits for an answer.
 - Mentions and follows end with the membership, and with the note or the conversation.
 """
 

@@ -31,7 +31,7 @@ _FOLLOW = "/conversations/<conversation_id>/follow"
 
 @routes.add("PUT", _FOLLOW, operation_id="followConversation", answer=shapes.Followers)
 async def follow_conversation(call: Call[Body, Query]) -> Answer:
-    """Follow a conversation. You also follow one once a note mentions you, or once you mention somebody in a note."""
+    """Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague."""
     return await _change(call, follows=True)
 
 

@@ -1044,7 +1044,7 @@ class DashboardConversations:
         return found
 
     def follow(self, conversation_id: str) -> types.Followers:
-        """Follow a conversation. You also follow one once a note mentions you, or once you mention somebody in a note.
+        """Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague.
 
         Permission: `conversations.read`.
 
