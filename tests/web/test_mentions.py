@@ -105,7 +105,7 @@ def test_phone_mentions_with_the_button_and_a_tap(
 ) -> None:
     desk = window(stage, viewport={"width": 390, "height": 800})
     desk.sign_in()
-    desk.row("Ada").click()
+    desk.open(f"/desk/c/{ada['id']}")
     desk.page.locator(".modes").get_by_role("button", name="Note").click()
     desk.page.get_by_role("button", name="Mention a colleague").click()
     choice = options(desk).filter(has_text="Alan")
