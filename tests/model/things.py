@@ -112,7 +112,7 @@ class Contact:
     @property
     def whole(self) -> JSON:
         """The contact in the form that the API has."""
-        return {**self.view, "attributes": self.attributes, "tags": self.tags}
+        return {**self.view, "attributes": self.attributes, "tags": self.tags, "blocked": None}
 
 
 @dataclass

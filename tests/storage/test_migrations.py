@@ -117,7 +117,8 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0066_links_and_mails",
         "m0067_identities",
         "m0068_second_factors",
-        "m0069_mentions_and_followers",
+        "m0069_blocked_contacts",
+        "m0070_mentions_and_followers",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

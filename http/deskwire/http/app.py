@@ -44,6 +44,7 @@ from deskwire.http.resources.accounts import (
     users,
 )
 from deskwire.http.resources.channels import channels, public_channels
+from deskwire.http.resources.contacts import blocks as contact_blocks
 from deskwire.http.resources.contacts import contacts, memory
 from deskwire.http.resources.contacts import dashboard as agents_contacts
 from deskwire.http.resources.contacts import export as contact_export
@@ -94,6 +95,7 @@ _MODULES: Final = (
     agents_contacts,
     contact_lists,
     contact_export,
+    contact_blocks,
     contact_sessions,
     customer_sessions,
     customer_conversations,

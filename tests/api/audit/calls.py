@@ -218,6 +218,19 @@ async def merge_contact_as_agent(stage: Stage) -> Any:
     return done(lambda: stage.owner.post(path, json={"from": visitor}), "user")
 
 
+async def block_contact(stage: Stage) -> Any:
+    contact = await stage.contact()
+    path = f"{stage.base}/contacts/{contact['id'] if stage.by_user else 'u1'}/block"
+    return done(lambda: stage.caller.post(path, json={"reason": "Insults"}), stage.actor)
+
+
+async def unblock_contact(stage: Stage) -> Any:
+    contact = await stage.contact()
+    await stage.backend.post("/s2s/contacts/u1/block", json={})
+    path = f"{stage.base}/contacts/{contact['id'] if stage.by_user else 'u1'}/unblock"
+    return done(lambda: stage.caller.post(path), stage.actor)
+
+
 async def export_contact(stage: Stage) -> Any:
     await stage.contact()
     return done(lambda: stage.backend.get("/s2s/contacts/u1/export"), "server_key")
@@ -460,6 +473,10 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteContact": (delete_contact, "contact.erased"),
     "dashboardDeleteContact": (delete_contact_as_agent, "contact.erased"),
     "mergeContact": (merge_contact, "contact.merged"),
+    "blockContact": (block_contact, "contact.blocked"),
+    "dashboardBlockContact": (by_user(block_contact), "contact.blocked"),
+    "unblockContact": (unblock_contact, "contact.unblocked"),
+    "dashboardUnblockContact": (by_user(unblock_contact), "contact.unblocked"),
     "dashboardMergeContact": (merge_contact_as_agent, "contact.merged"),
     "exportContact": (export_contact, "contact.exported"),
     "exportContactWithNotes": (export_contact_with_notes, "contact.exported"),

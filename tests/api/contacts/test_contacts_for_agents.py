@@ -23,7 +23,7 @@ async def put(service: Service, user: str, **identity: str) -> dict[str, str]:
 
 def identity_of(contact: dict[str, Any]) -> dict[str, Any]:
     """The fields of a contact that `contact.updated` has."""
-    return {name: each for name, each in contact.items() if name not in ("attributes", "tags")}
+    return {name: each for name, each in contact.items() if name not in ("attributes", "tags", "blocked")}
 
 
 async def found(service: Service, q: str) -> list[str]:

@@ -107,7 +107,9 @@ async def test_events_name_the_moved_objects_in_order_on_every_channel(service: 
         posted = sorted((json.loads(each.body) for each in receiver.requests), key=lambda each: each["id"])
         assert posted == events
     assert [each["type"] for each in events] == ["contact.updated", "conversation.updated", "contact.updated"]
-    identity = {name: each for name, each in survivor.items() if name not in ("attributes", "tags")}
+    identity = {
+        name: each for name, each in survivor.items() if name not in ("attributes", "tags", "blocked")
+    }
     assert events[0]["data"] == {"contact": identity}
     assert (events[1]["sequence"], events[1]["data"]["changed"]) == (3, ["contact"])
     assert events[1]["data"]["conversation"] == await service.fetch(moved)

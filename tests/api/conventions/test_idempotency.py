@@ -26,7 +26,7 @@ JSON: Final = {"Content-Type": "application/json"}
 REPLAYED: Final = "Idempotent-Replayed"
 
 NOT_IDEMPOTENT: Final = {
-    "close, reopen, assign, read, rating": "a second one changes nothing more",
+    "close, reopen, assign, read, rating, block, unblock": "a second one changes nothing more",
     "typing": "is to be repeated, and is not stored",
     "recover": "what was made again is not made once more",
     "replay": "is asked for to happen again, and leaves out what is on its way",

@@ -123,6 +123,8 @@ async def contacts(call: Recorder) -> None:
         ids[0],
         body={"email": "v@example.org", "phone": None, "attributes": {"plan": "pro"}},
     )
+    await call("dashboardBlockContact", ids[2], body={"reason": "Insults"})
+    await call("dashboardUnblockContact", ids[2])
     await call("dashboardMergeContact", ids[0], body={"from": ids[1]})
     await call(
         "dashboardListContacts",

@@ -160,6 +160,8 @@ async def contacts(call: Recorder) -> None:
         order="asc",
     )
     await call("exportContact", "u1")
+    await call("blockContact", "u1", body={"reason": "Insults"})
+    await call("unblockContact", "u1")
     await call("mergeContact", "u1", body={"from": "u3"})
     await call("deleteContact", "ada/1 ü")
 

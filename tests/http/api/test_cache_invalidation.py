@@ -37,6 +37,9 @@ REMEMBERED_BY_NOBODY = {
     "audit.exported": "it changes nothing",
     "channel.created": "nothing is known of it yet",
     "contact.exported": "it changes nothing",
+    **dict.fromkeys(
+        ("contact.blocked", "contact.unblocked"), "the commit of each message reads the contact's block"
+    ),
     "contact.merged": "a contact is looked up, and held, in each commit that gives it something",
     "contact.merged_away": "a contact is looked up, and held, in each commit that gives it something",
     "credential.created": "nothing is known of it yet",

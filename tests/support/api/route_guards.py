@@ -76,6 +76,8 @@ PATCH /v3/customer/me                                           | customer     |
 DELETE /v3/customer/me                                          | customer     | -                    | 8 KiB
 POST /v3/customer/session                                       | none         | -                    | 64 KiB
 POST /v3/contacts/{contactId}/merge                             | dashboard    | contacts.manage      | 64 KiB
+POST /v3/contacts/{contactId}/block                             | dashboard    | contacts.manage      | 64 KiB
+POST /v3/contacts/{contactId}/unblock                           | dashboard    | contacts.manage      | 8 KiB
 GET /v3/conversations                                           | dashboard    | conversations.read   | -
 POST /v3/conversations                                          | dashboard    | conversations.reply  | 512 KiB
 DELETE /v3/conversations/{conversationId}                       | dashboard    | conversations.delete | 8 KiB
@@ -213,6 +215,8 @@ GET /v3/s2s/contacts/{userId}/export                            | server_key   |
 GET /v3/s2s/contacts/{userId}/sessions                          | server_key   | contacts.read        | -
 DELETE /v3/s2s/contacts/{userId}/sessions/{customerSessionId}   | server_key   | contacts.manage      | 8 KiB
 POST /v3/s2s/contacts/{userId}/merge                            | server_key   | contacts.manage      | 64 KiB
+POST /v3/s2s/contacts/{userId}/block                            | server_key   | contacts.manage      | 64 KiB
+POST /v3/s2s/contacts/{userId}/unblock                          | server_key   | contacts.manage      | 8 KiB
 GET /v3/customer/conversations                                  | customer     | -                    | -
 POST /v3/customer/conversations                                 | customer     | -                    | 512 KiB
 GET /v3/customer/conversations/{conversationId}                 | customer     | -                    | -

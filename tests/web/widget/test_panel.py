@@ -209,6 +209,24 @@ def test_refused_message_says_why_and_can_be_discarded(window: HostWindow) -> No
     expect(window.log().get_by_text("Delivered")).to_be_visible()
 
 
+def test_blocked_customer_reads_why_and_sends_after_the_block(window: HostWindow) -> None:
+    window.tolerated.append(NETWORK)
+    conversation, stage = started(window, "Hello"), window.stage
+    user = conversation["contact"]["userId"]
+    stage.s2s.post(f"/s2s/contacts/{user}/block", json={"reason": "Insults"}).raise_for_status()
+    window.say("Let me in")
+    refused = window.log().get_by_text("Not sent: ")
+    expect(refused).to_contain_text("You have been blocked and can't send messages.")
+    expect(window.panel.get_by_text("Insults")).to_have_count(0)
+    reply(stage, conversation, "This is why")
+    expect(window.log().get_by_text("This is why")).to_be_visible()
+    stage.s2s.post(f"/s2s/contacts/{user}/unblock").raise_for_status()
+    window.panel.get_by_role("button", name="Try again").click()
+    expect(refused).to_have_count(0)
+    expect(window.log().get_by_text("Delivered")).to_be_visible()
+    assert stage.messages(conversation) == ["Hello", "This is why", "Let me in"]
+
+
 def test_files_are_previewed_removed_and_sent(window: HostWindow) -> None:
     conversation = started(window, "Hello")
     picture = FilePayload(name="shoe.png", mimeType="image/png", buffer=PICTURE)

@@ -217,6 +217,8 @@ _ALL: Final = (
         "A session of a contact in a channel was ended by an agent or the backend.",
         ("session",),
     ),
+    Action("contact.blocked", "contact", "A contact was blocked: its new messages are refused."),
+    Action("contact.unblocked", "contact", "The block of a contact was ended."),
     Action("contact.merged", "contact", "Another contact was merged into this one."),
     Action("contact.merged_away", "contact", "The merge of this contact into another one started."),
     Action(

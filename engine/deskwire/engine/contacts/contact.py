@@ -28,7 +28,12 @@ ERASED_IDENTITY: Final[Mapping[str, None]] = dict.fromkeys(IDENTITY)
 
 
 class Contact(Struct, frozen=True):
-    """A customer of a project. `user_id` is its id in the project's own backend."""
+    """A customer of a project.
+
+    Args:
+        user_id: its id in the project's own backend.
+        blocked: its block in the form of `blocks.block_as_stored`; None if it is not blocked.
+    """
 
     rowid: int
     id: str
@@ -39,6 +44,7 @@ class Contact(Struct, frozen=True):
     email: str | None = None
     phone: str | None = None
     avatar: str | None = None
+    blocked: str | None = None
 
 
 def identify(contact: Contact, identity: Mapping[str, str | None], at: int) -> Contact:
@@ -120,8 +126,20 @@ def changed_profile(before: Profile, given: Mapping[str, Any]) -> tuple[Profile,
 
 
 def contact_with_profile_view(contact: Contact, profile: Profile) -> dict[str, Any]:
-    """Return the contact object with its identity, attributes and tags."""
-    return {**contact_view(contact), "attributes": profile.attributes, "tags": list(profile.tags)}
+    """Return the contact object with its identity, attributes, tags and block."""
+    return {
+        **contact_view(contact),
+        "attributes": profile.attributes,
+        "tags": list(profile.tags),
+        "blocked": _block_view(contact.blocked),
+    }
+
+
+def _block_view(stored: str | None) -> dict[str, Any] | None:
+    if stored is None:
+        return None
+    block = orjson.loads(stored)
+    return {**block, "at": iso(block["at"])}
 
 
 def filterable_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:

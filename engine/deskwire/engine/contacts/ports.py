@@ -122,6 +122,15 @@ class ContactTransaction(ContactReader, Protocol):
     def save_contact(self, contact: Contact) -> None:
         """Store a changed contact."""
 
+    def lock_writing_of(self, contact: int) -> None:
+        """Wait for the commits of other nodes that write in conversations of a contact, or create one, and block further ones."""
+
+    def save_block(self, contact: Contact) -> None:
+        """Store a contact's block or its end, and the time of its last change."""
+
+    def record_block(self, project: int, contact: Contact) -> None:
+        """Record in the audit trail that a contact was blocked or unblocked."""
+
     def save_profile(self, contact: Contact, profile: Profile) -> None:
         """Store a contact's attributes and tags, and the time of its last change."""
 

@@ -13,6 +13,7 @@ from typing import Any, Final, assert_never
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.contacts.blocks import ContactBlocked
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import ACTIONS, ActivityEntry, Milestone, entry_of, milestones_of
 from deskwire.engine.conversations.agent_commit import (
@@ -250,6 +251,19 @@ def is_single_public_message(facts: Sequence[Fact], state: Conversation | None) 
     return isinstance(fact, MessagePosted) and not fact.message.internal and state.visible
 
 
+def is_written_by_contact(facts: Sequence[Fact]) -> bool:
+    """Return whether facts are a message, a rating or a new conversation of the contact.
+
+    An agent may start a conversation with a blocked contact, and a backend with a message of another author.
+    """
+    posted = [fact.message.author.type for fact in facts if isinstance(fact, MessagePosted)]
+    return (
+        "contact" in posted
+        or any(isinstance(fact, Updated) and "rated_at" in fact.changes for fact in facts)
+        or any(isinstance(fact, Created) and not fact.conversation.human and not posted for fact in facts)
+    )
+
+
 def _milestones(steps: Sequence[Transition], at: int) -> Sequence[Milestone]:
     return [each for before, fact, after in steps for each in milestones_of(before, fact, after, at)]
 
@@ -326,6 +340,9 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     contact, sent = _claim(plan, tx)
     if plan.client_id is not None:
         _require_new(plan, tx)
+    # After the check for a repeated message, whose answer is the stored one even if its sender was blocked since.
+    if contact.blocked is not None and is_written_by_contact([fact for _, fact, _ in steps]):
+        raise ContactBlocked
     show = partial((plan.links or no_links()).shown, now=at)
     if not steps:
         assert plan.before is not None, "creation is a fact"

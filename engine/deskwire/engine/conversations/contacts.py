@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.contacts.blocks import block_as_stored
 from deskwire.engine.contacts.contact import (
     ERASED_IDENTITY,
     Contact,
@@ -25,7 +26,7 @@ from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.project_events import contact_changed, contact_merged
+from deskwire.engine.events.project_events import actor_view, contact_changed, contact_merged
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.webhooks.publish import PublishTransaction, publish_event, publish_extension, recipients
 
@@ -101,6 +102,40 @@ def put_profile(
         draft = contact_changed(contact_with_profile_view(contact, profile), names, by)
         lane = contact_lane(contact.rowid)
         publish_extension(tx, project, draft, lane, at, lane=lane)
+    return contact
+
+
+def block_contact(
+    tx: IdentityTransaction, project: Project, known: Contact, by: Actor, reason: str | None, at: int
+) -> Contact:
+    """Return the contact, blocked from now (ms) on. The block of a blocked contact stays as it is.
+
+    Raises NotFound if the contact was merged or erased in the meantime.
+    """
+    tx.lock_writing_of(known.rowid)
+    present = tx.survivor(known.rowid)
+    if present is None:
+        raise no_such_contact(None)
+    if present.blocked is not None:
+        return present
+    return _with_block(tx, project, present, block_as_stored(at, actor_view(by), reason), by, at)
+
+
+def unblock_contact(tx: IdentityTransaction, project: Project, known: Contact, by: Actor, at: int) -> Contact:
+    """Return the contact without its block."""
+    return known if known.blocked is None else _with_block(tx, project, known, None, by, at)
+
+
+def _with_block(
+    tx: IdentityTransaction, project: Project, known: Contact, blocked: str | None, by: Actor, at: int
+) -> Contact:
+    """Store and announce the block of a contact, or its end."""
+    contact = replace(known, blocked=blocked, updated_at=at)
+    tx.save_block(contact)
+    tx.record_block(project.rowid, contact)
+    lane = contact_lane(contact.rowid)
+    shown = contact_with_profile_view(contact, tx.profile(contact.rowid))
+    publish_extension(tx, project, contact_changed(shown, ("blocked",), by), lane, at, lane=lane)
     return contact
 
 

@@ -36,6 +36,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.retry import retry_until_done
+from deskwire.engine.core.values import replace
 from deskwire.engine.customers.session import CustomerSessionTransaction
 from deskwire.engine.definitions.attributes import overfull
 from deskwire.engine.events.project_events import append_internal_event, memory_changed
@@ -145,6 +146,11 @@ def _move_small_parts(
     remembered, before = tx.memory_size(source.rowid), tx.profile(target.rowid)
     profile = united_profile(tx.profile(source.rowid), before)
     names = [name for name in ("attributes", "tags") if getattr(profile, name) != getattr(before, name)]
+    if source.blocked is not None and target.blocked is None:
+        # Otherwise a blocked visitor could write again after signing in.
+        target = replace(target, blocked=source.blocked)
+        tx.save_block(target)
+        names.append("blocked")
     if wanted.fills:
         target = change_contact(tx, project, target, missing_identity(source, target), at)
     target = put_profile(tx, project, target, profile, names, wanted.actor, at)

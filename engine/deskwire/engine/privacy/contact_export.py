@@ -84,7 +84,10 @@ class ContactExporter:
         """
         contact = self._subject.contact
         profile = await self._read(lambda reader: reader.profile(contact.rowid))
-        yield _opened({"exportedAt": iso(self._now), "contact": contact_with_profile_view(contact, profile)})
+        shown = contact_with_profile_view(contact, profile)
+        if shown["blocked"] is not None and not self._subject.internal:
+            shown["blocked"] = {**shown["blocked"], "reason": None}  # agents wrote it for agents
+        yield _opened({"exportedAt": iso(self._now), "contact": shown})
         for name, pages in (
             ("memory", self._memory()),
             ("surveyResponses", self._responses()),

@@ -506,7 +506,8 @@ class _Exchange:
         if self.quota is not None and self.quota.retry_after_s:
             raise refusal_of(self.quota, caller.user, counted)
         require_permission(access, caller)
-        await require_fresh_proof(self._services, access, caller, request.at)
+        if access.fresh:
+            await require_fresh_proof(self._services, access, caller, request.at)
         return caller
 
     async def _read(self) -> bytes:

@@ -167,6 +167,11 @@ CODES: Final = (
     ),
     Code(
         403,
+        "contact_blocked",
+        "The contact is blocked: it can read, and its messages, files, ratings and new conversations are refused.",
+    ),
+    Code(
+        403,
         "message_required",
         "A visitor can send files and answer surveys after the first message; send that before.",
     ),

@@ -45,11 +45,28 @@ class ContactIdentity(Shape):
     updated_at: Moment
 
 
+class BlockActor(Shape):
+    """The user, server key or machine credential that blocked a contact, with the name at that time."""
+
+    type: EventActorType
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
+    name: PersonName | None
+
+
+class ContactBlock(Shape):
+    """The block of a contact that can read and can't write. The customer gets neither the reason nor the actor."""
+
+    at: Moment
+    by: BlockActor
+    reason: Annotated[str, Field(examples=["Insults"])] | None
+
+
 class Contact(ContactIdentity):
     """A contact: a customer of the project. Both your backend and agents can set its attributes and tags."""
 
     attributes: Annotated[dict[str, Any], Field(examples=[{"plan": "pro"}])]
     tags: Annotated[list[str], Field(examples=[["vip"]])]
+    blocked: ContactBlock | None
 
 
 class ConversationContact(Shape):

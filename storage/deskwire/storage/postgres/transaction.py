@@ -71,6 +71,7 @@ _KEPT: Final = (
 _HELD: Final = "SELECT rowid FROM contacts WHERE rowid = ANY(CAST(? AS bigint[])) ORDER BY rowid FOR UPDATE"
 _KEPT_CONTACT: Final = "SELECT rowid FROM contacts WHERE rowid = ? FOR KEY SHARE"
 _LOCKED: Final = "SELECT rowid FROM conversations WHERE rowid = ? FOR UPDATE"
+_LOCKED_OF_CONTACT: Final = "SELECT rowid FROM conversations WHERE contact = ? ORDER BY rowid FOR UPDATE"
 _LOCKED_BY_ID: Final = "SELECT rowid FROM conversations WHERE id = ? AND project = ? FOR UPDATE"
 
 
@@ -150,6 +151,11 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
 
     def lock_contacts(self, *contacts: int) -> None:
         self.conn.execute(_HELD, (list(contacts),))
+
+    def lock_writing_of(self, contact: int) -> None:
+        # In the order of the transactions that write: the conversation, then its contact.
+        self.conn.execute(_LOCKED_OF_CONTACT, (contact,))
+        self.lock_contacts(contact)
 
     def survivor(self, contact: int) -> Contact | None:
         self.conn.execute(_KEPT_CONTACT, (contact,))

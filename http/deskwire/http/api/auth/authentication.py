@@ -343,7 +343,10 @@ def kind_of(credential: str) -> str | None:
 
     Returns None for an unknown form.
     """
-    return next((kind for kind, form in _FORMS if form.fullmatch(credential)), None)
+    for kind, form in _FORMS:
+        if form.fullmatch(credential):
+            return kind
+    return None
 
 
 def check_kind(access: RouteAccess, credential: str) -> None:

@@ -41,6 +41,7 @@ _WORKFLOW: Final[Mapping[str, Any]] = {
 }
 
 BODIES: Final[Mapping[str, Any]] = {
+    "BlockContactRequest": {"reason": "Insults"},
     "DashboardPostMessageRequest": {"text": "It left us today.", "ifSequence": 12, "then": {"close": True}},
     "DashboardChangeConversationRequest": {"tags": ["returns"], "status": "PENDING"},
     "PutSeenMentionsRequest": {"messageId": "msg_01KZ00000000000000000000M4"},

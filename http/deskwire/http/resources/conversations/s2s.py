@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from deskwire.engine.contacts.blocks import require_not_blocked
 from deskwire.engine.conversations.automation.answers import answer_problems
 from deskwire.engine.conversations.automation.lookup import running_workflow
 from deskwire.engine.conversations.commands import (
@@ -166,6 +167,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: PostMessageRequest, pointer:
     body=CreateConversationRequest,
     limit=LARGE,
     answer=shapes.Conversation,
+    errors=("contact_blocked",),
     idempotent=True,
     further=(_check_first_message,),
 )
@@ -270,6 +272,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
     body=PostMessageRequest,
     limit=LARGE,
     answer=shapes.Message,
+    errors=("contact_blocked",),
     idempotent=True,
     further=(_check_message,),
 )
@@ -324,6 +327,7 @@ async def mark_read(call: Call[Body, Query]) -> Answer:
     operation_id="setContactTyping",
     body=SetContactTypingRequest,
     answer=NOTHING,
+    errors=("contact_blocked",),
 )
 async def set_contact_typing(call: Call[SetContactTypingRequest, Query]) -> Answer:
     """Report to the present agents that the contact is typing, or has stopped. Repeat it every few seconds.
@@ -334,6 +338,7 @@ async def set_contact_typing(call: Call[SetContactTypingRequest, Query]) -> Answ
     _, contact = await call.services.store.read(
         InlineQuery(lambda reader: operations.find(reader, call.project, identifier))
     )
+    require_not_blocked(contact)
     return operations.report_typing(call, identifier, contact)
 
 
@@ -345,6 +350,7 @@ async def set_contact_typing(call: Call[SetContactTypingRequest, Query]) -> Answ
     body=RateConversationRequest,
     limit=MEDIUM,
     answer=shapes.ConversationRating,
+    errors=("contact_blocked",),
 )
 async def rate_conversation(call: Call[RateConversationRequest, Query]) -> Answer:
     """Record the contact's rating of a conversation, from 0 to 10, with an optional comment.
@@ -420,7 +426,7 @@ async def _check_answer(call: Call[ReplyToStepRequest, Query]) -> None:
     body=ReplyToStepRequest,
     limit=LARGE,
     answer=shapes.Conversation,
-    errors=("step_not_pending",),
+    errors=("contact_blocked", "step_not_pending"),
     idempotent=True,
     further=(_check_answer,),
 )

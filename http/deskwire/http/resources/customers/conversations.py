@@ -68,6 +68,7 @@ from deskwire.http.resources.customers.messages import (
     post_message_of,
     read_durably,
     replayed,
+    require_writer,
 )
 from deskwire.http.resources.customers.requests import (
     CustomerContext,
@@ -160,6 +161,7 @@ async def list_conversations(call: Call[Body, CustomerConversationList]) -> Answ
     limit=LARGE,
     answer=shapes.CustomerConversation,
     errors=(
+        "contact_blocked",
         "idempotency_answer_erased",
         "idempotency_mismatch",
         "message_required",
@@ -299,7 +301,13 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     body=PostCustomerMessageRequest,
     limit=LARGE,
     answer=shapes.CustomerMessage,
-    errors=("idempotency_answer_erased", "idempotency_mismatch", "message_required", "rate_limited"),
+    errors=(
+        "contact_blocked",
+        "idempotency_answer_erased",
+        "idempotency_mismatch",
+        "message_required",
+        "rate_limited",
+    ),
 )
 async def post_message(call: Call[PostCustomerMessageRequest, Query]) -> Answer:
     """Send a message. It reopens a closed conversation.
@@ -391,11 +399,17 @@ async def mark_received(call: Call[MarkReceivedRequest, Query]) -> Answer:
 
 
 @routes.add(
-    "POST", f"{_ONE}/typing", operation_id="setMyTyping", body=SetContactTypingRequest, answer=NOTHING
+    "POST",
+    f"{_ONE}/typing",
+    operation_id="setMyTyping",
+    body=SetContactTypingRequest,
+    answer=NOTHING,
+    errors=("contact_blocked",),
 )
 async def set_typing(call: Call[SetContactTypingRequest, Query]) -> Answer:
     """Report to the present agents that the customer is typing, or has stopped. Repeat it every few seconds."""
     identifier, contact = await own_conversation(call), call.customer.contact
+    await require_writer(call)
     assert contact is not None, "a customer with a conversation has a contact"
     return report_typing(call, identifier, contact)
 
@@ -407,6 +421,7 @@ async def set_typing(call: Call[SetContactTypingRequest, Query]) -> Answer:
     body=RateConversationRequest,
     limit=MEDIUM,
     answer=public_shapes.ConversationRating,
+    errors=("contact_blocked",),
 )
 async def rate_conversation(call: Call[RateConversationRequest, Query]) -> Answer:
     """Rate a conversation from 0 to 10, with an optional comment. The same rating without a comment keeps the comment."""
@@ -434,12 +449,13 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     body=ReplyToStepRequest,
     limit=LARGE,
     answer=shapes.CustomerConversation,
-    errors=("step_not_pending", "rate_limited"),
+    errors=("contact_blocked", "step_not_pending", "rate_limited"),
     idempotent=True,
 )
 async def reply_to_step(call: Call[ReplyToStepRequest, Query]) -> Answer:
     """Answer the workflow step that waits for the customer. An answer to any other step is refused."""
     identifier = await own_conversation(call)
+    await require_writer(call)  # an answer may have no text, so that its commit would not check the block
     call.services.customer_limits.take_message(call.customer)
     command = AnswerStep(call.body.action_id, call.body.value)
     kept = call.keeping(_own_conversation_shown, identifier)
@@ -453,10 +469,12 @@ async def reply_to_step(call: Call[ReplyToStepRequest, Query]) -> Answer:
     body=ReplaceNetworkLogsRequest,
     limit="network_logs_limit_bytes",
     answer=NOTHING,
+    errors=("contact_blocked",),
 )
 async def replace_network_logs(call: Call[ReplaceNetworkLogsRequest, Query]) -> Answer:
     """Attach a snapshot of the page's network requests. Only agents see it."""
     identifier = await own_conversation(call)
+    await require_writer(call)
     await call.services.actors.ask(call.project, identifier, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, TypeVar
 import orjson
 from pydantic import Field
 
+from deskwire.engine.contacts.blocks import require_not_blocked
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.client_ids import CLIENT_ID_PATTERN
 from deskwire.engine.conversations.commands import PostMessage
@@ -127,6 +128,15 @@ def stored_contact(call: Call[Any, Any]) -> Contact:
             "A visitor can send files and answer surveys after the first message.", code="message_required"
         )
     return contact
+
+
+async def require_writer(call: Call[Any, Any]) -> None:
+    """Raise ContactBlocked if the customer is blocked, by the stored contact: that of the session may be older."""
+    contact = call.customer.contact
+    if contact is not None:
+        stored = await call.services.store.read(InlineQuery(lambda reader: reader.survivor(contact.rowid)))
+        if stored is not None:
+            require_not_blocked(stored)
 
 
 async def contact_ids(call: Call[Any, Any]) -> frozenset[str]:

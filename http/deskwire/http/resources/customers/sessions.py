@@ -11,6 +11,7 @@ from pydantic import Field
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.sessions import client_name
 from deskwire.engine.channels.channel import Channel
+from deskwire.engine.contacts.blocks import require_not_blocked
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.contacts import change_contact
 from deskwire.engine.core.actor import Actor
@@ -124,7 +125,7 @@ async def get_me(call: Call[Body, Query]) -> Answer:
     body=ChangeCustomerRequest,
     limit=MEDIUM,
     answer=shapes.Customer,
-    errors=("no_contact_yet", "signed_field"),
+    errors=("contact_blocked", "no_contact_yet", "signed_field"),
     unrecorded="The event `contact.updated` shows it.",
 )
 async def change_me(call: Call[ChangeCustomerRequest, Query]) -> Answer:
@@ -275,7 +276,7 @@ def _own(reader: Reader, rowid: int) -> tuple[CustomerSession, Contact]:
 def _changed(
     tx: Transaction, rowid: int, body: ChangeCustomerRequest, now: int
 ) -> tuple[CustomerSession, Contact]:
-    """Change the contact and context of a session. Raises Forbidden (`signed_field`)."""
+    """Change the contact and context of a session. Raises Forbidden (`signed_field`, `contact_blocked`)."""
     session, contact = _own(tx, rowid)
     check_live(session, now)
     given = {name: getattr(body, name) for name in body.model_fields_set - {"context"}}
@@ -288,6 +289,8 @@ def _changed(
                 f"These fields come from the site's backend and can't be changed here: {names}.",
                 code="signed_field",
             )
+    if changes:  # a name may be a message, too
+        require_not_blocked(contact)
     contact = change_contact(tx, session.project, contact, changes, now)
     if "context" in body.model_fields_set:
         context = None if body.context is None else context_view(body.context)

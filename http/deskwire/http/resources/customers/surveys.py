@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from deskwire.engine.contacts.blocks import require_not_blocked
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import IdempotencyMismatch, NotFound
 from deskwire.engine.core.ids import new_id
@@ -77,7 +78,7 @@ async def _check(call: Call[CreateMyResponseRequest, Query]) -> None:
     body=CreateMyResponseRequest,
     limit=LARGE,
     answer=shapes.CustomerSurveyResponse,
-    errors=("idempotency_mismatch", "message_required", "rate_limited", "survey_closed"),
+    errors=("contact_blocked", "idempotency_mismatch", "message_required", "rate_limited", "survey_closed"),
     further=(_check,),
 )
 async def create_response(call: Call[CreateMyResponseRequest, Query]) -> Answer:
@@ -113,8 +114,10 @@ async def create_response(call: Call[CreateMyResponseRequest, Query]) -> Answer:
         stored = _known(tx, call, owners)
         if stored is not None:
             return stored, True
-        if tx.survivor(contact.rowid) is None:
+        present = tx.survivor(contact.rowid)
+        if present is None:
             raise session_ended()  # the contact was merged or erased during the call
+        require_not_blocked(present)
         view = store_response(tx, call.project, call.path["survey_id"], response)
         return _view(view["surveyId"], response), False
 

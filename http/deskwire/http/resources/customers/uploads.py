@@ -12,7 +12,7 @@ from deskwire.http.api.input.body_timeout import TimedBody, body_timeout_error
 from deskwire.http.api.input.multipart import OVERHEAD, boundary_of, read_file
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import Routes, customer
-from deskwire.http.resources.customers.messages import stored_contact
+from deskwire.http.resources.customers.messages import require_writer, stored_contact
 from deskwire.http.resources.customers.sessions import CUSTOMERS
 from deskwire.http.resources.uploads import kept_upload, upload_view
 from deskwire.http.schemas import tickets as shapes
@@ -30,6 +30,7 @@ routes = Routes(CUSTOMERS, customer(), unrecorded="It is content: it grants noth
     limit="upload_body_bytes",
     answer=shapes.Upload,
     errors=(
+        "contact_blocked",
         "malformed_body",
         "body_timeout",
         "body_too_large",
@@ -49,6 +50,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     after a day. A visitor can send files after the first message.
     """
     services, limits, contact = call.services, call.services.limits, stored_contact(call)
+    await require_writer(call)
     services.customer_limits.take_upload(call.customer, call.address)
     boundary = boundary_of(call.incoming.headers)
     most = min(FILE_BYTES_MAX + OVERHEAD, limits.upload_body_bytes)

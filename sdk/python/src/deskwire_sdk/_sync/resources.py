@@ -539,6 +539,36 @@ class DashboardContacts:
         )
         return found
 
+    def block(self, contact_id: str, *, reason: str | Omit | None = OMIT) -> types.Contact:
+        """Block a contact: it can read its conversations, and can't write.
+
+        Its messages, ratings, files and new conversations are refused with 403 `contact_blocked`. Agents can still write to it. The block of a blocked contact stays as it is.
+
+        Permission: `contacts.manage`.
+
+        Args:
+            contact_id: The id of the contact.
+        """
+        found: types.Contact = self._transport.json(
+            Request(
+                "POST", f"/v3/contacts/{segment(contact_id)}/block", body={"reason": reason}, project=True
+            )
+        )
+        return found
+
+    def unblock(self, contact_id: str) -> types.Contact:
+        """End the block of a contact, which can write again.
+
+        Permission: `contacts.manage`.
+
+        Args:
+            contact_id: The id of the contact.
+        """
+        found: types.Contact = self._transport.json(
+            Request("POST", f"/v3/contacts/{segment(contact_id)}/unblock", project=True)
+        )
+        return found
+
     def list_sessions(
         self, contact_id: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[types.ContactSession]:
@@ -1953,6 +1983,8 @@ class Audit:
             "channel.deleted",
             "contact.erased",
             "contact.session_ended",
+            "contact.blocked",
+            "contact.unblocked",
             "contact.merged",
             "contact.merged_away",
             "contact.exported",
@@ -2072,6 +2104,8 @@ class Audit:
             "channel.deleted",
             "contact.erased",
             "contact.session_ended",
+            "contact.blocked",
+            "contact.unblocked",
             "contact.merged",
             "contact.merged_away",
             "contact.exported",
@@ -2650,6 +2684,34 @@ class Contacts:
         """
         found: types.Contact = self._transport.json(
             Request("POST", f"/v3/s2s/contacts/{segment(user_id)}/merge", body={"from": from_})
+        )
+        return found
+
+    def block(self, user_id: str, *, reason: str | Omit | None = OMIT) -> types.Contact:
+        """Block a contact: it can read its conversations, and can't write.
+
+        Its messages, ratings, files and new conversations are refused with 403 `contact_blocked`, also if your backend sends them in its name. Agents and bots can still write to it. The block of a blocked contact stays as it is.
+
+        Permission: `contacts.manage`.
+
+        Args:
+            user_id: The id of the user in your own system, with at most 255 characters.
+        """
+        found: types.Contact = self._transport.json(
+            Request("POST", f"/v3/s2s/contacts/{segment(user_id)}/block", body={"reason": reason})
+        )
+        return found
+
+    def unblock(self, user_id: str) -> types.Contact:
+        """End the block of a contact, which can write again.
+
+        Permission: `contacts.manage`.
+
+        Args:
+            user_id: The id of the user in your own system, with at most 255 characters.
+        """
+        found: types.Contact = self._transport.json(
+            Request("POST", f"/v3/s2s/contacts/{segment(user_id)}/unblock")
         )
         return found
 

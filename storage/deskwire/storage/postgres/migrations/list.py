@@ -150,7 +150,13 @@ MIGRATIONS: Final = (
     Migration("m0040_identities_indexes", "m0032_deliveries_by_day", indexes=additions.IDENTITIES_INDEXES),
     # An older node would let users in after the password alone.
     Migration("m0041_second_factors", "m0041_second_factors", additions.SECOND_FACTORS),
-    Migration("m0042_mentions_and_followers", "m0041_second_factors", additions.MENTIONS_AND_FOLLOWERS),
+    # An older node would store messages of blocked contacts.
+    Migration(
+        "m0042_blocked_contacts",
+        "m0042_blocked_contacts",
+        typed("ALTER TABLE contacts ADD COLUMN blocked TEXT"),
+    ),
+    Migration("m0043_mentions_and_followers", "m0042_blocked_contacts", additions.MENTIONS_AND_FOLLOWERS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

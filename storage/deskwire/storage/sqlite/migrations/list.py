@@ -76,7 +76,8 @@ from deskwire.storage.sqlite.migrations import (
     m0066_links_and_mails,
     m0067_identities,
     m0068_second_factors,
-    m0069_mentions_and_followers,
+    m0069_blocked_contacts,
+    m0070_mentions_and_followers,
 )
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ SCRIPTS: Final = {
         m0066_links_and_mails,
         m0067_identities,
         m0068_second_factors,
-        m0069_mentions_and_followers,
+        m0069_blocked_contacts,
+        m0070_mentions_and_followers,
     )
 }
 """The SQL of each migration by name, in the order of application."""

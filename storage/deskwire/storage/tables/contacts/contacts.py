@@ -21,7 +21,7 @@ from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Changes, Queries
 
 CONTACT_COLUMNS: Final = (
-    "k.rowid, k.id, k.user_id, k.created_at, k.updated_at, k.name, k.email, k.phone, k.avatar"
+    "k.rowid, k.id, k.user_id, k.created_at, k.updated_at, k.name, k.email, k.phone, k.avatar, k.blocked"
 )
 
 
@@ -91,6 +91,19 @@ class ContactWrites(AuditWrites):
             (contact.name, contact.email, contact.phone, contact.avatar, contact.updated_at, contact.rowid),
         )
         self._save_words(contact)
+
+    def lock_writing_of(self, contact: int) -> None:
+        """See the port. SQLite has a single writer, so there is nothing to lock."""
+
+    def save_block(self, contact: Contact) -> None:
+        self.conn.execute(
+            "UPDATE contacts SET blocked = ?, updated_at = ? WHERE rowid = ?",
+            (contact.blocked, contact.updated_at, contact.rowid),
+        )
+
+    def record_block(self, project: int, contact: Contact) -> None:
+        action = "contact.unblocked" if contact.blocked is None else "contact.blocked"
+        self.record(AuditEntry(action, contact.id, project=project))
 
     def _save_words(self, contact: Contact) -> None:
         key = (contact.rowid,)

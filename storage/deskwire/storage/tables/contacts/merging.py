@@ -100,7 +100,7 @@ class MergeWrites(MergeReads, AuditWrites):
             if self.conn.execute(sql, (source.rowid,)).fetchone() is not None:
                 return False
         ended = self.conn.execute(
-            "UPDATE contacts SET erasing = 3, name = NULL, email = NULL, phone = NULL, avatar = NULL, updated_at = ? "
+            "UPDATE contacts SET erasing = 3, name = NULL, email = NULL, phone = NULL, avatar = NULL, blocked = NULL, updated_at = ? "
             "WHERE rowid = ? AND erasing = 2",
             (source.updated_at, source.rowid),
         ).rowcount

@@ -16,6 +16,7 @@ import { BrowserContext, CustomerBadges, useCustomer } from "../ui/customer.js";
 import { ContactSessions } from "../ui/contact-sessions.js";
 import { isVisitor } from "../core/state.js";
 import { splitWords } from "./names.js";
+import { BlockDialog, BlockLine } from "../ui/blocking.js";
 /** @import { Values } from "../ui/form.js" */
 
 /** @param {{id: string|null}} props */
@@ -30,7 +31,7 @@ function List() {
   const tools = html`<form role="search" onSubmit=${search}><label class="label"><span class="sr">${t.search}</span><input class="field wide" type="search" placeholder=${t.contacts.find} value=${q} onInput=${(/** @type {any} */ event) => setQ(event.target.value)} onChange=${search} /></label></form>
     ${tag && html`<span class="chip tag">${tag}<button type="button" aria-label=${t.contacts.anyTag} onClick=${() => setQuery({ tag: null })}>×</button></span>`}`;
   const columns = [
-    { label: t.contacts.name, cell: (/** @type {any} */ row) => html`<${Link} to=${`contacts/${row.id}`} class="person"><${Avatar} name=${contactName(row)} id=${row.id} size="s" /><${Name} name=${contactName(row)} /><//>${isVisitor(row) && html` <span class="chip">${t.contacts.visitor}</span>`}` },
+    { label: t.contacts.name, cell: (/** @type {any} */ row) => html`<${Link} to=${`contacts/${row.id}`} class="person"><${Avatar} name=${contactName(row)} id=${row.id} size="s" /><${Name} name=${contactName(row)} /><//>${isVisitor(row) && html` <span class="chip">${t.contacts.visitor}</span>`}${row.blocked && html` <span class="chip bad">${t.contacts.blocked}</span>`}` },
     { label: t.contacts.email, cell: (/** @type {any} */ row) => html`<bdi>${row.email ?? ""}</bdi>` },
     { label: t.contacts.userId, cell: (/** @type {any} */ row) => html`<code class="mono">${row.userId}</code>` },
     { label: t.contacts.tags, less: true, cell: (/** @type {any} */ row) => row.tags.map((/** @type {string} */ each) => html`<${Link} key=${each} to=${`contacts?tag=${encodeURIComponent(each)}`} class="chip tag">${each}<//> `) },
@@ -75,7 +76,7 @@ export function ContactPage({ id }) {
   const tickets = useList(may("tickets.read") ? "tickets" : null, { contact: id }, 20);
   const customer = useCustomer(id, true);
   const [edits, setEdits] = useState(0);
-  const [open, setOpen] = useState(/** @type {"merge"|"erase"|null} */ (null));
+  const [open, setOpen] = useState(/** @type {"merge"|"erase"|"block"|null} */ (null));
   const manages = may("contacts.manage");
   const close = () => setOpen(null);
   const save = async (/** @type {Values} */ form) => {
@@ -97,10 +98,10 @@ export function ContactPage({ id }) {
       notify(t.contacts.exportFailed(/** @type {Error} */ (error).message), { bad: true });
     }
   };
-  const actions = of.data && html`${manages && html`<${Button} icon="file" label=${t.contacts.export} press=${download} /><${Button} icon="people" label=${t.contacts.merge} press=${() => setOpen("merge")} />`}${may("conversations.delete") && html`<${Button} icon="close" label=${t.contacts.erase} press=${() => setOpen("erase")} />`}`;
+  const actions = of.data && html`${manages && html`<${Button} icon="file" label=${t.contacts.export} press=${download} /><${Button} icon="people" label=${t.contacts.merge} press=${() => setOpen("merge")} />${!of.data.blocked && html`<${Button} icon="lock" label=${t.contacts.block} press=${() => setOpen("block")} />`}`}${may("conversations.delete") && html`<${Button} icon="close" label=${t.contacts.erase} press=${() => setOpen("erase")} />`}`;
   const title = of.data ? contactName(of.data) : t.contacts.one;
   return html`<${Frame} title=${title} face=${html`<bdi>${title}</bdi> ${of.data && html`<span class="badges"><${CustomerBadges} contact=${of.data} of=${customer} /></span>`}`} up=${{ to: "contacts", label: t.pages.contacts }} actions=${actions} calls=${[of.call, conversations.call]}>
-    <${States} of=${of}>${(/** @type {any} */ contact) => html`<div class="columns">
+    <${States} of=${of}>${(/** @type {any} */ contact) => html`<${BlockLine} contact=${contact} changed=${of.reload} /><div class="columns">
       <div>
         <${Section} title=${t.contacts.identity}>${manages
           ? html`<${Form} key=${edits} save=${save} label=${t.saveChanges}>
@@ -122,6 +123,7 @@ export function ContactPage({ id }) {
         ${may("tickets.read") && html`<${Section} title=${t.pages.tickets}><${States} of=${tickets} empty=${html`<p class="muted">${t.contacts.noTickets}</p>`}>${(/** @type {any[]} */ rows) => html`<ul class="links">${rows.map((each) => html`<li key=${each.id}><${Link} to=${`tickets/${each.id}`}><${Name} name=${each.title} /><//> <span class="muted">${/** @type {any} */ (t.tickets.statuses)[each.status]}</span></li>`)}</ul>`}<//><//>`}
       </div>
     </div>
+    ${open === "block" && html`<${BlockDialog} contactId=${id} close=${close} changed=${of.reload} />`}
     ${open === "erase" && html`<${Erase} contact=${contact} close=${close} />`}
     ${open === "merge" && html`<${Merge} into=${contact} close=${close} done=${async () => (await of.reload(), setEdits((n) => n + 1), await conversations.reload())} />`}`}<//>
   <//>`;

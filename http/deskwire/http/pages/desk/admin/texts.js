@@ -39,7 +39,7 @@ export const t = {
     attributesHint: "One per line, as “name: value”. Numbers, true, false and JSON keep their type.", anyTag: "Any tag", find: "Name, email or external ID",
     none: "No contacts yet", noneText: "Contacts show up here once your backend or an agent starts a conversation.",
     noneFound: (/** @type {string} */ q) => `No contacts for “${q}”`,
-    identity: "Contact", about: "IDs and times", browsers: "Browser sessions", browser: "Reported by the browser", visitor: "visitor", conversations: "Conversations", noConversations: "No conversations yet", noTickets: "No tickets yet", untitled: "No subject",
+    identity: "Contact", about: "IDs and times", browsers: "Browser sessions", browser: "Reported by the browser", block: "Block", blocked: "Blocked", visitor: "visitor", conversations: "Conversations", noConversations: "No conversations yet", noTickets: "No tickets yet", untitled: "No subject",
     statuses: { OPEN: "Open", PENDING: "Pending", CLOSED: "Closed" }, saved: "Contact saved.",
     merge: "Merge…", export: "Export", exported: "The export is in your downloads.", exportFailed: (/** @type {string} */ why) => `Export failed: ${why}`, mergeWhich: "Duplicate contact: name, email or external ID", mergeIt: "Merge", merged: "Contacts merged.",
     mergeText: (/** @type {string} */ from, /** @type {string} */ into) => `All data of ${from} moves to ${into}. This can't be undone.`,

@@ -55,6 +55,7 @@ export const COMMANDS = [
   command("archive", "anywhere"),
   command("unarchive", "anywhere"),
   command("copyLink", "anywhere"),
+  command("block", "anywhere"),
   command("remove", "anywhere"),
   command("readAll", "anywhere"),
   command("context", "anywhere", "i"),

@@ -87,6 +87,7 @@ class Step {
     if (type === "conversation.deleted" || data?.changed?.includes("deleted")) this.remove(event);
     else if (type === "contact.updated") this.rename(event);
     else if (type.startsWith("ticket.")) this.ticket(event);
+    else if (type === "contact.changed") this.mark(`contact:${data.contact.id}`, event);
     else if (type === "memory.changed") this.mark(`contact:${data.contactId}`, event);
     else if (type === "settings.changed") this.mark(`settings:${data.what}`, event);
     else if (data?.conversation) this.conversation(event);
@@ -221,7 +222,7 @@ function withEvent(row, event, me) {
       if (data.mentioned?.includes(me)) next.mine = { ...row.mine, mentioned: true, unseenMentions: row.mine.unseenMentions + 1 };
       return next;
     default:
-      return next; // conversation.changed has the whole row
+      return next;
   }
 }
 

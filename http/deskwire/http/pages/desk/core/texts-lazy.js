@@ -178,7 +178,7 @@ export const t = {
     ...first.actions,
     assignMe: "Assign to me", assigned: "Yours", assign: "Assign to…", close: "Close", reopen: "Reopen", pending: "Pending",
     toPending: "Set to pending", toOpen: "Set to open", snooze: "Snooze", wake: "Unsnooze", tag: "Tag", unread: "Mark unread",
-    context: "Contact", more: "More actions",
+    context: "Contact", block: "Block contact…", unblock: "Unblock contact…", more: "More actions",
     /** @param {string} who */ already: (who) => `${who}: nothing to change`,
     thisOne: "This conversation",
     /** The action before it is done; begins with a verb. */
@@ -299,7 +299,7 @@ export const t = {
     previousConversation: "Previous conversation", select: "Select", extendDown: "Extend the selection down",
     extendUp: "Extend the selection up", selectAll: "Select all loaded", reply: "Reply", note: "Write a note", send: "Send",
     useAsReply: "Use the note as a reply", useAsNote: "Use the reply as a note", sendClose: "Send and close", snippets: "Insert a snippet (/ too, at the start of a word)", undo: "Undo",
- reopen: "Reopen", unread: "Mark unread", follow: "Follow", unfollow: "Stop following", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", remove: "Delete…", readAll: "Mark all as read",
+ reopen: "Reopen", unread: "Mark unread", follow: "Follow", unfollow: "Stop following", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", block: "Block or unblock the contact…", remove: "Delete…", readAll: "Mark all as read",
     context: "Show or hide the contact", timeline: "Timeline", back: "Back",
   },
   commandGroups: { list: "List", go: "Go to", conversation: "Conversation", composer: "Writing", anywhere: "Everywhere" },

@@ -4,7 +4,7 @@ import { html, useEffect, useLayoutEffect } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { contextShown, dialog, notify, setting } from "../ui/parts.js";
 import { row, applyOrder } from "../core/store.js";
-import { thread } from "./conversation.js";
+import { context, thread } from "./conversation.js";
 import { go, hrefOf, may, open, user } from "../core/session.js";
 import { unopenable } from "../core/seal.js";
 import { CHANGED, act, entries, withdraw } from "../core/outbox.js";
@@ -147,6 +147,7 @@ const HANDLERS = {
   archive: withTargets((ids) => void archive(ids, true)),
   unarchive: withTargets((ids) => void archive(ids, false)),
   copyLink: withTargets(([id]) => void (id && copyLink(id))),
+  block: withTargets(([id]) => void (may("contacts.manage") ? (dialog.value = { name: "block", id }) : notify(t.actions.notAllowed, { bad: true }))),
   remove: withTargets(([id]) => void (may("conversations.delete") ? (dialog.value = { name: "remove", id }) : notify(t.actions.notAllowed, { bad: true }))),
   readAll: () => void readAll(),
   context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
@@ -169,7 +170,9 @@ export function menuEntries(id) {
   const one = row(id);
   const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void runCommand(what) });
   const copy = [...(one ? [item("follow", "eye", "F", isFollowed(one) ? t.commands.unfollow : t.commands.follow)] : []), item("copyLink", "copy", ""), { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) }];
-  const remove = may("conversations.delete") ? [/** @type {"line"} */ ("line"), item("remove", "close", "")] : [];
+  const block = one && may("contacts.manage") ? [item("block", "lock", "", context(id)?.contact?.blocked ? t.actions.unblock : t.actions.block)] : [];
+  const remove = [...block, ...(may("conversations.delete") ? [item("remove", "close", "")] : [])];
+  if (remove.length) remove.unshift(/** @type {any} */ ("line"));
   if (!mayAct() || !one) return [...copy, ...remove];
   return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", item("rename", "pencil", ""), item(one.archived ? "unarchive" : "archive", "inbox", ""), ...copy, ...remove];
 }

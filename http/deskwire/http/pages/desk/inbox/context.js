@@ -12,6 +12,7 @@ import { runCommand } from "../core/keys.js";
 import { listReasons, t as texts } from "./list-reason.js";
 import { filter, view } from "./list.js";
 import { Link } from "../ui/link.js";
+import { BlockLine } from "../ui/blocking.js";
 import { BrowserContext, ChannelName, CustomerBadges, useCustomer } from "../ui/customer.js";
 
 const ContactSessions = lazy(() => import("../ui/contact-sessions.js"), "ContactSessions");
@@ -66,6 +67,7 @@ function Contact({ known, id, customer }) {
   return html`<div class="context-head"><${Avatar} name=${name} id=${contact.id} size="l" /><div class="grow"><h2><bdi>${name}</bdi></h2>${contact.email && contact.email !== name && html`<p class="muted ellipsis">${contact.email}</p>`}<div class="badges"><${CustomerBadges} contact=${contact} of=${customer} /></div></div>
     ${may("contacts.manage") && known?.contact && !editing && html`<${Button} label=${t.context.edit} icon="pencil" only kind="quiet" press=${() => setEditing(true)} />`}
     <${Button} label=${t.close} icon="close" only kind="quiet" class="only-middle" press=${() => (contextShown.value = false)} /></div>
+  <${BlockLine} contact=${contact} changed=${() => {}} />
   ${editing ? html`<${Edit} contact=${contact} done=${() => setEditing(false)} />` : html`<div class="in about"><${Pairs} of=${/** @type {[string, unknown][]} */ ([[t.context.id, contact.userId], ...(contact.phone ? [[t.context.phone, contact.phone]] : []), ...(contact.locale ? [[t.context.locale, contact.locale]] : []), ...extra])} /></div>`}`;
 }
 

@@ -1,11 +1,12 @@
 // @ts-check
-/** Dialogs about one conversation: its subject, and its deletion. */
+/** Dialogs about one conversation: its subject, its deletion, and the block of its contact. */
 import { html } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { dialog, notify } from "../ui/parts.js";
 import { call } from "../core/api.js";
 import { row } from "../core/store.js";
 import { go, open } from "../core/session.js";
+import { BlockDialog } from "../ui/blocking.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Dialog } from "../ui/dialog.js";
 import { Field, Form } from "../ui/form.js";
@@ -36,4 +37,10 @@ export function Remove({ id }) {
   };
   return html`<${ConfirmDialog} title=${t.conversation.delete} loses=${[t.conversation.losesMessages(one?.messages ?? 0), t.conversation.losesNotes, t.conversation.losesEvents]} stays=${t.conversation.stays}
     word=${t.conversation.askFor} label=${t.dialogs.delete} run=${run} close=${close} />`;
+}
+
+/** @param {{id: string}} props */
+export function Block({ id }) {
+  const contactId = row(id)?.contact.id;
+  return contactId ? html`<${BlockDialog} contactId=${contactId} close=${close} />` : null;
 }

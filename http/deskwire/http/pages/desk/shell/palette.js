@@ -19,10 +19,10 @@ import { fold } from "../core/folding.js";
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
   nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
-  snooze: "moon", tag: "tag", unread: "mail", follow: "eye", viewMentions: "at", viewFollowing: "eye", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
+  snooze: "moon", tag: "tag", unread: "mail", follow: "eye", viewMentions: "at", viewFollowing: "eye", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
-const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "follow", "rename", "archive", "unarchive", "copyLink", "remove", "select", "context", "timeline"];
-const ALONE = new Set(["rename", "copyLink", "remove"]);
+const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "follow", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
+const ALONE = new Set(["rename", "copyLink", "block", "remove"]);
 const WRITES = new Set(["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "start"]);
 const GO = ["viewMine", "viewMentions", "viewFollowing", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
 
@@ -32,7 +32,7 @@ function choices(ids) {
   const names = /** @type {Record<string, string>} */ (t.commands);
   const writes = mayAct();
   const from = (/** @type {string[]} */ list, /** @type {string} */ group) =>
-    list.filter((id) => writes || !WRITES.has(id)).filter((id) => (id !== "remove" || may("conversations.delete")) && (!ALONE.has(id) || ids.length < 2) && !(one && id === (one.archived ? "archive" : "unarchive")))
+    list.filter((id) => writes || !WRITES.has(id)).filter((id) => (id !== "remove" || may("conversations.delete")) && (id !== "block" || may("contacts.manage")) && (!ALONE.has(id) || ids.length < 2) && !(one && id === (one.archived ? "archive" : "unarchive")))
       .filter((id) => !(one && ((id === "close" && one.status === "CLOSED") || (id === "reopen" && one.status === "OPEN"))))
       .map((id) => ({ group, label: names[id === "follow" && one?.followers.includes(user.value?.id ?? "") ? "unfollow" : id] ?? id, icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void runCommand(id) }));
   const here = ids.length ? from(HERE, ids.length > 1 ? t.palette.selection(ids.length) : t.palette.here) : [];

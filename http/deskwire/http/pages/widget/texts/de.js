@@ -58,5 +58,6 @@ export const texts = {
     rate_limited: "Zu viele Nachrichten in kurzer Zeit. Ihre sind gespeichert und werden gleich gesendet.",
     visitor_limit: "Zurzeit beginnen zu viele neue Unterhaltungen. Ihre ist gespeichert und wird gleich gesendet.",
     signed_field: "Diese Angabe kann nur die Website ändern.",
+    contact_blocked: "Sie wurden gesperrt und können keine Nachrichten senden.",
   },
 };

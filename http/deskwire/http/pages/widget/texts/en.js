@@ -59,5 +59,6 @@ export const texts = {
     rate_limited: "Too many messages in a short time. Yours are kept and sent in a moment.",
     visitor_limit: "Too many new conversations at the moment. Yours is kept and sent in a moment.",
     signed_field: "This entry can only be changed by the site.",
+    contact_blocked: "You have been blocked and can't send messages.",
   },
 };

@@ -58,5 +58,6 @@ export const texts = {
     rate_limited: "Demasiados mensajes en poco tiempo. Los tuyos están guardados y se enviarán enseguida.",
     visitor_limit: "Demasiadas conversaciones nuevas en este momento. La tuya está guardada y se enviará enseguida.",
     signed_field: "Solo el sitio puede cambiar este dato.",
+    contact_blocked: "Se le ha bloqueado y no puede enviar mensajes.",
   },
 };

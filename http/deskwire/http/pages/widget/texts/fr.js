@@ -58,5 +58,6 @@ export const texts = {
     rate_limited: "Trop de messages en peu de temps. Les vôtres sont conservés et seront envoyés dans un instant.",
     visitor_limit: "Trop de nouvelles conversations en ce moment. La vôtre est conservée et sera envoyée dans un instant.",
     signed_field: "Seul le site peut modifier cette information.",
+    contact_blocked: "Vous avez été bloqué et ne pouvez pas envoyer de messages.",
   },
 };

@@ -58,5 +58,6 @@ export const texts = {
     rate_limited: "Troppi messaggi in poco tempo. I tuoi sono salvati e verranno inviati tra poco.",
     visitor_limit: "Troppe nuove conversazioni in questo momento. La tua è salvata e verrà inviata tra poco.",
     signed_field: "Solo il sito può modificare questo dato.",
+    contact_blocked: "È stato bloccato e non può inviare messaggi.",
   },
 };

@@ -58,5 +58,6 @@ export const texts = {
     rate_limited: "Te veel berichten in korte tijd. Die van jou zijn bewaard en worden zo verstuurd.",
     visitor_limit: "Er zijn nu te veel nieuwe gesprekken. Dat van jou is bewaard en wordt zo verstuurd.",
     signed_field: "Alleen de site kan dit gegeven wijzigen.",
+    contact_blocked: "U bent geblokkeerd en kunt geen berichten sturen.",
   },
 };

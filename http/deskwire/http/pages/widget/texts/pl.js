@@ -58,5 +58,6 @@ export const texts = {
     rate_limited: "Zbyt wiele wiadomości w krótkim czasie. Twoje są zapisane i zostaną wkrótce wysłane.",
     visitor_limit: "Zbyt wiele nowych rozmów w tej chwili. Twoja jest zapisana i zostanie wkrótce wysłana.",
     signed_field: "Te dane może zmienić tylko strona.",
+    contact_blocked: "Zablokowano możliwość wysyłania wiadomości.",
   },
 };

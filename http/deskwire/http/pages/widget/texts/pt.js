@@ -58,5 +58,6 @@ export const texts = {
     rate_limited: "Muitas mensagens em pouco tempo. As suas estão guardadas e serão enviadas em instantes.",
     visitor_limit: "Muitas conversas novas no momento. A sua está guardada e será enviada em instantes.",
     signed_field: "Só o site pode alterar este dado.",
+    contact_blocked: "Foi bloqueado e não pode enviar mensagens.",
   },
 };

@@ -58,5 +58,6 @@ export const texts = {
     rate_limited: "Kısa sürede çok fazla mesaj gönderildi. Mesajlarınız saklandı ve birazdan gönderilecek.",
     visitor_limit: "Şu anda çok fazla yeni görüşme var. Görüşmeniz saklandı ve birazdan gönderilecek.",
     signed_field: "Bu bilgiyi yalnızca site değiştirebilir.",
+    contact_blocked: "Engellendiniz, mesaj gönderemezsiniz.",
   },
 };
