@@ -103,6 +103,7 @@ import type {
   EventPage,
   FactorRequest,
   Factors,
+  Followers,
   Health,
   HeldMessagePage,
   Identities,
@@ -161,6 +162,7 @@ import type {
   PutInsightsRequest,
   PutMemoryRequest,
   PutNotificationSettingsRequest,
+  PutSeenMentionsRequest,
   PutSeenRequest,
   PutTranslationRequest,
   RateConversationRequest,
@@ -430,6 +432,8 @@ export interface DashboardConversationsListParams {
   team?: string | undefined;
   contact?: string | undefined;
   unread?: boolean | undefined;
+  mentioned?: boolean | undefined;
+  following?: boolean | undefined;
   tag?: string | undefined;
   allTags?: string | undefined;
   withoutTags?: string | undefined;
@@ -1403,6 +1407,39 @@ export class DashboardConversationsResource {
    */
   putSeen(conversationId: string, params: PutSeenRequest, options?: RequestOptions): Promise<SeenMark> {
     return this.#transport.json({ name: "dashboard.conversations.putSeen", method: "PUT", path: `/v3/conversations/${segment("conversationId", conversationId)}/seen`, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * Record that you have seen the notes that mention you, up to a message. Later mentions stay unseen.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `PUT /v3/conversations/{conversationId}/mentions/seen`
+   */
+  putSeenMentions(conversationId: string, params: PutSeenMentionsRequest, options?: RequestOptions): Promise<SeenMark> {
+    return this.#transport.json({ name: "dashboard.conversations.putSeenMentions", method: "PUT", path: `/v3/conversations/${segment("conversationId", conversationId)}/mentions/seen`, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `PUT /v3/conversations/{conversationId}/follow`
+   */
+  follow(conversationId: string, options?: RequestOptions): Promise<Followers> {
+    return this.#transport.json({ name: "dashboard.conversations.follow", method: "PUT", path: `/v3/conversations/${segment("conversationId", conversationId)}/follow`, credential: true, project: true }, options);
+  }
+
+  /**
+   * Stop following a conversation. Mentions of you stay, and a later one makes you follow it again.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `DELETE /v3/conversations/{conversationId}/follow`
+   */
+  unfollow(conversationId: string, options?: RequestOptions): Promise<Followers> {
+    return this.#transport.json({ name: "dashboard.conversations.unfollow", method: "DELETE", path: `/v3/conversations/${segment("conversationId", conversationId)}/follow`, credential: true, project: true }, options);
   }
 
   /**

@@ -33,6 +33,8 @@ export interface AddedMember {
   role: string;
   /** True if conversations and tickets can be assigned to the member: the role has `conversations.reply`. */
   assignable: boolean;
+  /** True if notes can mention the member: the role has `conversations.read`. */
+  mentionable: boolean;
   /** A time in ISO 8601, UTC, with milliseconds. */
   joinedAt: string;
   password: string | null;
@@ -93,6 +95,8 @@ export interface AgentConversation {
   contactReachedAt: string | null;
   networkLogsAt: string | null;
   workflow: RunningWorkflow | null;
+  /** The ids of the users who follow the conversation, the longest follower first. */
+  followers: string[];
   /** The project's newest event at the time of this read. */
   asOf: string;
   mine: OwnConversationState;
@@ -141,9 +145,11 @@ export interface AgentConversationSnapshot {
   contactReachedAt: string | null;
   networkLogsAt: string | null;
   workflow: RunningWorkflow | null;
+  /** The ids of the users who follow the conversation, the longest follower first. */
+  followers: string[];
 }
 
-/** A message as agents see it. An internal message is a note to other agents, and has no index. */
+/** A message as agents see it. An internal message is a note to other agents, and has no index. Only notes have mentions. */
 export interface AgentMessage {
   id: string;
   conversationId: string;
@@ -159,10 +165,11 @@ export interface AgentMessage {
   format?: "markdown" | (string & {}) | undefined;
   index: number | null;
   internal: boolean;
+  mentions: Mention[];
 }
 
 /**
- * A message as agents see it. An internal message is a note to other agents, and has no index. Or: A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
+ * A message as agents see it. An internal message is a note to other agents, and has no index. Only notes have mentions. Or: A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
  *
  * A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back.
  */
@@ -181,6 +188,7 @@ export interface AgentMessageOrHeldMessage {
   format?: "markdown" | (string & {}) | undefined;
   index?: number | null | undefined;
   internal: boolean;
+  mentions: Mention[];
   status?: "held" | "refused" | (string & {}) | undefined;
   /** A time in ISO 8601, UTC, with milliseconds. */
   sendAt?: string | undefined;
@@ -1220,6 +1228,8 @@ export interface ConversationOrAgentConversation {
   contactReachedAt?: string | null | undefined;
   networkLogsAt?: string | null | undefined;
   workflow?: RunningWorkflow | null | undefined;
+  /** The ids of the users who follow the conversation, the longest follower first. */
+  followers?: string[] | undefined;
   /** The project's newest event at the time of this read. */
   asOf?: string | undefined;
   mine?: OwnConversationState | undefined;
@@ -1687,6 +1697,8 @@ export interface DashboardMergeContactRequest {
  * With `ifSequence`, the newest sequence of the conversation that you know, the message is refused if a message was added or the conversation was closed after it.
  *
  * With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back; `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that draft is removed in the same commit, while a newer one stays.
+ *
+ * `mentions` has the ids of the users and teams whom a note mentions; the text usually has `@` and their names. They must be able to read conversations. They follow the conversation from then on, and so do you.
  */
 export interface DashboardPostMessageRequest {
   attachments?: string[] | undefined;
@@ -1694,6 +1706,7 @@ export interface DashboardPostMessageRequest {
   format?: "markdown" | (string & {}) | null | undefined;
   /** Default: `false`. */
   internal?: boolean | undefined;
+  mentions?: string[] | undefined;
   ifSequence?: number | null | undefined;
   then?: FollowUpInput | null | undefined;
   holdSeconds?: number | null | undefined;
@@ -1815,8 +1828,17 @@ export interface Draft {
   attachments: Attachment[];
   version: number;
   baseSequence: number | null;
+  /** The users and teams that you have picked for a note. */
+  mentions: Mention[];
   /** A time in ISO 8601, UTC, with milliseconds. */
   updatedAt: string;
+}
+
+/** A user or team that you have picked for a note, with the name that the text of the draft has. */
+export interface DraftMention {
+  type: "user" | "team" | (string & {});
+  id: string;
+  name: string;
 }
 
 /** The number of durations, and their figures in seconds. */
@@ -1961,7 +1983,7 @@ export interface EventPage {
   items: Event[];
 }
 
-/** A conversation in an export, with its messages. An export for agents includes their notes, tags and activity. */
+/** A conversation in an export, with its messages. An export for agents includes their notes, tags, followers and activity. */
 export interface ExportedConversation {
   id: string;
   projectId: string;
@@ -1995,6 +2017,7 @@ export interface ExportedConversation {
   contactSeenIndex: number | null;
   contactSeenAt: string | null;
   tags?: string[] | undefined;
+  followers?: string[] | undefined;
   /** A time in ISO 8601, UTC, with milliseconds. */
   snoozedUntil?: string | undefined;
   activity?: ConversationActivity[] | undefined;
@@ -2018,6 +2041,7 @@ export interface ExportedMessage {
   format?: "markdown" | (string & {}) | undefined;
   index: number | null;
   internal?: boolean | undefined;
+  mentions?: Mention[] | undefined;
 }
 
 /** A session of the contact in a channel, live or ended. The token is not stored. */
@@ -2086,6 +2110,12 @@ export interface FollowUpInput {
   snoozedUntil?: string | null | undefined;
 }
 
+/** Whether you follow the conversation, and the ids of the users who do, the longest follower first. */
+export interface Followers {
+  following: boolean;
+  followers: string[];
+}
+
 /** An action that waits until the contact has filled in a form. */
 export interface FormActionInput {
   id: number;
@@ -2151,6 +2181,7 @@ export interface HeldMessage {
   text: string;
   attachments: Attachment[];
   internal: boolean;
+  mentions: Mention[];
   status: "held" | "refused" | (string & {});
   /** A time in ISO 8601, UTC, with milliseconds. */
   sendAt: string;
@@ -2171,7 +2202,7 @@ export interface HeldMessagePage {
 /**
  * The reason why a message was not sent.
  *
- * The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
+ * The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`, `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
  */
 export interface HeldProblem {
   code: string;
@@ -2350,7 +2381,7 @@ export interface ImportedPart {
 /**
  * Numbers of conversations, each counted up to `bound`, which means "this many or more".
  *
- * Archived and snoozed conversations are not counted, except in `snoozed`. `mine` are open or pending and assigned to you; `mineWaiting` are those of them whose contact waits for an answer, and `unread` those with messages of the contact that you have not seen. `unassigned` and `teams`, for each of your teams, also count open or pending ones.
+ * Archived and snoozed conversations are not counted, except in `snoozed`. `mine` are open or pending and assigned to you; `mineWaiting` are those of them whose contact waits for an answer, and `unread` those with messages of the contact that you have not seen. `unassigned`, `following` (those that you follow) and `teams`, for each of your teams, also count open or pending ones. `mentions` counts the notes that mention you and that you have not seen, of all conversations.
  */
 export interface InboxCounters {
   mine: number;
@@ -2361,6 +2392,8 @@ export interface InboxCounters {
   open: number;
   pending: number;
   snoozed: number;
+  mentions: number;
+  following: number;
   teams: Record<string, number>;
   bound: number;
   /** The project's newest event at the time of this read. */
@@ -2541,6 +2574,8 @@ export interface ListedDraft {
   attachments: Attachment[];
   version: number;
   baseSequence: number | null;
+  /** The users and teams that you have picked for a note. */
+  mentions: Mention[];
   /** A time in ISO 8601, UTC, with milliseconds. */
   updatedAt: string;
   conversationId: string;
@@ -2621,6 +2656,8 @@ export interface Member {
   role: string;
   /** True if conversations and tickets can be assigned to the member: the role has `conversations.reply`. */
   assignable: boolean;
+  /** True if notes can mention the member: the role has `conversations.read`. */
+  mentionable: boolean;
   /** A time in ISO 8601, UTC, with milliseconds. */
   joinedAt: string;
 }
@@ -2679,6 +2716,13 @@ export interface MemoryPage {
   items: MemoryEntry[];
   ok: boolean;
   reason?: "disabled" | (string & {}) | undefined;
+}
+
+/** A user or team that a note mentions, with the name at that time: `@name` in the text. */
+export interface Mention {
+  type: "user" | "team" | (string & {});
+  id: string;
+  name: string;
 }
 
 /** The contact to merge into the one in the path, by your own user id. */
@@ -2858,10 +2902,15 @@ export interface NoteCreatedEvent {
   data: NoteData;
 }
 
-/** The note, and its conversation in the agents' view. */
+/**
+ * The note, its conversation in the agents' view, and the users whom it mentions, alone or as members of a team.
+ *
+ * The author is not among `mentioned`. `followers` of the conversation has those who follow it since this note.
+ */
 export interface NoteData {
   message: AgentMessage;
   conversation: AgentConversationSnapshot;
+  mentioned: string[];
 }
 
 /**
@@ -2928,6 +2977,10 @@ export interface OwnConversationState {
   seenIndex: number | null;
   /** Messages of the contact after it. */
   unread: number;
+  /** True if a note mentions you, alone or in a team. */
+  mentioned: boolean;
+  /** Those notes that you have not seen. */
+  unseenMentions: number;
 }
 
 /** The customer's own session. Each use moves `expiresAt`. */
@@ -3171,7 +3224,7 @@ export interface PutContactIdentityRequest {
 /**
  * The whole draft; without text and attachments it is removed.
  *
- * `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of either is lost; with `baseText`, the text of the version that you have read, the merge keeps changes in different places apart. `baseSequence` is the newest sequence of the conversation that you have seen.
+ * `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of either is lost; with `baseText`, the text of the version that you have read, the merge keeps changes in different places apart. `baseSequence` is the newest sequence of the conversation that you have seen. `mentions` are kept as they are; the note itself is checked.
  */
 export interface PutDraftRequest {
   text: string;
@@ -3179,6 +3232,7 @@ export interface PutDraftRequest {
   version: number;
   baseText?: string | null | undefined;
   baseSequence?: number | null | undefined;
+  mentions?: DraftMention[] | undefined;
 }
 
 /** The insights that replace the stored ones. Fields left out become empty. */
@@ -3206,6 +3260,11 @@ export interface PutNotificationSettingsRequest {
   preview: boolean;
   sound: boolean;
   quietHours: QuietHoursRequest | null;
+}
+
+/** The id of the newest message or note of the conversation that you have seen. */
+export interface PutSeenMentionsRequest {
+  messageId: string;
 }
 
 /** The index of the last message that you have seen; -1 for none, which marks all as unread. */
@@ -4272,6 +4331,7 @@ export interface ThreadMessage {
   format?: "markdown" | (string & {}) | undefined;
   index: number | null;
   internal: boolean;
+  mentions: Mention[];
   sequence: number | null;
   seenAt: string | null;
 }

@@ -14,7 +14,7 @@ from deskwire.engine.customers.streams import MAX_STREAMS_PER_SESSION
 from tests.support.api.agent_stream import Page, page
 from tests.support.api.customers import SITE, Browser, make_channel, signed
 from tests.support.api.service import Service, running, tapping
-from tests.support.api.staff import code
+from tests.support.api.staff import code, person
 from tests.support.deadlines import fail_after_idle
 from tests.support.stores import AnyStore
 
@@ -78,8 +78,15 @@ async def test_stream_has_the_contacts_own_events_only(service: Service) -> None
     mine, other = await service.create("u1"), await service.create("u2")
     async with customer(service, channel) as browser, tab(browser) as opened:
         path = f"/conversations/{mine['id']}/messages"
-        note = await service.dashboard.post(path, json={"text": "a note", "internal": True})
-        assert note.status_code == 200, note.text
+        async with person(service, "agent") as colleague:
+            mention = {"text": "@Agent a note", "internal": True, "mentions": [colleague.id]}
+            note = await service.dashboard.post(path, json=mention)
+            assert note.status_code == 200, note.text
+            follow = await service.dashboard.put(f"/conversations/{mine['id']}/follow")
+            assert follow.json()["followers"][-1] == colleague.id
+            for where in (f"/conversations/{mine['id']}", path, "/conversations", "/events"):
+                shown = (await browser.call("GET", where)).text
+                assert not any(each in shown for each in ("a note", colleague.id, "mention", "follow"))
         await service.say(other, "of another customer")
         await service.say(mine, "mine")
         received = await opened.next("message")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from deskwire.engine.events.log import NO_EVENT_ID
+from tests.support.api.inbox import NOT_MENTIONED
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 
@@ -24,6 +25,7 @@ FIELDS = {
     "contactReachedAt",
     "networkLogsAt",
     "workflow",
+    "followers",
     "mine",
 }
 """Fields that the agent's view has in addition to the conversation object."""
@@ -71,7 +73,7 @@ async def test_agents_view_adds_fields_to_the_conversation(service: Service) -> 
     assert (view["visible"], view["messages"], view["tags"]) == (True, 1, [])
     assert (view["snoozedUntil"], view["contactSeenIndex"], view["contactSeenAt"]) == (None, None, None)
     assert (view["networkLogsAt"], view["workflow"]) == (None, None)
-    assert view["mine"] == {"seenIndex": None, "unread": 1}
+    assert view["mine"] == {"seenIndex": None, "unread": 1, **NOT_MENTIONED}
 
 
 async def test_the_last_message_may_be_a_note_and_shows_its_beginning_only(service: Service) -> None:
@@ -140,7 +142,10 @@ async def test_every_role_has_the_agents_view_with_its_own_state(service: Servic
             params={"view": "agent"},
             headers={"project": service.demo["projectId"]},
         )
-    assert (answer.status_code, answer.json()["mine"]) == (200, {"seenIndex": None, "unread": 1})
+    assert (answer.status_code, answer.json()["mine"]) == (
+        200,
+        {"seenIndex": None, "unread": 1, **NOT_MENTIONED},
+    )
 
 
 async def test_a_thread_is_read_from_its_end_page_by_page(service: Service) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.inbox.test_seen import counted, mine, see, unread
 from tests.support.api.agent_stream import page as opened
+from tests.support.api.inbox import NOT_MENTIONED
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 from tests.support.stores import beside
@@ -60,10 +61,10 @@ async def test_mark_reads_everything_except_later_messages(service: Service) -> 
     assert len(await unread(service.dashboard)) >= 2
     assert (await mark(service.dashboard))["until"] is not None
     assert await unread(service.dashboard) == []
-    assert await mine(service.dashboard, first) == {"seenIndex": 0, "unread": 0}
+    assert await mine(service.dashboard, first) == {"seenIndex": 0, "unread": 0, **NOT_MENTIONED}
     await service.say(first, "1")
     await service.say(first, "2")
-    assert await mine(service.dashboard, first) == {"seenIndex": 0, "unread": 2}
+    assert await mine(service.dashboard, first) == {"seenIndex": 0, "unread": 2, **NOT_MENTIONED}
     assert await unread(service.dashboard) == [first["id"]]
     read = {"unread": "false", "limit": "100"}
     seen = (await service.dashboard.get("/conversations", params=read)).json()["items"]
@@ -77,7 +78,7 @@ async def test_one_marked_unread_after_it_is_unread(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     await mark(service.dashboard)
     await see(service.dashboard, made, -1)
-    assert await mine(service.dashboard, made) == {"seenIndex": None, "unread": 1}
+    assert await mine(service.dashboard, made) == {"seenIndex": None, "unread": 1, **NOT_MENTIONED}
     assert await unread(service.dashboard) == [made["id"]]
     await mark(service.dashboard)
     assert await unread(service.dashboard) == []
@@ -120,9 +121,9 @@ async def test_a_new_member_starts_with_everything_seen(service: Service) -> Non
     async with person(service, "agent") as other:
         other.http.headers["project"] = service.demo["projectId"]
         assert await unread(other.http) == []
-        assert await mine(other.http, made) == {"seenIndex": 0, "unread": 0}
+        assert await mine(other.http, made) == {"seenIndex": 0, "unread": 0, **NOT_MENTIONED}
         await service.say(made, "1")
-        assert await mine(other.http, made) == {"seenIndex": 0, "unread": 1}
+        assert await mine(other.http, made) == {"seenIndex": 0, "unread": 1, **NOT_MENTIONED}
         assert await unread(other.http) == [made["id"]]
 
 
@@ -136,7 +137,7 @@ async def test_conversations_that_are_closed_when_imported_are_seen(service: Ser
             assert (await mine(http, {"id": opened_}))["unread"] == 1
         assert await unread(other.http) == [opened_]
         await service.http.post(f"/s2s/conversations/{closed}/messages", json={"text": "It broke again"})
-        assert await mine(other.http, {"id": closed}) == {"seenIndex": 0, "unread": 1}
+        assert await mine(other.http, {"id": closed}) == {"seenIndex": 0, "unread": 1, **NOT_MENTIONED}
 
 
 async def test_open_conversations_imported_after_the_mark_are_unread(service: Service) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from deskwire.engine.events.types import ERASURE
 from tests.support.api.service import Service
+from tests.support.api.staff import Person, person
 from tests.support.stores import beside
 
 Row = dict[str, Any]
@@ -36,7 +37,7 @@ class Desk:
         self.service = service
         self.chance = random.Random(seed)
         self.rows: dict[str, Row] = {}
-        self.last = ""
+        self.last = self.me = ""
         self.made: list[str] = []
 
     async def read(self) -> None:
@@ -69,14 +70,15 @@ class Desk:
         row = self.rows[told["id"]]
         if event_id <= row["asOf"]:
             return
-        if event["type"] == "conversation.deleted":
+        hidden_one_is_gone = "deleted" in event["data"].get("changed", ())
+        if event["type"] == "conversation.deleted" or hidden_one_is_gone:
             del self.rows[told["id"]]
         else:
-            self.rows[told["id"]] = after(row, event) | {"asOf": event_id}
+            self.rows[told["id"]] = after(row, event, self.me) | {"asOf": event_id}
 
 
-def after(row: Row, event: dict[str, Any]) -> Row:
-    """Return the row after an event."""
+def after(row: Row, event: dict[str, Any], me: str) -> Row:
+    """Return the row of a user after an event."""
     data = event["data"]
     following: Row = {**row, **data["conversation"], "mine": row["mine"]}
     match event["type"]:
@@ -98,6 +100,9 @@ def after(row: Row, event: dict[str, Any]) -> Row:
             return following | {"workflow": None}
         case "note.created" if data["message"]["author"]["type"] == "contact":
             return following | {"mine": read_of(row, following["messages"] - 1)}
+        case "note.created" if me in data["mentioned"]:
+            mine = {"mentioned": True, "unseenMentions": row["mine"]["unseenMentions"] + 1}
+            return following | {"mine": {**row["mine"], **mine}}
     return following
 
 
@@ -130,7 +135,7 @@ def read_of(row: Row, index: int) -> Row:
     return {**mine, "unread": mine["unread"] + (index > seen)}
 
 
-async def act(desk: Desk, workflow: str, team: str, user: str) -> None:
+async def act(desk: Desk, workflow: str, team: str, user: str, colleague: Person) -> None:
     """Do something to a conversation, or start one."""
     service, chance = desk.service, desk.chance
     if not desk.made or chance.random() < 0.1:
@@ -143,6 +148,7 @@ async def act(desk: Desk, workflow: str, team: str, user: str) -> None:
     agent, server = f"/conversations/{one}", f"/s2s/conversations/{one}"
     post, patch = service.dashboard.post, service.dashboard.patch
     tags = chance.sample(["vip", "returns", "late"], chance.randrange(3))
+    mentioned = chance.choice([user, team])
     until = chance.choice([None, "2027-01-01T00:00:00Z"])
     assignee = chance.choice([None, {"type": "user", "id": user}, {"type": "team", "id": team}])
     actions: list[Callable[[], Awaitable[httpx.Response]]] = [
@@ -153,6 +159,15 @@ async def act(desk: Desk, workflow: str, team: str, user: str) -> None:
         lambda: post(f"{agent}/messages", json={"text": "Soon"}),
         lambda: post(f"{agent}/messages", json={"text": "Done", "then": {"close": True}}),
         lambda: post(f"{agent}/messages", json={"text": "A note", "internal": True}),
+        lambda: post(
+            f"{agent}/messages", json={"text": "A note", "internal": True, "mentions": [colleague.id]}
+        ),
+        lambda: colleague.http.post(
+            f"{agent}/messages", json={"text": "You", "internal": True, "mentions": [mentioned]}
+        ),
+        lambda: service.dashboard.put(f"{agent}/follow"),
+        lambda: colleague.http.put(f"{agent}/follow"),
+        lambda: service.dashboard.delete(f"{agent}/follow"),
         lambda: post(f"{agent}/close", json={}),
         lambda: post(f"{agent}/reopen", json={}),
         lambda: post(f"{agent}/assign", json={"assignee": assignee}),
@@ -179,10 +194,20 @@ async def test_old_list_with_newer_events_equals_the_current_list(service: Servi
     body = {"name": "Orders", "trigger": {"type": "manual"}, "flows": FLOWS}
     made = await service.dashboard.post("/workflows", json=body)
     assert made.status_code == 200, made.text
-    team = (await service.dashboard.post("/teams", json={"name": "Returns"})).json()["id"]
     user = (await service.dashboard.get("/users/me")).json()["id"]
+    members = {"name": "Returns", "members": [user]}
+    team = (await service.dashboard.post("/teams", json=members)).json()["id"]
+    desk.me = user
+    async with person(service, "agent") as colleague:
+        colleague.http.headers["project"] = service.demo["projectId"]
+        await follow_history(desk, made.json()["id"], team, user, colleague)
+
+
+async def follow_history(desk: Desk, workflow: str, team: str, user: str, colleague: Person) -> None:
+    """Act and follow for a while, and compare the rows with a current list."""
+    service = desk.service
     for _ in range(STEPS):
-        await act(desk, made.json()["id"], team, user)
+        await act(desk, workflow, team, user, colleague)
         match desk.chance.randrange(6):
             case 0:
                 await desk.read()  # the events that it has taken into account come as well
@@ -195,6 +220,15 @@ async def test_old_list_with_newer_events_equals_the_current_list(service: Servi
                 answer = await service.dashboard.put(f"/conversations/{one}/seen", json={"index": index})
                 if answer.status_code == 200:
                     desk.rows[one]["mine"] = answer.json()["mine"]
+            case 3 if desk.rows:
+                desk.follow(desk.last)
+                one = desk.chance.choice(list(desk.rows))
+                newest = desk.rows[one]["lastMessage"]
+                if newest is not None:
+                    path = f"/conversations/{one}/mentions/seen"
+                    answer = await service.dashboard.put(path, json={"messageId": newest["id"]})
+                    if answer.status_code == 200:
+                        desk.rows[one]["mine"] = answer.json()["mine"]
             case _:
                 desk.follow(desk.last)
     desk.follow("")

@@ -9,6 +9,7 @@ import pytest
 
 from deskwire.engine.events.log import NO_EVENT_ID
 from tests.support.api.agent_stream import page as opened
+from tests.support.api.inbox import NOT_MENTIONED
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of, person
 from tests.support.stores import beside
@@ -55,16 +56,16 @@ async def counted(http: httpx.AsyncClient) -> dict[str, Any]:
 async def test_only_messages_of_the_contact_make_a_conversation_unread(service: Service) -> None:
     made = await service.create(message={"text": "0"})
     await service.say(made, "1")
-    assert await mine(service.dashboard, made) == {"seenIndex": None, "unread": 2}
-    assert await see(service.dashboard, made, 1) == {"mine": {"seenIndex": 1, "unread": 0}}
+    assert await mine(service.dashboard, made) == {"seenIndex": None, "unread": 2, **NOT_MENTIONED}
+    assert await see(service.dashboard, made, 1) == {"mine": {"seenIndex": 1, "unread": 0, **NOT_MENTIONED}}
     await reply(service, made, "2")
     await reply(service, made, "a note", internal=True)
     await service.do(made, "close")
     await service.do(made, "reopen")
-    assert await mine(service.dashboard, made) == {"seenIndex": 1, "unread": 0}
+    assert await mine(service.dashboard, made) == {"seenIndex": 1, "unread": 0, **NOT_MENTIONED}
     assert await unread(service.dashboard) == []
     await service.say(made, "3")
-    assert await mine(service.dashboard, made) == {"seenIndex": 1, "unread": 1}
+    assert await mine(service.dashboard, made) == {"seenIndex": 1, "unread": 1, **NOT_MENTIONED}
     assert await unread(service.dashboard) == [made["id"]]
 
 
@@ -73,10 +74,12 @@ async def test_a_conversation_can_be_marked_unread_again(service: Service) -> No
     await reply(service, made, "1")
     await service.say(made, "2")
     await see(service.dashboard, made, 2)
-    assert await see(service.dashboard, made, 1) == {"mine": {"seenIndex": 1, "unread": 1}}
-    assert await see(service.dashboard, made, 0) == {"mine": {"seenIndex": 0, "unread": 1}}
-    assert await see(service.dashboard, made, -1) == {"mine": {"seenIndex": None, "unread": 2}}
-    assert await mine(service.dashboard, made) == {"seenIndex": None, "unread": 2}
+    assert await see(service.dashboard, made, 1) == {"mine": {"seenIndex": 1, "unread": 1, **NOT_MENTIONED}}
+    assert await see(service.dashboard, made, 0) == {"mine": {"seenIndex": 0, "unread": 1, **NOT_MENTIONED}}
+    assert await see(service.dashboard, made, -1) == {
+        "mine": {"seenIndex": None, "unread": 2, **NOT_MENTIONED}
+    }
+    assert await mine(service.dashboard, made) == {"seenIndex": None, "unread": 2, **NOT_MENTIONED}
     assert await unread(service.dashboard) == [made["id"]]
 
 
@@ -85,8 +88,8 @@ async def test_read_position_is_private_to_its_agent(service: Service) -> None:
     async with person(service, "viewer") as other:
         other.http.headers["project"] = service.demo["projectId"]
         await see(other.http, made, 0)
-        assert await mine(other.http, made) == {"seenIndex": 0, "unread": 0}
-        assert await mine(service.dashboard, made) == {"seenIndex": None, "unread": 1}
+        assert await mine(other.http, made) == {"seenIndex": 0, "unread": 0, **NOT_MENTIONED}
+        assert await mine(service.dashboard, made) == {"seenIndex": None, "unread": 1, **NOT_MENTIONED}
         assert (await unread(other.http), await unread(service.dashboard)) == ([], [made["id"]])
 
 
@@ -134,8 +137,16 @@ async def test_read_position_is_published_only_to_the_agents_own_pages(service: 
             await see(service.dashboard, made, 0)
             await see(other.http, made, -1)
             heard, elsewhere = await own.passing("me.seen"), await others.passing("me.seen")
-    assert heard == {"conversationId": made["id"], "index": 0, "mine": {"seenIndex": 0, "unread": 0}}
-    assert elsewhere == {"conversationId": made["id"], "index": -1, "mine": {"seenIndex": None, "unread": 1}}
+    assert heard == {
+        "conversationId": made["id"],
+        "index": 0,
+        "mine": {"seenIndex": 0, "unread": 0, **NOT_MENTIONED},
+    }
+    assert elsewhere == {
+        "conversationId": made["id"],
+        "index": -1,
+        "mine": {"seenIndex": None, "unread": 1, **NOT_MENTIONED},
+    }
 
 
 def rows(service: Service) -> list[tuple[int, int]]:
@@ -177,10 +188,13 @@ async def test_counters_are_as_long_as_their_lists(service: Service) -> None:
     ):
         await service.dashboard.patch(f"/conversations/{made[number]['id']}", json=fields)
     await service.do(made[3], "close")
+    for number in (0, 1, 2, 3, 6):
+        await service.dashboard.put(f"/conversations/{made[number]['id']}/follow")
     todo = {"status": "OPEN,PENDING", "snoozed": "false"}
     lists = {
         "mine": {"assignee": "me", **todo},
         "mineWaiting": {"assignee": "me", "sort": "waiting", **todo},
+        "following": {"following": "true", **todo},
         "unread": {"assignee": "me", "unread": "true", **todo},
         "unassigned": {"assignee": "none", **todo},
         "waiting": {"sort": "waiting"},
@@ -195,6 +209,7 @@ async def test_counters_are_as_long_as_their_lists(service: Service) -> None:
     assert expected == {
         "mine": 2,
         "mineWaiting": 1,
+        "following": 2,
         "unread": 1,
         "unassigned": 2,
         "waiting": 5,
@@ -206,7 +221,7 @@ async def test_counters_are_as_long_as_their_lists(service: Service) -> None:
     as_of = (await service.dashboard.get("/conversations", params={"view": "agent"})).json()["items"][0][
         "asOf"
     ]
-    assert found == expected | {"teams": {team["id"]: 1}, "bound": 1_000, "asOf": as_of}
+    assert found == expected | {"mentions": 0, "teams": {team["id"]: 1}, "bound": 1_000, "asOf": as_of}
 
 
 async def test_counters_of_an_empty_project_have_the_position_of_no_event(

@@ -10,6 +10,7 @@ import trio
 
 from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.engine.search.hits import SHOWN_MAX
+from tests.support.api.inbox import NOT_MENTIONED
 from tests.support.api.service import Service
 from tests.support.api.staff import code, organisation_of, person
 from tests.support.deadlines import HANG_TIMEOUT_S
@@ -108,7 +109,7 @@ async def test_hits_have_ranges_and_message_ids_come_first(service: Service) -> 
     units = hit["text"].encode("utf-16-le")
     assert [units[2 * a : 2 * b].decode("utf-16-le") for a, b in hit["ranges"]] == ["Örder", "lös", "order"]
     assert found["conversation"]["id"] == made["id"]
-    assert found["conversation"]["mine"] == {"seenIndex": None, "unread": 3}
+    assert found["conversation"]["mine"] == {"seenIndex": None, "unread": 3, **NOT_MENTIONED}
     (named,) = (await searched(service, said[0]["id"]))["conversations"]
     assert (named["conversation"]["id"], named["hits"]) == (made["id"], [])
     (titled,) = (await searched(service, "parc"))["conversations"]

@@ -26,6 +26,7 @@ async def test_a_reply_and_a_note_are_kept_apart(service: Service) -> None:
         "attachments": [],
         "version": 1,
         "baseSequence": 1,
+        "mentions": [],
         "updatedAt": "",
     }
 

@@ -10,16 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskwire.engine.accounts.people import ASSIGNEE_TYPES
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.commands import (
     Command,
+    Follow,
     LinkTicket,
     MarkReceived,
     Move,
     Patch,
     WorkflowCommand,
 )
-from deskwire.engine.conversations.events import agent_view, conversation_view, message_view
+from deskwire.engine.conversations.conversation import Mention
+from deskwire.engine.conversations.events import (
+    agent_view,
+    conversation_view,
+    dashboard_message_view,
+    message_view,
+)
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.values import replace
 from deskwire.engine.customers.view import (
@@ -27,6 +35,7 @@ from deskwire.engine.customers.view import (
     customer_event,
     customer_message,
 )
+from deskwire.engine.events.project_events import note_created
 from deskwire.engine.events.types import CATALOG, EventDraft, encode_envelope
 from deskwire.http.description.event_examples import example_envelopes
 from deskwire.http.description.extension_examples import extension_envelopes
@@ -150,6 +159,13 @@ AGENTS: st.SearchStrategy[Command | WorkflowCommand] = st.one_of(
     st.just(LinkTicket(f"tkt_{SECRET}", True)),
     st.just(Move(CONTACT.rowid, CONTACT.rowid + 1)),
     st.builds(MarkReceived, st.integers(0, 5), st.integers(0, 5)),
+    st.builds(Follow, st.just(1), st.booleans()),
+    st.builds(
+        lambda kind: replace(
+            post("agent", NOTE, internal=True), mentions=(Mention(kind, f"usr_{SECRET}", SECRET),)
+        ),
+        st.sampled_from(ASSIGNEE_TYPES),
+    ),
 )
 
 
@@ -169,6 +185,33 @@ def test_no_event_of_any_life_shows_a_field_that_is_not_listed(
             continue
     sequences = [check(draft)["sequence"] for draft in drafts]
     assert sequences == list(range(1, len(drafts) + 1))
+
+
+@given(st.lists(AGENTS, max_size=10))
+def test_no_object_of_agents_shows_customers_notes_mentions_or_followers(
+    commands: list[Command | WorkflowCommand],
+) -> None:
+    """A note's event is on no customer's stream; if it were, mentions and followers would still not be shown."""
+    play = Play()
+    play(create(message=post()))
+    for command in commands:
+        if play.state is None:
+            return
+        try:
+            play(command)
+        except (Conflict, Invalid):
+            continue
+    if play.state is None:
+        return
+    last, followers = play.messages[-1], [f"usr_{SECRET}"]
+    view = agent_view(play.now_is, CONTACT, PROJECT.id, last, None, followers)
+    shown = [customer_conversation(view)]
+    for message in play.messages:
+        shown.append(customer_message(dashboard_message_view(message, play.now_is.id, lambda _: [])))
+    draft = note_created({**shown[-1], "mentions": followers}, {**view, "lastMessage": None}, followers)
+    shown.append(customer_event(orjson.loads(encode_envelope(draft, "evt_1", PROJECT.id, NOON))))
+    assert SECRET not in orjson.dumps(shown).decode()
+    assert {"mentions", "followers", "mentioned"}.isdisjoint(path.split(".")[-1] for path in paths(shown[-1]))
 
 
 EXAMPLES = {**example_envelopes(), **extension_envelopes()}

@@ -15,7 +15,7 @@ import trio
 from deskwire.engine.accounts.identity.oidc.requests import OidcRequest
 from deskwire.engine.accounts.invitations import Invitation
 from deskwire.engine.accounts.links import LINK_LIFETIME_MS, OneTimeLink
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.conversation import Author, Conversation, Mention, Message
 from deskwire.engine.conversations.drafts import DraftWrite, draft_key, write_draft
 from deskwire.engine.conversations.held_messages import HeldMessage, hold_message
 from deskwire.engine.core.encryption import Encryption
@@ -71,7 +71,7 @@ def _upload(tx: Transaction, conversation: int) -> None:
 
 
 def _write(tx: Transaction, state: Conversation) -> None:
-    """Store a draft and a held message of an agent; the message is held for a long time."""
+    """Store a draft, a held message and a mention of an agent; the message is held for a long time."""
     user = tx.insert_user(new_id("usr", NOON), "grace@example.org", "Grace", None, NOON)
     place = draft_key(state, user.rowid, internal=True)
     write_draft(tx, place, DraftWrite("She called twice.", (), 0), NOON)
@@ -79,6 +79,11 @@ def _write(tx: Transaction, state: Conversation) -> None:
     until = NOON + 10 * 366 * 86_400_000
     held = HeldMessage(new_id("msg", NOON), *of, False, "Soon", (), 2, {"close": True}, until, NOON)
     hold_message(tx, PROJECT, held, None)
+    mentions = (Mention("user", user.id, user.name),)
+    note = Message(new_id("msg", NOON), Author("agent"), "@Grace", NOON, internal=True, mentions=mentions)
+    tx.insert_message(state.rowid, note, None)
+    tx.insert_mentions(PROJECT.rowid, state.rowid, note.id, [user.rowid], NOON)
+    tx.follow(PROJECT.rowid, state.rowid, [user.rowid], NOON)
 
 
 def _let_in(tx: Transaction) -> None:

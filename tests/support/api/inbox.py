@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import trio
@@ -11,6 +12,9 @@ import trio
 from tests.support.api.service import Service
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import beside
+
+NOT_MENTIONED: Final[Mapping[str, Any]] = {"mentioned": False, "unseenMentions": 0}
+"""An agent's own part of a conversation that has no mention of the agent."""
 
 
 def later(seconds: float) -> str:

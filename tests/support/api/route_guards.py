@@ -102,6 +102,9 @@ GET /v3/conversations/{conversationId}/network-logs             | dashboard    |
 POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | 8 KiB
 PUT /v3/conversations/{conversationId}/seen                     | dashboard    | conversations.read   | 8 KiB
+PUT /v3/conversations/{conversationId}/follow                   | dashboard    | conversations.read   | 8 KiB
+DELETE /v3/conversations/{conversationId}/follow                | dashboard    | conversations.read   | 8 KiB
+PUT /v3/conversations/{conversationId}/mentions/seen            | dashboard    | conversations.read   | 8 KiB
 POST /v3/conversations/{conversationId}/typing                  | dashboard    | conversations.reply  | 8 KiB
 POST /v3/conversations/{conversationId}/voice-reply             | dashboard    | conversations.reply  | 64 KiB
 GET /v3/conversations/{conversationId}/workflow                 | dashboard    | conversations.read   | -

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import WORK, Member, Membership, Organisation, Role, User
+from deskwire.engine.accounts.people import READ, WORK, Member, Membership, Organisation, Role, User
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import ActingMember, check_change, check_grant, check_reach, role_named
 from deskwire.engine.accounts.sessions import SessionLifetime, SessionTransaction
@@ -47,6 +47,7 @@ def member_view(member: Member) -> dict[str, Any]:
         "name": user.name,
         "role": member.role,
         "assignable": WORK in member.permissions,
+        "mentionable": READ in member.permissions,
         "joinedAt": iso(member.joined_at),
     }
 

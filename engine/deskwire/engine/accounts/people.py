@@ -41,6 +41,9 @@ PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
 }
 """The permissions of the built-in roles. Those of a member come with the membership."""
 
+READ: Final = "conversations.read"
+"""The permission of members whom notes can mention, and who can follow conversations."""
+
 WORK: Final = "conversations.reply"
 """The permission of members to whom conversations and tickets can be assigned."""
 

@@ -22,7 +22,15 @@ from deskwire.engine.conversations.events import (
     notes_posted,
     rewritten_ids,
 )
-from deskwire.engine.conversations.facts import Deleted, Fact, MessageRewritten, MessagesReceived
+from deskwire.engine.conversations.facts import (
+    Deleted,
+    Fact,
+    FollowChanged,
+    MessagePosted,
+    MessageRewritten,
+    MessagesReceived,
+)
+from deskwire.engine.conversations.mentions import store_mentions
 from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.events.project_events import (
     append_internal_event,
@@ -35,6 +43,27 @@ from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.webhooks.publish import publish_extension
 
 
+def store_followers(
+    tx: CommitTransaction, plan: CommitPlan, state: Conversation, facts: Sequence[Fact]
+) -> bool:
+    """Store mentions and followers; return whether a `FollowChanged` has changed the followers.
+
+    Raises Invalid if a note mentions a person who can no longer be mentioned.
+    """
+    followed = False
+    for fact in facts:
+        if isinstance(fact, MessagePosted) and fact.message.mentions:
+            # Its `note.created` shows the new followers.
+            store_mentions(tx, plan.project, state.rowid, fact.message, plan.at)
+        elif isinstance(fact, FollowChanged):
+            project, user = plan.project, fact.user
+            if not fact.follows:
+                followed |= tx.unfollow(project.rowid, state.rowid, user)
+            elif tx.claim_members(project.organisation, [user]):
+                followed |= tx.follow(project.rowid, state.rowid, [user], plan.at)
+    return followed
+
+
 def append_agent_events(
     tx: CommitTransaction,
     plan: CommitPlan,
@@ -42,9 +71,12 @@ def append_agent_events(
     facts: Sequence[Fact],
     contact: Contact,
     show: AttachmentsView,
+    *,
+    followed: bool,
 ) -> str | None:
     """Append the events for agents alone; return the id of the `conversation.changed`, if there is one."""
-    notes, names = [*notes_posted(facts, plan.steps)], changed_for_agents(plan.steps, plan.entries)
+    notes = [*notes_posted(facts, plan.steps)]
+    names = changed_for_agents(plan.steps, plan.entries, followed=followed)
     if not notes and not names:
         return None
     gone = Deleted in map(type, facts)
@@ -57,7 +89,9 @@ def append_agent_events(
         event_id = append_internal_event(tx, plan.project, draft, subject, plan.at).id
     for note in notes:
         shown = dashboard_message_view(note, state.id, show)
-        publish_extension(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
+        mentioned = tx.mentioned_by(state.rowid, note.id) if note.mentions else ()
+        draft = note_created(shown, view, mentioned)
+        publish_extension(tx, plan.project, draft, subject, plan.at, lane=state.rowid)
     return event_id
 
 
@@ -94,7 +128,8 @@ def _agent_view(
 ) -> dict[str, Any]:
     """Return the conversation as agents see it after this transaction."""
     details = tx.agent_details([state.rowid])[state.rowid]
-    return agent_view(state, contact, plan.project.id, details.last_message, details.workflow)
+    last, workflow = details.last_message, details.workflow
+    return agent_view(state, contact, plan.project.id, last, workflow, details.followers)
 
 
 def store_activity(

@@ -8,7 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.conversation import Author, Closer, Message, Reason, TextFormat
+from deskwire.engine.conversations.conversation import (
+    Author,
+    Closer,
+    Mention,
+    Message,
+    Reason,
+    TextFormat,
+)
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.workflow import Published
 
@@ -63,6 +70,7 @@ class PostMessage(Struct, frozen=True):
         client_id: the id that the contact's client gives it. If the conversation has a message with it, nothing is added.
         found: that message, which the commit adds.
         format: see `Message`.
+        mentions: the users and teams that a note mentions.
         of_contact: the storage key of the only contact in whose visible conversation the message may be stored.
     """
 
@@ -74,6 +82,7 @@ class PostMessage(Struct, frozen=True):
     client_id: str | None = None
     found: Message | None = None
     format: TextFormat | None = None
+    mentions: tuple[Mention, ...] = ()
     of_contact: int | None = None
 
 
@@ -196,6 +205,17 @@ class DeleteMessage(Struct, frozen=True):
     found: Message | None = None
 
 
+class Follow(Struct, frozen=True):
+    """Let a user follow the conversation, or no longer.
+
+    Args:
+        user: storage key.
+    """
+
+    user: int
+    follows: bool
+
+
 class Move(Struct, frozen=True):
     """Move the conversation to the contact that its own one is merged into; both are storage keys."""
 
@@ -238,6 +258,7 @@ Command = (
     | ReplaceNetworkLogs
     | RedactMessage
     | DeleteMessage
+    | Follow
     | Move
     | Expire
     | Delete

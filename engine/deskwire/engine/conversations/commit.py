@@ -21,6 +21,7 @@ from deskwire.engine.conversations.agent_commit import (
     append_received_events,
     append_rewrite_events,
     store_activity,
+    store_followers,
 )
 from deskwire.engine.conversations.automation.decide import (
     count_own_facts,
@@ -53,6 +54,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    FollowChanged,
     MessagePosted,
     MessageRewritten,
     MessagesReceived,
@@ -371,7 +373,8 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
         if plan.entries:
             events[draft.sequence] = event.id
     if not plan.single:
-        event_id = append_agent_events(tx, plan, state, facts, contact, show)
+        followed = store_followers(tx, plan, state, facts)
+        event_id = append_agent_events(tx, plan, state, facts, contact, show, followed=followed)
         append_rewrite_events(tx, plan, state, facts, contact)
         append_received_events(tx, plan, state, facts, contact)
         if plan.entries and not gone:
@@ -514,7 +517,7 @@ def _store_fact(
             pass
         case WorkflowCompleted():
             tx.put_workflow_end(state.rowid, fact, at)
-        case WorkflowWaits() | MessagesReceived():
+        case WorkflowWaits() | MessagesReceived() | FollowChanged():
             pass
         case _:
             assert_never(fact)
@@ -534,6 +537,8 @@ def _rewrite(
     """Remove the redacted content from every place where it is stored."""
     message = fact.message
     tx.rewrite_message(state.rowid, message, at)
+    if message.deleted and message.internal:
+        tx.delete_mentions(state.rowid, message.id)
     gone = {each.id for each in fact.before.attachments} - {each.id for each in message.attachments}
     if gone:
         tx.detach_from_message(state.rowid, gone)

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, field
 
-from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.accounts.people import Assignee, AssigneeType
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.runs import WorkflowRun
@@ -32,6 +32,14 @@ class Author(Struct, frozen=True):
     name: str | None = None
 
 
+class Mention(Struct, frozen=True):
+    """A user or team that a note mentions; `name` is the name at that time, as `@name` in the text shows it."""
+
+    type: AssigneeType
+    id: str
+    name: str
+
+
 class Message(Struct, frozen=True):
     """A message, or with `internal` a note that only agents see.
 
@@ -41,6 +49,7 @@ class Message(Struct, frozen=True):
         deleted: whether only the index is left.
         client_id: the id that the contact's client gave it, unique in the conversation; it outlives the text.
         format: the markup that readers may render; None for plain text. The text is stored and sent unchanged in both cases.
+        mentions: the users and teams that a note mentions.
     """
 
     id: str
@@ -54,6 +63,7 @@ class Message(Struct, frozen=True):
     deleted: bool = False
     client_id: str | None = None
     format: TextFormat | None = None
+    mentions: tuple[Mention, ...] = ()
 
 
 class Conversation(Struct, frozen=True):

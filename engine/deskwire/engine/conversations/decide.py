@@ -6,7 +6,7 @@
 - A hidden conversation has no events; `Revealed` starts its sequence at 1.
 - OPEN and PENDING conversations are open; a message of the contact changes PENDING and CLOSED to OPEN.
 - A command that changes nothing has no facts.
-- A note is a fact without a public event and without a sequence number.
+- A note is a fact without a public event and without a sequence number, and so is a follower who comes or goes.
 - The contact waits from its first message until an agent or a bot answers, or the conversation is closed.
 - A snooze ends at its time, with a message of the contact, and when the conversation is closed or reopened.
 - A conversation is bot-only if no agent ever wrote in it and it was never assigned. Bot-only conversations expire some time
@@ -31,6 +31,7 @@ from deskwire.engine.conversations.commands import (
     Delete,
     DeleteMessage,
     Expire,
+    Follow,
     LinkTicket,
     MarkRead,
     MarkReceived,
@@ -52,6 +53,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    FollowChanged,
     MessagePosted,
     MessageRewritten,
     MessagesReceived,
@@ -131,6 +133,9 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return () if message == before else (MessageRewritten(before, message),)
         case DeleteMessage():
             return (MessageRewritten(*erased_message(command, at)),)
+        case Follow(user, follows):
+            # Followers are rows of their own, so only the commit knows whether this changes anything.
+            return (FollowChanged(user, follows),)
         case Move(source, target):
             return (Moved(source, target),)
         case Expire(periods):
@@ -196,6 +201,7 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
             command.attachments,
             client_id=command.client_id,
             format=command.format,
+            mentions=command.mentions,
         )
     )
     if command.internal or command.author.type != "contact":
@@ -355,7 +361,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
     match fact:
         case MessagePosted(message) | MessageRewritten(_, message):
             return 0 if message.internal else shown
-        case NetworkLogsReplaced() | AgentFieldsUpdated() | MessagesReceived():
+        case NetworkLogsReplaced() | AgentFieldsUpdated() | MessagesReceived() | FollowChanged():
             return 0
         case WorkflowWaits(run):
             return 0 if run.step is None else shown
@@ -401,7 +407,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
             return {"run": run}
         case WorkflowCompleted():
             return {"run": None}
-        case Deleted() | Created() | MessageRewritten() | Moved():
+        case Deleted() | Created() | MessageRewritten() | Moved() | FollowChanged():
             return {}
         case _:
             assert_never(fact)
@@ -468,7 +474,7 @@ def touches(fact: Fact) -> bool:
     match fact:
         case MessagePosted(message) | MessageRewritten(_, message):
             return not message.internal
-        case NetworkLogsReplaced() | AgentFieldsUpdated() | MessagesReceived():
+        case NetworkLogsReplaced() | AgentFieldsUpdated() | MessagesReceived() | FollowChanged():
             return False
         case WorkflowWaits(run):
             return run.step is not None

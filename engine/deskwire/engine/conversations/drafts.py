@@ -15,8 +15,9 @@ from typing import Any, Final, Literal, Protocol, get_args
 from msgspec import Struct
 
 from deskwire.engine.conversations.commit_plan import Receipt
-from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.conversation import Conversation, Mention
 from deskwire.engine.conversations.draft_merge import merged_attachments, merged_text
+from deskwire.engine.conversations.mentions import mention_view
 from deskwire.engine.conversations.writing_changes import DraftChanged, WritingChange
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, Invalid
@@ -32,6 +33,9 @@ DRAFT_TEXT_MAX: Final = 100_000
 
 DRAFT_ATTACHMENTS_MAX: Final = 100
 """Attachments of a draft."""
+
+DRAFT_MENTIONS_MAX: Final = 100
+"""Users and teams that the note of a draft mentions."""
 
 DRAFTS_MAX: Final = 1_000
 """Drafts that a user may have in a project."""
@@ -62,6 +66,7 @@ class Draft(Struct, frozen=True):
         base_sequence: the conversation's sequence that the author had seen on starting the draft, if known.
         updated_at: milliseconds.
         rowid: the storage key.
+        mentions: the users and teams that the author has picked for the note, with the names that the text has.
     """
 
     key: DraftKey
@@ -71,6 +76,7 @@ class Draft(Struct, frozen=True):
     base_sequence: int | None
     updated_at: int
     rowid: int = 0
+    mentions: tuple[Mention, ...] = ()
 
 
 class DraftWrite(Struct, frozen=True):
@@ -86,6 +92,7 @@ class DraftWrite(Struct, frozen=True):
     version: int | None
     base_text: str | None = None
     base_sequence: int | None = None
+    mentions: tuple[Mention, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -113,6 +120,7 @@ def decide_draft(key: DraftKey, stored: Draft | None, written: DraftWrite, at: i
         text=merged_text(stored.text, written.text, written.base_text),
         attachments=merged_attachments(stored.attachments, written.attachments),
         base_sequence=_earlier(stored.base_sequence, written.base_sequence),
+        mentions=_united(stored.mentions, written.mentions),
     )
     return DraftDecision(stored if _same(stored, united) else _next(key, stored, united, at), merged=True)
 
@@ -135,6 +143,7 @@ def draft_view(draft: Draft, show: AttachmentsView) -> dict[str, Any]:
         "attachments": show(draft.attachments) if draft.attachments else [],
         "version": draft.version,
         "baseSequence": draft.base_sequence,
+        "mentions": [mention_view(each) for each in draft.mentions],
         "updatedAt": iso(draft.updated_at),
     }
 
@@ -146,15 +155,22 @@ def drafts_view(drafts: Mapping[DraftMode, Draft], show: AttachmentsView) -> dic
 
 
 def _same(stored: Draft, written: DraftWrite) -> bool:
-    one = (stored.text, stored.attachments, stored.base_sequence)
-    return one == (written.text, written.attachments, written.base_sequence)
+    one = (stored.text, stored.attachments, stored.base_sequence, stored.mentions)
+    return one == (written.text, written.attachments, written.base_sequence, written.mentions)
 
 
 def _next(key: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> Draft:
     """Return the next version. Its number is at least the time, because a removed draft leaves no number to continue from."""
     version = max(at, (written.version or 0) + 1, 0 if stored is None else stored.version + 1)
     rowid = 0 if stored is None else stored.rowid
-    return Draft(key, written.text, written.attachments, version, written.base_sequence, at, rowid)
+    return Draft(
+        key, written.text, written.attachments, version, written.base_sequence, at, rowid, written.mentions
+    )
+
+
+def _united(stored: Sequence[Mention], written: Sequence[Mention]) -> tuple[Mention, ...]:
+    """Return the mentions of both versions, each once; their author removes the ones that the text no longer has."""
+    return tuple({(each.id, each.name): each for each in (*stored, *written)}.values())[-DRAFT_MENTIONS_MAX:]
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:

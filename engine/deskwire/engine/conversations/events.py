@@ -2,7 +2,7 @@
 
 Agents get the public events, and these events that no consumer gets:
 
-- `note.created` for a note, and for a message of a conversation that is hidden from the customer.
+- `note.created` for a note with the users whom it mentions, and for a message of a conversation that is hidden from the customer.
 - `message.reached` and `message.seen` for the marks of the contact's clients.
 - `conversation.changed` for changes of the agent's view that no public event shows, and in addition to public events if a
   user, a server key or the service itself made the change, because public events do not name the actor.
@@ -27,6 +27,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    FollowChanged,
     MessagePosted,
     MessageRewritten,
     MessagesReceived,
@@ -38,6 +39,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.conversations.mentions import mention_view
 from deskwire.engine.conversations.redaction import PREVIEW_LENGTH_MAX
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso, iso_or_none
@@ -105,18 +107,28 @@ def message_view(message: Message, conversation_id: str, show: AttachmentsView) 
 
 
 def dashboard_message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
-    """Return the message object for agents, in which `internal` marks notes."""
-    return {**message_view(message, conversation_id, show), "internal": message.internal}
+    """Return the message object for agents: `internal` marks notes, `mentions` has the users and teams that a note mentions."""
+    return {
+        **message_view(message, conversation_id, show),
+        "internal": message.internal,
+        "mentions": [mention_view(each) for each in message.mentions],
+    }
 
 
 def agent_view(
-    state: Conversation, contact: Contact, project_id: str, last: Message | None, workflow: str | None
+    state: Conversation,
+    contact: Contact,
+    project_id: str,
+    last: Message | None,
+    workflow: str | None,
+    followers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the conversation object for agents, in the form of their events.
 
     Args:
         last: the newest message or note.
         workflow: the name of the running workflow, if any.
+        followers: ids of the users who follow it.
     """
     run = state.run
     return {
@@ -133,6 +145,7 @@ def agent_view(
         "contactReachedAt": iso_or_none(state.contact_reached_at),
         "networkLogsAt": iso_or_none(state.network_logs_at),
         "workflow": run and {"id": run.workflow_id, "name": workflow, "waiting": run.step is not None},
+        "followers": [*followers],
     }
 
 
@@ -146,6 +159,10 @@ def message_preview(message: Message) -> dict[str, Any]:
         "internal": message.internal,
         "createdAt": iso(message.created_at),
     }
+
+
+_UNSEEN_BY_CUSTOMERS: Final = (NetworkLogsReplaced, AgentFieldsUpdated, MessagesReceived, FollowChanged)
+"""The facts without public events, of which customers see nothing."""
 
 
 def public_events(
@@ -163,7 +180,7 @@ def public_events(
         earlier: the customer-visible messages before the fact; only `Revealed` needs them.
         show: makes the URLs of attachments.
     """
-    if not after.visible or isinstance(fact, NetworkLogsReplaced | AgentFieldsUpdated | MessagesReceived):
+    if not after.visible or isinstance(fact, _UNSEEN_BY_CUSTOMERS):
         return
     data: dict[str, Any] = {"conversation": conversation_view(after, contact, project_id)}
     match fact:
@@ -277,7 +294,7 @@ _NAMES: Final[Mapping[str, str]] = {
 }
 """The fields that `conversation.changed` may name, with their names in the API."""
 
-_PARTLY_PUBLIC: Final = (AgentFieldsUpdated, NetworkLogsReplaced, Revealed, MessageRewritten)
+_PARTLY_PUBLIC: Final = (AgentFieldsUpdated, FollowChanged, NetworkLogsReplaced, Revealed, MessageRewritten)
 """The facts that public events show incompletely or not at all."""
 
 
@@ -288,8 +305,14 @@ def notes_posted(facts: Sequence[Fact], steps: Sequence[Transition]) -> Iterator
             yield fact.message
 
 
-def changed_for_agents(steps: Sequence[Transition], entries: Sequence[ActivityEntry | None]) -> list[str]:
-    """Return the changed fields of the agent's view; none if public events show all changes."""
+def changed_for_agents(
+    steps: Sequence[Transition], entries: Sequence[ActivityEntry | None], *, followed: bool = False
+) -> list[str]:
+    """Return the changed fields of the agent's view; none if public events show all changes.
+
+    Args:
+        followed: whether a `FollowChanged` has changed the followers.
+    """
     before, after = steps[0][0], steps[-1][2]
     if before is None:
         return [] if after.visible else ["created"]
@@ -302,6 +325,8 @@ def changed_for_agents(steps: Sequence[Transition], entries: Sequence[ActivityEn
         names.append("workflow")
     if any(isinstance(fact, MessageRewritten) for _, fact, _ in steps):
         names.append("messages")
+    if followed:
+        names.append("followers")
     return names if _public_events_are_incomplete(before, after, steps, entries) else []
 
 

@@ -112,6 +112,13 @@ class NetworkLogsReplaced(Struct, frozen=True):
     at: int
 
 
+class FollowChanged(Struct, frozen=True):
+    """A user, by storage key, follows the conversation, or no longer does."""
+
+    user: int
+    follows: bool
+
+
 class Moved(Struct, frozen=True):
     """The conversation was moved to another contact; both are storage keys."""
 
@@ -161,6 +168,7 @@ Fact = (
     | NetworkLogsReplaced
     | WorkflowWaits
     | WorkflowCompleted
+    | FollowChanged
     | Moved
     | Deleted
 )

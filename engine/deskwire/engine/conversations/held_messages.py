@@ -17,7 +17,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
-from deskwire.engine.conversations.conversation import Message, TextFormat, no_such_conversation
+from deskwire.engine.conversations.conversation import Mention, Message, TextFormat, no_such_conversation
 from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.conversations.drafts import (
     Draft,
@@ -27,6 +27,7 @@ from deskwire.engine.conversations.drafts import (
     remove_draft_version,
     write_draft,
 )
+from deskwire.engine.conversations.mentions import mention_view
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.writing_changes import HeldEnded, MessageHeld
 from deskwire.engine.core.clock import iso
@@ -87,6 +88,7 @@ class HeldMessage(Struct, frozen=True):
     problem: SendRefusal | None = None
     rowid: int = 0
     format: TextFormat | None = None
+    mentions: tuple[Mention, ...] = ()
 
 
 def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
@@ -98,6 +100,7 @@ def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
         "text": held.text,
         "attachments": show(held.attachments) if held.attachments else [],
         "internal": held.internal,
+        "mentions": [mention_view(each) for each in held.mentions],
         "status": "held" if problem is None else "refused",
         "sendAt": iso(held.send_at),
         "createdAt": iso(held.created_at),
@@ -109,6 +112,10 @@ def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
     return view
 
 
+_GONE: Final[Mapping[str, str]] = {"/then": "assignee_gone", "/mentions": "mention_gone"}
+"""The code of a refusal by the part of the message that no longer exists; attachments for all others."""
+
+
 def refusal_of(error: DomainError) -> SendRefusal:
     """Return the reason that is stored for a refusal."""
     if isinstance(error, MovedOn):
@@ -118,7 +125,9 @@ def refusal_of(error: DomainError) -> SendRefusal:
         )
     if isinstance(error, Invalid) and error.problems:
         first = error.problems[0]
-        gone = "assignee_gone" if first.pointer.startswith("/then") else "attachment_gone"
+        gone = next(
+            (code for part, code in _GONE.items() if first.pointer.startswith(part)), "attachment_gone"
+        )
         return SendRefusal(gone, first.message)
     return SendRefusal(error.reason, error.detail)
 
@@ -236,7 +245,7 @@ def take_back(
     found = tx.conversation(project.rowid, held.conversation_id)
     assert found is not None, "a held message is deleted with its conversation"
     tx.delete_held(held)
-    written = DraftWrite(held.text, held.attachments, None, None, held.if_sequence)
+    written = DraftWrite(held.text, held.attachments, None, None, held.if_sequence, held.mentions)
     key = draft_key(found[0], held.author, internal=held.internal)
     draft = write_draft(tx, key, written, at, bounded=False).draft
     assert draft is not None, "a message has a text or an attachment"

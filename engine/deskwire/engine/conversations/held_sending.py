@@ -72,7 +72,15 @@ def prepare_send(
     project = reader.project_with(held.project)
     assert project is not None, "a project with a conversation is not removed"
     author = Author("agent", held.author_id, held.author_name)
-    message = PostMessage(held.id, author, held.text, held.internal, held.attachments, format=held.format)
+    message = PostMessage(
+        held.id,
+        author,
+        held.text,
+        held.internal,
+        held.attachments,
+        format=held.format,
+        mentions=held.mentions,
+    )
     then = follow_up_commands(reader, project, held.then or {}, now)
     if if_sequence is not None:
         if_sequence = seen_by_author(reader, held, if_sequence)

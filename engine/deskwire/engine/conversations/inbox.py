@@ -20,6 +20,7 @@ from deskwire.engine.conversations.listing import (
     SeenMessages,
     ThreadMessage,
 )
+from deskwire.engine.conversations.mentions import NO_MENTIONS, OwnMentions
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.core.values import replace
@@ -32,13 +33,26 @@ class InboxReader(ConversationReader, EventReader, ContactReader, TeamReader, Pr
     """Queries of the inbox."""
 
 
-def mine_view(state: Conversation, seen: SeenMessages | None) -> dict[str, Any]:
-    """Return the agent's own part of the view: the last index seen, and the number of unread messages of the contact."""
+def mine_view(
+    state: Conversation, seen: SeenMessages | None, mentions: OwnMentions = NO_MENTIONS
+) -> dict[str, Any]:
+    """Return the agent's own part of the view: the last index seen, the contact's unread messages, and the agent's mentions."""
     seen = seen or NOTHING_SEEN
     return {
         "seenIndex": None if seen.index < 0 else seen.index,
         "unread": max(0, state.contact_messages - seen.contact_messages),
+        "mentioned": mentions.all > 0,
+        "unseenMentions": mentions.unseen,
     }
+
+
+def own_state(
+    reader: ConversationReader, project: Project, user: User, state: Conversation
+) -> dict[str, Any]:
+    """Return the agent's own part of the view of a conversation in its stored form."""
+    key = state.rowid
+    seen = reader.seen(user.rowid, [key]).get(key)
+    return mine_view(state, seen, reader.own_mentions(user.rowid, project.rowid, [key]).get(key, NO_MENTIONS))
 
 
 def thread_view(sequenced: ThreadMessage, state: Conversation, show: AttachmentsView) -> dict[str, Any]:
@@ -61,13 +75,15 @@ def inbox_views(
     """
     keys = [state.rowid for state, _ in found]
     beside, seen = reader.agent_details(keys), reader.seen(user.rowid, keys)
+    mentions = reader.own_mentions(user.rowid, project.rowid, keys)
     as_of = reader.newest_event_id(project.rowid) or NO_EVENT_ID
     views = []
     for state, contact in found:
         more = beside.get(state.rowid, NO_AGENT_DETAILS)
         known = replace(state, run=more.run)
-        view = agent_view(known, contact, project.id, more.last_message, more.workflow)
-        views.append({**view, "asOf": as_of, "mine": mine_view(state, seen.get(state.rowid))})
+        view = agent_view(known, contact, project.id, more.last_message, more.workflow, more.followers)
+        mine = mine_view(state, seen.get(state.rowid), mentions.get(state.rowid, NO_MENTIONS))
+        views.append({**view, "asOf": as_of, "mine": mine})
     return views
 
 
@@ -93,6 +109,8 @@ def counters(reader: InboxReader, project: Project, user: User) -> dict[str, Any
         "open": count(statuses=("OPEN",)),
         "pending": count(statuses=("PENDING",)),
         "snoozed": count(snoozed=True),
+        "mentions": reader.unseen_mentions(user.rowid, project.rowid, COUNT_MAX),
+        "following": count(following=True, statuses=UNCLOSED, user=user.rowid),
         "teams": {team: count(assignees=(team,), statuses=UNCLOSED) for team in teams},
         "bound": COUNT_MAX,
         "asOf": reader.newest_event_id(project.rowid) or NO_EVENT_ID,

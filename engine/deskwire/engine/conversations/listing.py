@@ -39,6 +39,8 @@ class ConversationFilter(Struct, frozen=True):
         unread_by_contact: whether the contact has unread messages.
         rating: the lowest and the highest rating.
         attributes: the conversation has all of them.
+        mentioned: whether a note of the conversation mentions `user`.
+        following: whether `user` follows the conversation.
     """
 
     contact: int | None = None
@@ -71,6 +73,8 @@ class ConversationFilter(Struct, frozen=True):
     channels: tuple[str | None, ...] | None = None
     contact_attributes: tuple[AttributeIs, ...] = ()
     priorities: tuple[str, ...] | None = None
+    mentioned: bool | None = None
+    following: bool | None = None
 
 
 class ConversationSort(Struct, frozen=True):
@@ -119,11 +123,13 @@ class AgentDetails(Struct, frozen=True):
     Args:
         last_message: the newest message or note, with only the beginning of its text.
         run: the workflow run; `workflow` is its name, None after the workflow was deleted.
+        followers: ids of the users who follow the conversation.
     """
 
     last_message: Message | None = None
     run: WorkflowRun | None = None
     workflow: str | None = None
+    followers: Sequence[str] = ()
 
 
 class SeenMessages(Struct, frozen=True):

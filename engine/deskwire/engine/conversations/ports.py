@@ -23,6 +23,7 @@ from deskwire.engine.conversations.listing import (
     SeenMessages,
     ThreadMessage,
 )
+from deskwire.engine.conversations.mentions import MentionReader, MentionTransaction
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowTransaction
@@ -35,7 +36,7 @@ class Claimed(Struct, frozen=True):
     routed: Mapping[int, int]
 
 
-class ConversationReader(Protocol):
+class ConversationReader(MentionReader, Protocol):
     """Queries on conversations and their messages."""
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
@@ -206,7 +207,7 @@ class ExpiryReader(Protocol):
         """Return projects with a conversation that was archived longer ago than their retention, in days of `day_ms`."""
 
 
-class ConversationTransaction(ConversationReader, Protocol):
+class ConversationTransaction(ConversationReader, MentionTransaction, Protocol):
     """Changes of conversations."""
 
     def claim(self, state: Conversation) -> Claimed:

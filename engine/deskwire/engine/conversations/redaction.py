@@ -14,6 +14,7 @@ import orjson
 
 from deskwire.engine.conversations.commands import DeleteMessage, RedactMessage
 from deskwire.engine.conversations.conversation import Message
+from deskwire.engine.conversations.mentions import left_mentions, mention_view
 from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.values import replace
@@ -39,16 +40,19 @@ def redacted_message(command: RedactMessage, at: int) -> MessageChange:
     if problems:
         raise Invalid(*problems)
     text = _text(message, command)
+    mentions = left_mentions(message, text)
     # In Markdown, the asterisks of a redaction could be read as markup, and be invisible.
     text_format = message.format if text == message.text else None
-    after = replace(message, text=text, attachments=_attachments(message, command), format=text_format)
+    attachments = _attachments(message, command)
+    after = replace(message, text=text, attachments=attachments, mentions=mentions, format=text_format)
     return message, message if after == message else replace(after, redacted_at=at)
 
 
 def erased_message(command: DeleteMessage, at: int) -> MessageChange:
     """Return the message before and after its deletion at this time (ms); index and author stay. Raises NotFound."""
     message = _found(command.found, command.message_id)
-    return message, replace(message, text="", attachments=(), redacted_at=at, deleted=True, format=None)
+    after = replace(message, text="", attachments=(), mentions=(), redacted_at=at, deleted=True, format=None)
+    return message, after
 
 
 def _found(message: Message | None, message_id: str) -> Message:
@@ -104,6 +108,8 @@ def rewritten(body: bytes, message: Message) -> bytes:
         shown["redactedAt"] = iso_or_none(message.redacted_at)
         if message.format is None:
             shown.pop("format", None)
+        if "mentions" in shown:
+            shown["mentions"] = [mention_view(each) for each in message.mentions]
     if last is not None and last["id"] == message.id:
         last["text"] = message.text[:PREVIEW_LENGTH_MAX]
     return bytes(memoryview(orjson.dumps(envelope)))

@@ -34,6 +34,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    FollowChanged,
     MessagePosted,
     MessageRewritten,
     MessagesReceived,
@@ -159,7 +160,7 @@ def _ends(fact: Fact, agent: TypingAgent) -> bool:
             return False
         case AgentFieldsUpdated() | WorkflowWaits() | WorkflowCompleted() | MessageRewritten():
             return False
-        case MessagesReceived():
+        case MessagesReceived() | FollowChanged():
             return False
         case _:
             assert_never(fact)

@@ -79,9 +79,16 @@ def append_internal_event(
     return tx.append_event(project, draft, subject, at, ticket=ticket)
 
 
-def note_created(message: Mapping[str, Any], conversation: Mapping[str, Any]) -> EventDraft:
-    """Return the event of a new note; both objects are in the form for agents."""
-    return EventDraft("note.created", None, {"message": message, "conversation": conversation})
+def note_created(
+    message: Mapping[str, Any], conversation: Mapping[str, Any], mentioned: Sequence[str] = ()
+) -> EventDraft:
+    """Return the event of a new note; both objects are in the form for agents.
+
+    Args:
+        mentioned: ids of the users whom it mentions, alone or as members of a team.
+    """
+    data = {"message": message, "conversation": conversation, "mentioned": [*mentioned]}
+    return EventDraft("note.created", None, data)
 
 
 def conversation_changed(

@@ -59,8 +59,8 @@ class ExportSubject(Struct, frozen=True):
 
     Args:
         show: adds URLs to the attachments of a message.
-        internal: whether to include data that only agents see: notes, tags, snoozes, and the activity of tickets and
-            conversations.
+        internal: whether to include data that only agents see: notes, tags, snoozes, followers, and the activity of tickets
+            and conversations.
     """
 
     project: Project
@@ -184,7 +184,7 @@ class ContactExporter:
                 "visible": state.visible,
                 "contactSeenIndex": state.contact_seen_index,
                 "contactSeenAt": iso_or_none(state.contact_seen_at),
-                **(_filed(state) if subject.internal else {}),
+                **((await self._filed(state)) if subject.internal else {}),
             }
         )
         if subject.internal:
@@ -194,6 +194,12 @@ class ContactExporter:
             yield piece
         logs = await self._read(lambda reader: reader.network_logs(state.rowid))
         yield b',"networkLogs":' + (logs or b"null") + b"}"
+
+    async def _filed(self, state: Conversation) -> dict[str, Any]:
+        """Return the fields that agents set on a conversation: tags, followers, and `snoozedUntil` if it is snoozed."""
+        snoozed = {} if state.snoozed_until is None else {"snoozedUntil": iso(state.snoozed_until)}
+        followers = await self._read(lambda reader: reader.followers([state.rowid]))
+        return {"tags": [*state.tags], "followers": [*followers.get(state.rowid, ())], **snoozed}
 
     async def _activity(self, state: Conversation) -> AsyncIterator[Sequence[dict[str, Any]]]:
         pages = self._pages(
@@ -214,15 +220,6 @@ class ContactExporter:
 def _conversation(project: int, conversation_id: str, reader: ExportReader) -> Conversation | None:
     stored = reader.conversation(project, conversation_id)
     return None if stored is None else stored[0]
-
-
-def _filed(state: Conversation) -> dict[str, Any]:
-    """Return the fields that agents set on a conversation.
-
-    `snoozedUntil` only if it is snoozed.
-    """
-    snoozed = {} if state.snoozed_until is None else {"snoozedUntil": iso(state.snoozed_until)}
-    return {"tags": list(state.tags), **snoozed}
 
 
 def _messages(conversation: int, internal: bool, last: str | None, reader: ExportReader) -> Sequence[Message]:

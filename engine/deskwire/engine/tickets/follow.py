@@ -11,6 +11,7 @@ from deskwire.engine.conversations.facts import (
     Closed,
     Created,
     Deleted,
+    FollowChanged,
     MessagePosted,
     MessageRewritten,
     MessagesReceived,
@@ -51,6 +52,7 @@ class TicketFollower:
                     | WorkflowCompleted()
                     | MessageRewritten()
                     | MessagesReceived()
+                    | FollowChanged()
                 ):
                     pass
                 case _:

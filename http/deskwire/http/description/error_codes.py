@@ -694,6 +694,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "unchanged": "The new password equals the current one.",
     "merged": "The contact was already merged into another one.",
     "same": "A contact can't be merged into itself.",
+    "no_access": "Neither the user nor a member of the team has a role with `conversations.read`, so notes can't mention them.",
     "viewer": "The user's role lacks `conversations.reply`, so conversations and tickets can't be assigned to the user.",
     "beyond_maker": "The credential that created this one lacks a permission that it would get.",
     "too_late": "The time is later than the operator allows.",

@@ -9,7 +9,7 @@ from typing import Final, get_args
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.channels.channel import Channel, Look
 from deskwire.engine.contacts.contact import Contact, Profile, contact_with_profile_view
-from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.conversation import Author, Conversation, Mention, Message
 from deskwire.engine.conversations.events import agent_view, conversation_view, dashboard_message_view
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
@@ -41,6 +41,7 @@ from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 _NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
 _PROJECT: Final = "prj_01KZ000000000000000000SH0P"
 _ACTOR: Final = Actor("user", "usr_01KZ0000000000000000AGENT1", "Grace")
+_MENTIONED: Final = "usr_01KZ0000000000000000AGENT2"
 _CONTACT: Final = Contact(
     1, "con_01KZ0000000000000000C0NTCT", "u1", _NOON, _NOON, "Ada", "ada@example.org", None, None
 )
@@ -51,9 +52,10 @@ _CONVERSATION: Final = Conversation(
 _NOTE: Final = Message(
     "msg_01KZ00000000000000000000M4",
     Author("agent", _ACTOR.id, _ACTOR.name),
-    "She is a VIP: send it again at once.",
+    "@Alan Turing She is a VIP: send it again at once.",
     _NOON,
     internal=True,
+    mentions=(Mention("user", _MENTIONED, "Alan Turing"),),
 )
 _TICKET: Final = Ticket(
     "tkt_01KZ00000000000000000000T1", 1, "Parcel lost", _NOON, _NOON, _NOON, priority="HIGH",
@@ -126,6 +128,6 @@ def _of_tickets() -> Iterator[EventDraft]:
 
 
 def _note() -> EventDraft:
-    view = agent_view(_CONVERSATION, _CONTACT, _PROJECT, _NOTE, None)
+    view = agent_view(_CONVERSATION, _CONTACT, _PROJECT, _NOTE, None, [_MENTIONED, str(_ACTOR.id)])
     shown = partial(no_links().shown, now=_NOON)
-    return note_created(dashboard_message_view(_NOTE, _CONVERSATION.id, shown), view)
+    return note_created(dashboard_message_view(_NOTE, _CONVERSATION.id, shown), view, [_MENTIONED])

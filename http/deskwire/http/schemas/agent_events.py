@@ -40,10 +40,14 @@ class EventActor(Shape):
 
 
 class NoteData(Shape):
-    """The note, and its conversation in the agents' view."""
+    """The note, its conversation in the agents' view, and the users whom it mentions, alone or as members of a team.
+
+    The author is not among `mentioned`. `followers` of the conversation has those who follow it since this note.
+    """
 
     message: AgentMessage
     conversation: AgentConversationSnapshot
+    mentioned: list[Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])]]
 
 
 class ReceivedMessageData(Shape):

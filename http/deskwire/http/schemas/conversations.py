@@ -201,11 +201,20 @@ class Message(MessageContent):
     index: Index
 
 
+class Mention(Shape):
+    """A user or team that a note mentions, with the name at that time: `@name` in the text."""
+
+    type: AssigneeType
+    id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])]
+    name: Annotated[str, Field(examples=["Grace Hopper"])]
+
+
 class AgentMessage(MessageContent):
-    """A message as agents see it. An internal message is a note to other agents, and has no index."""
+    """A message as agents see it. An internal message is a note to other agents, and has no index. Only notes have mentions."""
 
     index: Index | None
     internal: bool
+    mentions: list[Mention]
 
 
 class ThreadMessage(AgentMessage):
@@ -266,6 +275,10 @@ class OwnConversationState(Shape):
 
     seen_index: Annotated[int, Field(ge=0, description="The last message seen.", examples=[3])] | None
     unread: Annotated[int, Field(ge=0, description="Messages of the contact after it.", examples=[1])]
+    mentioned: Annotated[bool, Field(description="True if a note mentions you, alone or in a team.")]
+    unseen_mentions: Annotated[
+        int, Field(ge=0, description="Those notes that you have not seen.", examples=[0])
+    ]
 
 
 class AgentConversationSnapshot(Conversation):
@@ -289,6 +302,10 @@ class AgentConversationSnapshot(Conversation):
     contact_reached_at: Moment | None
     network_logs_at: Moment | None
     workflow: RunningWorkflow | None
+    followers: Annotated[
+        list[Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])]],
+        Field(description="The ids of the users who follow the conversation, the longest follower first."),
+    ]
 
 
 class AgentConversation(AgentConversationSnapshot):

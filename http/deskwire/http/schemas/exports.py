@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from deskwire.http.schemas.base import Moment, Shape
+from deskwire.http.schemas.base import Moment, Shape, UserId
 from deskwire.http.schemas.content import MemoryEntry
 from deskwire.http.schemas.conversations import (
     AgentMessage,
@@ -29,13 +29,14 @@ class ExportedTicket(Ticket):
 
 
 class ExportedConversation(Conversation):
-    """A conversation in an export, with its messages. An export for agents includes their notes, tags and activity."""
+    """A conversation in an export, with its messages. An export for agents includes their notes, tags, followers and activity."""
 
     rated_at: Moment | None
     visible: bool
     contact_seen_index: Index | None
     contact_seen_at: Moment | None
     tags: Annotated[list[str], Field(examples=[["returns"]])] | None = None
+    followers: list[UserId] | None = None
     snoozed_until: Moment | None = None
     activity: list[ConversationActivity] | None = None
     messages: list[

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from deskwire.http.schemas.base import Count, EventId, Moment, Shape, TeamId
+from deskwire.http.schemas.base import Count, EventId, Moment, Shape, TeamId, UserId
 from deskwire.http.schemas.content import MemoryEntry
 from deskwire.http.schemas.conversations import (
     AgentConversation,
@@ -25,7 +25,8 @@ class InboxCounters(Shape):
 
     Archived and snoozed conversations are not counted, except in `snoozed`. `mine` are open or pending and assigned to you;
     `mineWaiting` are those of them whose contact waits for an answer, and `unread` those with messages of the contact
-    that you have not seen. `unassigned` and `teams`, for each of your teams, also count open or pending ones.
+    that you have not seen. `unassigned`, `following` (those that you follow) and `teams`, for each of your teams, also count open
+    or pending ones. `mentions` counts the notes that mention you and that you have not seen, of all conversations.
     """
 
     mine: Counter
@@ -36,9 +37,18 @@ class InboxCounters(Shape):
     open: Counter
     pending: Counter
     snoozed: Counter
+    mentions: Counter
+    following: Counter
     teams: Annotated[dict[TeamId, Counter], Field(examples=[{"team_01KZ0000000000000000TEAM01": 31}])]
     bound: Literal[1_000]
     as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
+
+
+class Followers(Shape):
+    """Whether you follow the conversation, and the ids of the users who do, the longest follower first."""
+
+    following: bool
+    followers: list[UserId]
 
 
 class SeenMark(Shape):

@@ -472,6 +472,10 @@ class Member(Shape):
             description="True if conversations and tickets can be assigned to the member: the role has `conversations.reply`."
         ),
     ]
+    mentionable: Annotated[
+        bool,
+        Field(description="True if notes can mention the member: the role has `conversations.read`."),
+    ]
     joined_at: Moment
 
 

@@ -19,7 +19,7 @@ from deskwire.http.schemas.base import (
     TeamId,
     UserId,
 )
-from deskwire.http.schemas.conversations import Attachment, Format
+from deskwire.http.schemas.conversations import Attachment, Format, Mention
 
 DraftText = Annotated[str, Field(examples=["Hello Ada, your parcel left our house this"])]
 Version = Annotated[int, Field(ge=1, examples=[1_793_534_400_000])]
@@ -36,6 +36,9 @@ class Draft(Shape):
     attachments: list[Attachment]
     version: Version
     base_sequence: Count | None
+    mentions: Annotated[
+        list[Mention], Field(description="The users and teams that you have picked for a note.")
+    ]
     updated_at: Moment
 
 
@@ -82,7 +85,7 @@ class HeldProblem(Shape):
     """The reason why a message was not sent.
 
     The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`,
-    `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
+    `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
     """
 
     code: Annotated[str, Field(examples=["conversation_moved_on"])]
@@ -103,6 +106,7 @@ class HeldMessage(Shape):
     text: Annotated[str, Field(examples=["Your parcel is on its way."])]
     attachments: list[Attachment]
     internal: bool
+    mentions: list[Mention]
     status: Literal["held", "refused"]
     send_at: Moment
     created_at: Moment

@@ -49,6 +49,8 @@ class AddedMember(TypedDict):
     """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
     assignable: bool
     """True if conversations and tickets can be assigned to the member: the role has `conversations.reply`."""
+    mentionable: bool
+    """True if notes can mention the member: the role has `conversations.read`."""
     joinedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     password: str | None
@@ -120,6 +122,8 @@ class AgentConversation(TypedDict):
     networkLogsAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     workflow: RunningWorkflow | None
+    followers: list[str]
+    """The ids of the users who follow the conversation, the longest follower first."""
     asOf: str
     """The project's newest event at the time of this read."""
     mine: OwnConversationState
@@ -180,10 +184,12 @@ class AgentConversationSnapshot(TypedDict):
     networkLogsAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     workflow: RunningWorkflow | None
+    followers: list[str]
+    """The ids of the users who follow the conversation, the longest follower first."""
 
 
 class AgentMessage(TypedDict):
-    """A message as agents see it. An internal message is a note to other agents, and has no index."""
+    """A message as agents see it. An internal message is a note to other agents, and has no index. Only notes have mentions."""
 
     id: str
     conversationId: str
@@ -201,10 +207,11 @@ class AgentMessage(TypedDict):
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: bool
+    mentions: list[Mention]
 
 
 class AgentMessageOrHeldMessage(TypedDict):
-    """A message as agents see it. An internal message is a note to other agents, and has no index. Or: A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
+    """A message as agents see it. An internal message is a note to other agents, and has no index. Only notes have mentions. Or: A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
 
     A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back."""
 
@@ -224,6 +231,7 @@ class AgentMessageOrHeldMessage(TypedDict):
     index: NotRequired[int | None]
     """The position among the messages of the conversation, from 0."""
     internal: bool
+    mentions: list[Mention]
     status: NotRequired[str]
     """Known values: `held`, `refused`; a later release may add others."""
     sendAt: NotRequired[str]
@@ -1402,6 +1410,8 @@ class ConversationOrAgentConversation(TypedDict):
     networkLogsAt: NotRequired[str | None]
     """A time in ISO 8601, UTC, with milliseconds."""
     workflow: NotRequired[RunningWorkflow | None]
+    followers: NotRequired[list[str]]
+    """The ids of the users who follow the conversation, the longest follower first."""
     asOf: NotRequired[str]
     """The project's newest event at the time of this read."""
     mine: NotRequired[OwnConversationState]
@@ -1955,13 +1965,16 @@ class DashboardPostMessageRequest(TypedDict):
 
     With `ifSequence`, the newest sequence of the conversation that you know, the message is refused if a message was added or the conversation was closed after it.
 
-    With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back; `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that draft is removed in the same commit, while a newer one stays."""
+    With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back; `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that draft is removed in the same commit, while a newer one stays.
+
+    `mentions` has the ids of the users and teams whom a note mentions; the text usually has `@` and their names. They must be able to read conversations. They follow the conversation from then on, and so do you."""
 
     attachments: NotRequired[list[str]]
     text: NotRequired[str]
     format: NotRequired[Literal["markdown"] | None]
     internal: NotRequired[bool]
     """Default: `false`."""
+    mentions: NotRequired[list[str]]
     ifSequence: NotRequired[int | None]
     then: NotRequired[FollowUpInput | None]
     holdSeconds: NotRequired[int | None]
@@ -2101,8 +2114,18 @@ class Draft(TypedDict):
     attachments: list[Attachment]
     version: int
     baseSequence: int | None
+    mentions: list[Mention]
+    """The users and teams that you have picked for a note."""
     updatedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class DraftMention(TypedDict):
+    """A user or team that you have picked for a note, with the name that the text of the draft has."""
+
+    type: Literal["user", "team"]
+    id: str
+    name: str
 
 
 class DurationFigures(TypedDict):
@@ -2269,7 +2292,7 @@ class EventPage(TypedDict):
 
 
 class ExportedConversation(TypedDict):
-    """A conversation in an export, with its messages. An export for agents includes their notes, tags and activity."""
+    """A conversation in an export, with its messages. An export for agents includes their notes, tags, followers and activity."""
 
     id: str
     projectId: str
@@ -2310,6 +2333,7 @@ class ExportedConversation(TypedDict):
     contactSeenAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     tags: NotRequired[list[str]]
+    followers: NotRequired[list[str]]
     snoozedUntil: NotRequired[str]
     """A time in ISO 8601, UTC, with milliseconds."""
     activity: NotRequired[list[ConversationActivity]]
@@ -2336,6 +2360,7 @@ class ExportedMessage(TypedDict):
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: NotRequired[bool]
+    mentions: NotRequired[list[Mention]]
 
 
 class ExportedSession(TypedDict):
@@ -2413,6 +2438,13 @@ class FollowUpInput(TypedDict):
     snoozedUntil: NotRequired[str | None]
 
 
+class Followers(TypedDict):
+    """Whether you follow the conversation, and the ids of the users who do, the longest follower first."""
+
+    following: bool
+    followers: list[str]
+
+
 class FormActionInput(TypedDict):
     """An action that waits until the contact has filled in a form."""
 
@@ -2485,6 +2517,7 @@ class HeldMessage(TypedDict):
     text: str
     attachments: list[Attachment]
     internal: bool
+    mentions: list[Mention]
     status: str
     """Known values: `held`, `refused`; a later release may add others."""
     sendAt: str
@@ -2507,7 +2540,7 @@ class HeldMessagePage(TypedDict):
 class HeldProblem(TypedDict):
     """The reason why a message was not sent.
 
-    The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`."""
+    The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`, `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`."""
 
     code: str
     detail: str
@@ -2701,7 +2734,7 @@ class ImportedPart(TypedDict):
 class InboxCounters(TypedDict):
     """Numbers of conversations, each counted up to `bound`, which means "this many or more".
 
-    Archived and snoozed conversations are not counted, except in `snoozed`. `mine` are open or pending and assigned to you; `mineWaiting` are those of them whose contact waits for an answer, and `unread` those with messages of the contact that you have not seen. `unassigned` and `teams`, for each of your teams, also count open or pending ones."""
+    Archived and snoozed conversations are not counted, except in `snoozed`. `mine` are open or pending and assigned to you; `mineWaiting` are those of them whose contact waits for an answer, and `unread` those with messages of the contact that you have not seen. `unassigned`, `following` (those that you follow) and `teams`, for each of your teams, also count open or pending ones. `mentions` counts the notes that mention you and that you have not seen, of all conversations."""
 
     mine: int
     mineWaiting: int
@@ -2711,6 +2744,8 @@ class InboxCounters(TypedDict):
     open: int
     pending: int
     snoozed: int
+    mentions: int
+    following: int
     teams: dict[str, Any]
     bound: int
     asOf: str
@@ -2916,6 +2951,8 @@ class ListedDraft(TypedDict):
     attachments: list[Attachment]
     version: int
     baseSequence: int | None
+    mentions: list[Mention]
+    """The users and teams that you have picked for a note."""
     updatedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     conversationId: str
@@ -3007,6 +3044,8 @@ class Member(TypedDict):
     """`owner`, `admin`, `agent`, `viewer`, or the id of one of the organisation's own roles."""
     assignable: bool
     """True if conversations and tickets can be assigned to the member: the role has `conversations.reply`."""
+    mentionable: bool
+    """True if notes can mention the member: the role has `conversations.read`."""
     joinedAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
 
@@ -3075,6 +3114,15 @@ class MemoryPage(TypedDict):
     ok: bool
     reason: NotRequired[str]
     """Known values: `disabled`; a later release may add others."""
+
+
+class Mention(TypedDict):
+    """A user or team that a note mentions, with the name at that time: `@name` in the text."""
+
+    type: str
+    """Known values: `user`, `team`; a later release may add others."""
+    id: str
+    name: str
 
 
 MergeContactRequest = TypedDict(
@@ -3276,10 +3324,13 @@ class NoteCreatedEvent(TypedDict):
 
 
 class NoteData(TypedDict):
-    """The note, and its conversation in the agents' view."""
+    """The note, its conversation in the agents' view, and the users whom it mentions, alone or as members of a team.
+
+    The author is not among `mentioned`. `followers` of the conversation has those who follow it since this note."""
 
     message: AgentMessage
     conversation: AgentConversationSnapshot
+    mentioned: list[str]
 
 
 class NotificationSettings(TypedDict):
@@ -3349,6 +3400,10 @@ class OwnConversationState(TypedDict):
     """The last message seen."""
     unread: int
     """Messages of the contact after it."""
+    mentioned: bool
+    """True if a note mentions you, alone or in a team."""
+    unseenMentions: int
+    """Those notes that you have not seen."""
 
 
 class OwnSession(TypedDict):
@@ -3621,13 +3676,14 @@ class PutContactIdentityRequest(TypedDict):
 class PutDraftRequest(TypedDict):
     """The whole draft; without text and attachments it is removed.
 
-    `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of either is lost; with `baseText`, the text of the version that you have read, the merge keeps changes in different places apart. `baseSequence` is the newest sequence of the conversation that you have seen."""
+    `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of either is lost; with `baseText`, the text of the version that you have read, the merge keeps changes in different places apart. `baseSequence` is the newest sequence of the conversation that you have seen. `mentions` are kept as they are; the note itself is checked."""
 
     text: str
     attachments: NotRequired[list[str]]
     version: int
     baseText: NotRequired[str | None]
     baseSequence: NotRequired[int | None]
+    mentions: NotRequired[list[DraftMention]]
 
 
 class PutInsightsRequest(TypedDict):
@@ -3658,6 +3714,12 @@ class PutNotificationSettingsRequest(TypedDict):
     preview: bool
     sound: bool
     quietHours: QuietHoursRequest | None
+
+
+class PutSeenMentionsRequest(TypedDict):
+    """The id of the newest message or note of the conversation that you have seen."""
+
+    messageId: str
 
 
 class PutSeenRequest(TypedDict):
@@ -4865,6 +4927,7 @@ class ThreadMessage(TypedDict):
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: bool
+    mentions: list[Mention]
     sequence: int | None
     seenAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""

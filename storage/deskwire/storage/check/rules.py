@@ -278,6 +278,19 @@ RULES: Final = (
         "WHERE s.number >= c.messages OR s.contact_messages > c.contact_messages",
     ),
     rule(
+        "mention_of_nothing",
+        "User row {} is mentioned by {} in conversation {} of project row {}, which has no such note.",
+        "SELECT g.user, g.message, c.id, g.project FROM mentions g JOIN conversations c ON c.rowid = g.conversation "
+        "LEFT JOIN messages m ON m.id = g.message AND m.conversation = g.conversation AND m.mentions IS NOT NULL "
+        "WHERE c.project <> g.project OR m.id IS NULL",
+    ),
+    rule(
+        "follower_elsewhere",
+        "User row {} follows conversation {}, which is said to be of project row {}, and is not.",
+        "SELECT f.user, c.id, f.project FROM followers f JOIN conversations c ON c.rowid = f.conversation "
+        "WHERE c.project <> f.project",
+    ),
+    rule(
         "draft_of_nothing",
         "A {} of user row {} in conversation {} is said to be of project row {}, and is not.",
         "SELECT CASE d.internal WHEN 0 THEN 'reply' ELSE 'note' END, d.author, c.id, d.project FROM drafts d "

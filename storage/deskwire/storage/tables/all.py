@@ -51,6 +51,7 @@ from deskwire.storage.tables.conversations.drafts import DraftReads, DraftWrites
 from deskwire.storage.tables.conversations.held_messages import HeldReads, HeldWrites
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
+from deskwire.storage.tables.conversations.mentions import MentionReads, MentionWrites
 from deskwire.storage.tables.customers import CustomerSessionReads, CustomerSessionWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites, FeedReads
@@ -82,6 +83,7 @@ class AllReads(
     ConversationListReads,
     ActivityReads,
     AgentViewReads,
+    MentionReads,
     SeenReads,
     DraftReads,
     HeldReads,
@@ -149,6 +151,7 @@ class AllWrites(
     RoleWrites,
     HeldWrites,
     DraftWrites,
+    MentionWrites,
     PeopleWrites,
     MachineWrites,
     OidcWrites,

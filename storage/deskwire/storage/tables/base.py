@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect
+
+IN_ORGANISATION: Final = " AND project IN (SELECT p.rowid FROM projects p WHERE p.organisation = ?)"
+"""The condition of rows of an organisation's projects."""
 
 
 class Queries(ABC):

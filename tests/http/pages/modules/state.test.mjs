@@ -147,6 +147,28 @@ test("a contact waits from the first message that nobody answered, and is not an
   assert.equal(row().lastMessage.text, "text 3");
 });
 
+test("a note that mentions the user counts once, and followers come from the row of the event", () => {
+  const { service, state } = begun();
+  const note = { ...message(null, "agent", 20), id: "msg_note", internal: true, mentions: [] };
+  const extra = { followers: ["usr_other", ME] };
+  service.tell("note.created", "cnv_a", { message: note, mentioned: [ME], extra });
+  service.tell("note.created", "cnv_a", { message: { ...note, id: "msg_2" }, mentioned: ["usr_other"], extra });
+  const row = applyAll(state, [...service.events.slice(-2), service.events.at(-1), service.events.at(-2)]).rows.get("cnv_a");
+  assert.deepEqual([row.mine.mentioned, row.mine.unseenMentions, row.followers], [true, 1, ["usr_other", ME]]);
+  const views = (filter) => matches(row, filter, ME);
+  assert.deepEqual([views({ mentioned: true }), views({ following: true }), views({ following: false })], [true, true, false]);
+  assert.equal(matches({ ...row, archived: true }, { mentioned: true }, ME), true);
+  assert.equal(matches({ ...row, archived: true }, { mentioned: true, archived: false }, ME), false);
+  assert.equal(matches({ ...row, archived: true }, { following: true }, ME), false);
+});
+
+test("a hidden conversation that is deleted leaves its lists", () => {
+  const { service, state } = begun();
+  service.events.push({ id: evt(99), type: "conversation.changed", sequence: null, createdAt: time(9), data: { conversation: { id: "cnv_a" }, changed: ["deleted"], actor: {} } });
+  const after = apply(state, service.events.at(-1));
+  assert.deepEqual([after.rows.has("cnv_a"), after.gone.has("cnv_a"), [...after.touched]], [false, true, ["cnv_a"]]);
+});
+
 test("a hidden conversation that is shown tells its messages again, which counts none twice", () => {
   const { service, state } = begun();
   service.tell("message.created", "cnv_a", { message: message(0, "contact", 5) });

@@ -32,6 +32,7 @@ from deskwire.engine.conversations.commands import (
     Delete,
     DeleteMessage,
     Expire,
+    Follow,
     LinkTicket,
     MarkRead,
     MarkReceived,
@@ -57,6 +58,7 @@ from deskwire.engine.conversations.facts import (
     Created,
     Deleted,
     Fact,
+    FollowChanged,
     MessagePosted,
     MessageRewritten,
     MessagesReceived,
@@ -107,6 +109,7 @@ def workflow_needed(state: Conversation | None, command: Command | WorkflowComma
             | RedactMessage()
             | DeleteMessage()
             | MarkReceived()
+            | Follow()
         ):
             return None
         case _:
@@ -253,6 +256,7 @@ def _takes_over(fact: Fact) -> bool:
             | Deleted()
             | MessageRewritten()
             | MessagesReceived()
+            | FollowChanged()
         ):
             return False
         case _:

@@ -44,6 +44,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "BlockContactRequest": {"reason": "Insults"},
     "DashboardPostMessageRequest": {"text": "It left us today.", "ifSequence": 12, "then": {"close": True}},
     "DashboardChangeConversationRequest": {"tags": ["returns"], "status": "PENDING"},
+    "PutSeenMentionsRequest": {"messageId": "msg_01KZ00000000000000000000M4"},
     "AssignConversationRequest": {"assignee": {"type": "user", "id": "usr_01KZ0000000000000000AGENT1"}},
     "ChangeTicketsRequest": {
         "selection": {"ids": ["tkt_01KZ00000000000000000000T1"]},

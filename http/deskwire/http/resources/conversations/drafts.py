@@ -8,8 +8,11 @@ from typing import Annotated, Any, Final, get_args
 
 from pydantic import Field
 
+from deskwire.engine.accounts.people import AssigneeType
+from deskwire.engine.conversations.conversation import Mention
 from deskwire.engine.conversations.drafts import (
     DRAFT_ATTACHMENTS_MAX,
+    DRAFT_MENTIONS_MAX,
     DRAFT_TEXT_MAX,
     Draft,
     DraftMode,
@@ -45,12 +48,21 @@ _BRIEF_MAX: Final = 20_000  # characters that are merged in well below a millise
 _MODES: Final[dict[str, DraftMode]] = {mode: mode for mode in get_args(DraftMode)}
 
 
+class DraftMention(Body):
+    """A user or team that you have picked for a note, with the name that the text of the draft has."""
+
+    type: AssigneeType
+    id: Annotated[str, Field(min_length=1, max_length=40)]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+
+
 class PutDraftRequest(Body):
     """The whole draft; without text and attachments it is removed.
 
     `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of
     either is lost; with `baseText`, the text of the version that you have read, the merge keeps changes in different
-    places apart. `baseSequence` is the newest sequence of the conversation that you have seen.
+    places apart. `baseSequence` is the newest sequence of the conversation that you have seen. `mentions` are kept as they are; the
+    note itself is checked.
     """
 
     text: Annotated[str, Field(max_length=DRAFT_TEXT_MAX)]
@@ -58,6 +70,7 @@ class PutDraftRequest(Body):
     version: Annotated[int, Field(ge=0, lt=_VERSION_MAX)]
     base_text: Annotated[str, Field(max_length=2 * DRAFT_TEXT_MAX)] | None = None
     base_sequence: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None
+    mentions: Annotated[list[DraftMention], Field(max_length=DRAFT_MENTIONS_MAX, default_factory=list)]
 
 
 async def _check_attachments(call: Call[PutDraftRequest, Any]) -> None:
@@ -128,7 +141,8 @@ async def put_draft(call: Call[PutDraftRequest, Query]) -> Answer:
     attachments, problems = await operations.attached(call, body.attachments, "")
     if problems:
         raise Invalid(*problems)
-    written = DraftWrite(body.text, attachments, body.version, body.base_text, body.base_sequence)
+    mentions = tuple(Mention(each.type, each.id, each.name) for each in body.mentions)
+    written = DraftWrite(body.text, attachments, body.version, body.base_text, body.base_sequence, mentions)
 
     def save(tx: Transaction) -> dict[str, Any]:
         state, _ = operations.find(tx, call.project, identifier)

@@ -25,6 +25,7 @@ from deskwire.http.api.routing import Routes
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.drafts import OWN, UNRECORDED, WRITING, shown
 from deskwire.http.resources.conversations.requests import IfSequence
+from deskwire.http.resources.conversations.writing import FOR_CUSTOMER
 from deskwire.http.schemas import conversations, writing
 from deskwire.http.schemas.base import page_of
 
@@ -101,7 +102,7 @@ async def send_held_message(call: Call[SendHeldMessageRequest, Query]) -> Answer
         if isinstance(made, PreparedSend):
             receipt = await send_held(call.services.actors, made, HeldSent(made, refused=True))
             assert receipt.message is not None, "the command posts a message"
-            return {**receipt.message, "internal": made.held.internal}
+            return {**receipt.message, **({} if made.held.internal else FOR_CUSTOMER)}
     except NotFound:  # the timer has just sent it
         made = await call.services.store.read(lambda reader: _sent(reader, call, message_id))
     return made

@@ -50,6 +50,8 @@ class ConversationConditions(Query):
     team: str | None = None
     contact: str | None = None
     unread: Flag | None = None
+    mentioned: Flag | None = None
+    following: Flag | None = None
     tag: Tags | None = None
     all_tags: Tags | None = None
     without_tags: Tags | None = None
@@ -116,7 +118,8 @@ class ConversationConditions(Query):
     @property
     def is_personal(self) -> bool:
         """True if the list depends on the user who reads it."""
-        return self.unread is not None or "me" in (self.assignee or ())
+        own = (self.unread, self.mentioned, self.following)
+        return any(each is not None for each in own) or "me" in (self.assignee or ())
 
 
 def filter_of(
@@ -136,7 +139,7 @@ def filter_of(
         for_agents: omit archived and snoozed conversations as in the lists with `view=agent`.
     """
     contact = _require_known(reader, project, query)
-    sought = not for_agents or query.contact is not None or query.q is not None
+    sought = not for_agents or query.contact is not None or query.q is not None or bool(query.mentioned)
     work = (query.assignee, query.team, query.unread, query.waiting)
     awake = not sought and (query.sort == "waiting" or any(each is not None for each in work))
     assignees = query.assignee if query.team is None else (query.team,)
@@ -153,7 +156,11 @@ def filter_of(
         waiting_before=_before(now, query.waiting_for),
         visible=query.visible,
         unread=query.unread,
-        user=0 if query.unread is None or user is None else user.rowid,
+        user=0
+        if user is None or (query.unread, query.mentioned, query.following) == (None,) * 3
+        else user.rowid,
+        mentioned=query.mentioned,
+        following=query.following,
         since=_before(now, query.active_within) or query.since,
         until=_before(now, query.inactive_for) or query.until,
         created_since=_before(now, query.created_within) or query.created_since,

@@ -30,7 +30,7 @@ class ConversationLists(ConversationConditions, Paged):
     the conversation's ticket, `rating` a value or a range such as `0..6`. `q` is a part of a text. `since` and `until` limit the
     last activity, `createdSince` and `createdUntil` the creation; `activeWithin`, `inactiveFor`, `createdWithin` and `waitingFor`
     are durations up to now, such as `30m`, `4h` or `7d`. `unread=true` shows open conversations with messages of the contact
-    that you have not seen. `sort=waiting` shows conversations whose contact waits for an answer, the longest wait first.
+    that you have not seen, `mentioned=true` those with a note that mentions you, `following=true` those that you follow. `sort=waiting` shows conversations whose contact waits for an answer, the longest wait first.
     With `view=agent`, archived conversations are omitted unless `archived`, `contact` or `q` is given. Snoozed ones are omitted
     from lists by `assignee`, `team`, `unread` or `waiting` unless `snoozed` is given. One call examines some 10,000 conversations
     if no index has only those of the filter, and with `q` some 50,000 texts: a page may then have fewer items than `limit`,
@@ -47,7 +47,9 @@ async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
     query, list_id = call.query, list_number(call.project.id, call.query)
     now = call.services.clock()
     if query.view is not None or query.is_personal:
-        call.access.require_person("a list with `view=agent`, `unread` or `assignee=me`")
+        call.access.require_person(
+            "a list with `view=agent`, `unread`, `mentioned`, `following` or `assignee=me`"
+        )
     after = _place(query, list_id)
 
     def read(

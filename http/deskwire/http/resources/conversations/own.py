@@ -8,7 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
-from deskwire.engine.conversations.inbox import InboxReader, counters, mine_view
+from deskwire.engine.conversations.inbox import InboxReader, counters, own_state
 from deskwire.engine.conversations.listing import SeenMessages
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
 from deskwire.engine.core.clock import iso_or_none, milliseconds
@@ -87,9 +87,13 @@ async def put_seen(call: Call[PutSeenRequest, Query]) -> Answer:
     """Record the last message that you have seen in a conversation. A smaller index marks later messages as unread."""
     state, seen = await _seen(call)
     at, user = call.services.clock(), call.user.rowid
-    if not await call.services.store.write(lambda tx: tx.put_seen(user, state.rowid, seen, at)):
-        raise no_such_conversation()
-    mine = mine_view(state, seen)
+
+    def put(tx: ConversationTransaction) -> dict[str, Any]:
+        if not tx.put_seen(user, state.rowid, seen, at):
+            raise no_such_conversation()
+        return own_state(tx, call.project, call.user, state)
+
+    mine = await call.services.store.write(put)
     event = ephemeral_event("me.seen", {"conversationId": state.id, "index": seen.index, "mine": mine})
     call.services.agents.broadcast(call.project.rowid, event, to_user=user)
     return {"mine": mine}

@@ -15,15 +15,16 @@ from deskwire.engine.conversations.commands import (
     PostMessage,
     Reply,
 )
-from deskwire.engine.conversations.conversation import Author, Status
+from deskwire.engine.conversations.conversation import Author, Mention, Status
 from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.conversations.drafts import DraftSent
 from deskwire.engine.conversations.held_messages import HOLD_MAX_S, HeldMessage, held_view, hold_message
+from deskwire.engine.conversations.mentions import MENTIONS_MAX, find_mentions
 from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.store import InlineJob
+from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.ports import Transaction
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.http.api.calls import Answer, Call
@@ -43,6 +44,9 @@ NULLABLE: Final = operations.NULLABLE | {"snoozed_until"}
 """Fields of an agent's patch that null clears."""
 
 _MANAGE: Final = "conversations.manage"
+
+FOR_CUSTOMER: Final[Mapping[str, Any]] = {"internal": False, "mentions": []}
+"""The fields of the agents' object of a message that its public object lacks."""
 
 
 class DashboardChangeConversationRequest(ChangeConversationRequest):
@@ -76,9 +80,16 @@ class DashboardPostMessageRequest(FormattedMessageInput):
     With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back;
     `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that
     draft is removed in the same commit, while a newer one stays.
+
+    `mentions` has the ids of the users and teams whom a note mentions; the text usually has `@` and their names. They must be able
+    to read conversations. They follow the conversation from then on, and so do you.
     """
 
     internal: bool = False
+    mentions: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=40)]],
+        Field(max_length=MENTIONS_MAX, default_factory=list),
+    ]
     if_sequence: IfSequence | None = None
     then: FollowUpInput | None = None
     hold_seconds: Annotated[int, Field(ge=1, le=HOLD_MAX_S)] | None = None
@@ -131,18 +142,21 @@ async def post_message(call: Call[DashboardPostMessageRequest, Any]) -> Answer:
     attachments, problems = await operations.attached(call, body.attachments, "")
     if problems:
         raise Invalid(*problems)
+    mentions = await _mentions(call)
     if body.hold_seconds is not None:
-        return await _hold(call, attachments, body.hold_seconds)
+        return await _hold(call, attachments, mentions, body.hold_seconds)
     author = Author("agent", call.user.id, call.user.name)
     message_id = new_id("msg", call.services.clock())
-    message = PostMessage(message_id, author, body.text, body.internal, attachments, format=body.format)
+    message = PostMessage(
+        message_id, author, body.text, body.internal, attachments, format=body.format, mentions=mentions
+    )
     plain = body.if_sequence is None and not then
     command = message if plain else Reply(message, body.if_sequence, then)
     try:
         return await operations.post(
             call,
             command,
-            lambda message: {**message, "internal": body.internal},
+            lambda message: {**message, **({} if body.internal else FOR_CUSTOMER)},
             operations.actor_of(call),
             _draft_sent(call),
         )
@@ -156,8 +170,27 @@ def _draft_sent(call: Call[DashboardPostMessageRequest, Any]) -> DraftSent | Non
     return None if version is None else DraftSent(call.user.rowid, version, internal=call.body.internal)
 
 
+async def _mentions(call: Call[DashboardPostMessageRequest, Any]) -> tuple[Mention, ...]:
+    """Return the mentions of a note. Raises Invalid with each one that is unknown or can't read conversations."""
+    ids = call.body.mentions
+    if not ids:
+        return ()
+    if not call.body.internal:
+        message = (
+            "Only notes mention: the customer would see the message. Set `internal`, or leave `mentions` out."
+        )
+        raise Invalid(Problem("/mentions", "not_allowed", message))
+    found = await call.services.store.read(
+        InlineQuery(lambda reader: find_mentions(reader, call.project, ids))
+    )
+    return found.mentions
+
+
 async def _hold(
-    call: Call[DashboardPostMessageRequest, Any], attachments: tuple[Attachment, ...], seconds: int
+    call: Call[DashboardPostMessageRequest, Any],
+    attachments: tuple[Attachment, ...],
+    mentions: tuple[Mention, ...],
+    seconds: int,
 ) -> Answer:
     """Store the message to be sent later. Return the held message."""
     body, user, now = call.body, call.user, call.services.clock()
@@ -178,6 +211,7 @@ async def _hold(
         now + seconds * 1000,
         now,
         format=body.format,
+        mentions=mentions,
     )
     show = partial(call.services.uploads.links.shown, now=now)
 
@@ -191,12 +225,13 @@ async def _hold(
 
 
 async def check_reply(call: Call[DashboardPostMessageRequest, Any]) -> None:
-    """Check the attachments of a message, and its follow-up changes."""
+    """Check the attachments and mentions of a message, and its follow-up changes."""
     found = [*(await operations.attached(call, call.body.attachments, ""))[1]]
-    try:
-        await _then(call)
-    except Invalid as refused:  # fields that failed their model have no value to check
-        found += [each for each in refused.problems if each.code != "required"]
+    for check in (_mentions, _then):
+        try:
+            await check(call)
+        except Invalid as refused:  # fields that failed their model have no value to check
+            found += [each for each in refused.problems if each.code != "required"]
     if found:
         raise Invalid(*found)
 

@@ -640,6 +640,8 @@ class DashboardConversations:
         team: str | None = None,
         contact: str | None = None,
         unread: bool | None = None,
+        mentioned: bool | None = None,
+        following: bool | None = None,
         tag: str | None = None,
         all_tags: str | None = None,
         without_tags: str | None = None,
@@ -688,6 +690,8 @@ class DashboardConversations:
                     "team": team,
                     "contact": contact,
                     "unread": unread,
+                    "mentioned": mentioned,
+                    "following": following,
                     "tag": tag,
                     "allTags": all_tags,
                     "withoutTags": without_tags,
@@ -1079,6 +1083,50 @@ class DashboardConversations:
         )
         return found
 
+    def put_seen_mentions(self, conversation_id: str, *, message_id: str) -> types.SeenMark:
+        """Record that you have seen the notes that mention you, up to a message. Later mentions stay unseen.
+
+        Permission: `conversations.read`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.SeenMark = self._transport.json(
+            Request(
+                "PUT",
+                f"/v3/conversations/{segment(conversation_id)}/mentions/seen",
+                body={"messageId": message_id},
+                project=True,
+            )
+        )
+        return found
+
+    def follow(self, conversation_id: str) -> types.Followers:
+        """Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague.
+
+        Permission: `conversations.read`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Followers = self._transport.json(
+            Request("PUT", f"/v3/conversations/{segment(conversation_id)}/follow", project=True)
+        )
+        return found
+
+    def unfollow(self, conversation_id: str) -> types.Followers:
+        """Stop following a conversation. Mentions of you stay, and a later one makes you follow it again.
+
+        Permission: `conversations.read`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Followers = self._transport.json(
+            Request("DELETE", f"/v3/conversations/{segment(conversation_id)}/follow", project=True)
+        )
+        return found
+
     def create_voice_reply(
         self, conversation_id: str, *, audio_url: str, mode: Literal["dictate", "smart"] | Omit = OMIT
     ) -> types.VoiceReply:
@@ -1187,6 +1235,7 @@ class DashboardDrafts:
         attachments: builtins.list[str] | Omit = OMIT,
         base_text: str | Omit | None = OMIT,
         base_sequence: int | Omit | None = OMIT,
+        mentions: builtins.list[types.DraftMention] | Omit = OMIT,
     ) -> types.SavedDraft:
         """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten.
 
@@ -1206,6 +1255,7 @@ class DashboardDrafts:
                     "version": version,
                     "baseText": base_text,
                     "baseSequence": base_sequence,
+                    "mentions": mentions,
                 },
                 project=True,
             )
@@ -1389,6 +1439,7 @@ class DashboardMessages:
         text: str | Omit = OMIT,
         format: Literal["markdown"] | Omit | None = OMIT,
         internal: bool | Omit = OMIT,
+        mentions: builtins.list[str] | Omit = OMIT,
         if_sequence: int | Omit | None = OMIT,
         then: types.FollowUpInput | Omit | None = OMIT,
         hold_seconds: int | Omit | None = OMIT,
@@ -1413,6 +1464,7 @@ class DashboardMessages:
                     "text": text,
                     "format": format,
                     "internal": internal,
+                    "mentions": mentions,
                     "ifSequence": if_sequence,
                     "then": then,
                     "holdSeconds": hold_seconds,

@@ -59,7 +59,7 @@ _INSERT_LONG_MESSAGE: Final = (
     "INSERT INTO messages (id, conversation, number, author_type, author_id, author_name, text, internal, "
     "created_at, attachments, sequence, project, client_id, format) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_BESIDE_TABLES: Final = frozenset({"messages", "workflow_runs"})
+_BESIDE_TABLES: Final = frozenset({"messages", "workflow_runs", "followers"})
 
 # The endpoints that receive a project's events, with the endpoints version that was read before them.
 Routes = tuple[int, tuple[Endpoint, ...]]
@@ -195,6 +195,8 @@ class BufferedTransaction(PostgresTransaction):
         )
 
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
+        if message.mentions:
+            raise NeedsOwnTransaction
         saved, author = self._saved(conversation), message.author
         project = self._overlay.made[conversation] if saved is None else saved.state.project
         self.buffer.size += len(message.text)

@@ -417,3 +417,23 @@ CREATE TABLE notification_settings (
     mentions bigint NOT NULL, preview bigint NOT NULL, sound bigint NOT NULL, quiet_hours TEXT
 );
 """)
+
+# Mentions in notes, and followers of conversations. Older programs do not know them, so rows are deleted by cascade.
+MENTIONS_AND_FOLLOWERS: Final = typed("""
+ALTER TABLE messages ADD COLUMN mentions TEXT;
+ALTER TABLE drafts ADD COLUMN mentions TEXT;
+ALTER TABLE held_messages ADD COLUMN mentions TEXT;
+CREATE TABLE mentions (
+    "user" bigint NOT NULL REFERENCES users ON DELETE CASCADE, project bigint NOT NULL,
+    conversation bigint NOT NULL REFERENCES conversations ON DELETE CASCADE, message TEXT NOT NULL,
+    at bigint NOT NULL, seen_at bigint, PRIMARY KEY ("user", project, conversation, message)
+);
+CREATE INDEX mentions_by_conversation ON mentions (conversation, message);
+CREATE INDEX mentions_unseen ON mentions ("user", project) WHERE seen_at IS NULL;
+CREATE TABLE followers (
+    "user" bigint NOT NULL REFERENCES users ON DELETE CASCADE, project bigint NOT NULL,
+    conversation bigint NOT NULL REFERENCES conversations ON DELETE CASCADE, at bigint NOT NULL,
+    PRIMARY KEY ("user", project, conversation)
+);
+CREATE INDEX followers_by_conversation ON followers (conversation);
+""")

@@ -80,6 +80,7 @@ from deskwire.storage.sqlite.migrations import (
     m0070_conversations_by_channel,
     m0071_formats_of_messages,
     m0072_notification_settings,
+    m0073_mentions_and_followers,
 )
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ SCRIPTS: Final = {
         m0070_conversations_by_channel,
         m0071_formats_of_messages,
         m0072_notification_settings,
+        m0073_mentions_and_followers,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -24,11 +24,13 @@ from deskwire.storage.tables.accounts.people import (
     as_user,
 )
 from deskwire.storage.tables.conversations.held_messages import HeldWrites
+from deskwire.storage.tables.conversations.mentions import MentionWrites
 
 
 class OrganisationWrites(
     OrganisationReads,
     HeldWrites,
+    MentionWrites,
     PeopleReads,
     PeopleWrites,
     MachineWrites,
@@ -122,6 +124,8 @@ class OrganisationWrites(
         self.conn.execute(
             "DELETE FROM memberships WHERE organisation = ? AND memberships.user = ?", (organisation, user)
         )
+        # After the membership, which a commit that mentions the user keeps locked.
+        self.forget_involvement(user, organisation)
 
     def save_user(self, user: User) -> None:
         row = self.conn.execute(f"SELECT {USER} FROM users u WHERE u.rowid = ?", (user.rowid,)).fetchone()
@@ -163,6 +167,7 @@ class OrganisationWrites(
         self.delete_factors(user)
         self.forget_notification_settings(user)
         self.forget_writing(user, None)
+        self.forget_involvement(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "
             "WHERE rowid = ?",

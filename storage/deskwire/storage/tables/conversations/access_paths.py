@@ -53,6 +53,10 @@ def selective_paths(
     """Yield paths for the conditions of a filter that few conversations may meet; the first path with few is the best one."""
     if wanted.contact is not None:
         return
+    if wanted.mentioned:
+        yield [by_mention(project, wanted.user)]
+    if wanted.following:
+        yield [by_follower(project, wanted.user)]
     if wanted.tags is not None:
         yield list(by_tag(project, wanted.tags))
     for tag in wanted.all_tags:
@@ -128,6 +132,22 @@ def by_tag(project: int, tags: Sequence[str]) -> Iterator[AccessPath]:
     for key in dict.fromkeys(map(tag_key, tags)):
         terms = (("g.project = ? AND g.folded = ?", (project, key)),)
         yield _joined_path("conversation_tags g", "g.conversation", terms, frozenset({"tags"}))
+
+
+def by_mention(project: int, user: int) -> AccessPath:
+    """Return the path to conversations with a note that mentions a user: by the newest such note, so that each comes once."""
+    newest = (
+        "NOT EXISTS (SELECT 1 FROM mentions h WHERE h.user = g.user AND h.project = g.project "
+        "AND h.conversation = g.conversation AND h.message > g.message)"
+    )
+    terms: tuple[Term, ...] = (("g.user = ? AND g.project = ?", (user, project)), (newest, ()))
+    return _joined_path("mentions g", "g.conversation", terms, frozenset({"mentioned"}))
+
+
+def by_follower(project: int, user: int) -> AccessPath:
+    """Return the path to conversations that a user follows."""
+    terms = (("g.user = ? AND g.project = ?", (user, project)),)
+    return _joined_path("followers g", "g.conversation", terms, frozenset({"following"}))
 
 
 def by_attribute(project: int, wanted: AttributeIs) -> AccessPath:

@@ -16,6 +16,7 @@ from deskwire.engine.conversations.redaction import PREVIEW_LENGTH_MAX
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of
+from deskwire.storage.tables.conversations.mentions import MentionReads
 from deskwire.storage.tables.workflows import run_of
 
 AGENT_DETAILS: Final = either(
@@ -33,15 +34,16 @@ THREAD: Final = (
 _NO_ROW: Final = (1 << 63) - 1
 
 
-class AgentViewReads(Queries):
+class AgentViewReads(MentionReads):
     """Queries of the agent's view; see `conversations.ports.ConversationReader`."""
 
     def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         found: dict[int, AgentDetails] = {}
+        followers = self.followers(conversations)
         for row in self.conn.execute(AGENT_DETAILS[self.dialect], (self.dialect.listed(conversations),)):
             key, state, workflow, message, *rest = row
             last = None if message is None else _beginning(message, *rest)
-            found[key] = AgentDetails(last, run_of(state), workflow)
+            found[key] = AgentDetails(last, run_of(state), workflow, followers.get(key, ()))
         return found
 
     def message_before(self, conversation: int, sequence: int) -> int | None:

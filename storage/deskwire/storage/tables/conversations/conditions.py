@@ -87,6 +87,10 @@ def _unindexed_terms(dialect: Dialect, wanted: ConversationFilter) -> Iterator[T
     yield from _active(wanted)
     if wanted.unread is not None:
         yield f"{'' if wanted.unread else 'NOT '}({UNREAD})", unread_values(wanted.user, wanted.seen_mark)
+    for table, flag in (("mentions", wanted.mentioned), ("followers", wanted.following)):
+        if flag is not None:
+            own = f"EXISTS (SELECT 1 FROM {table} w WHERE w.user = ? AND w.project = c.project AND w.conversation = c.rowid)"
+            yield f"{'' if flag else 'NOT '}{own}", (wanted.user,)
     yield from changed("c.updated_at", wanted)
     if wanted.imported_since is not None:
         yield "c.imported_at >= ?", (wanted.imported_since,)

@@ -27,6 +27,7 @@ from deskwire.storage.tables.conversations.columns import (
     routed_of,
     update,
 )
+from deskwire.storage.tables.conversations.mentions import mentions_json, mentions_of
 from deskwire.storage.tables.workflows import run_of
 
 WITH_CONTACT: Final = (
@@ -34,7 +35,7 @@ WITH_CONTACT: Final = (
     "LEFT JOIN workflow_runs r ON r.conversation = c.rowid"
 )
 _ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
-MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id, format"
+MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id, format, mentions"
 _INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
 INSERT_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
@@ -43,6 +44,10 @@ INSERT_MESSAGE: Final = (
 # Messages with an id of a client or a format are few beside those of backends, whose statement stays as short as it was.
 INSERT_LONG_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project, client_id, format) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+    "(SELECT project FROM conversations WHERE rowid = ?2), ?12, ?13)"
+)
+INSERT_MENTIONING_NOTE: Final = (
+    f"INSERT INTO messages ({_INSERTED}, project, format, mentions) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
     "(SELECT project FROM conversations WHERE rowid = ?2), ?12, ?13)"
 )
 _REQUESTS: Final = differing(
@@ -263,17 +268,23 @@ class ConversationWrites(Changes):
             attachments_json(message.attachments),
             sequence,
         )
-        if message.client_id is None and message.format is None:
+        if message.mentions:
+            self.conn.execute(
+                INSERT_MENTIONING_NOTE, (*values, message.format, mentions_json(message.mentions))
+            )
+        elif message.client_id is None and message.format is None:
             self.conn.execute(INSERT_MESSAGE, values)
         else:
             self.conn.execute(INSERT_LONG_MESSAGE, (*values, message.client_id, message.format))
 
     def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
         self.conn.execute(
-            "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ?, format = ? WHERE id = ? AND conversation = ?",
+            "UPDATE messages SET text = ?, attachments = ?, mentions = ?, redacted_at = ?, deleted_at = ?, format = ? "
+            "WHERE id = ? AND conversation = ?",
             (
                 message.text,
                 attachments_json(message.attachments),
+                mentions_json(message.mentions),
                 message.redacted_at,
                 at if message.deleted else None,
                 message.format,
@@ -320,6 +331,8 @@ _OWN: Final = (
     "conversation_activity",
     "milestones",
     "agent_seen",
+    "mentions",
+    "followers",
     "drafts",
     "held_messages",
     "moved_conversations",
@@ -356,6 +369,7 @@ def message_of(row: tuple[Any, ...]) -> Message:
         row[10] is not None,
         row[11],
         row[12],
+        mentions_of(row[13]),
     )
 
 

@@ -12,12 +12,13 @@ from deskwire.engine.conversations.writing_changes import DraftChanged, WritingC
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import either
-from deskwire.storage.tables.base import Changes, Queries
+from deskwire.storage.tables.base import IN_ORGANISATION, Changes, Queries
 from deskwire.storage.tables.conversations.conversations import attachments_json
+from deskwire.storage.tables.conversations.mentions import mentions_json, mentions_of
 
 _DRAFT: Final = (
     "SELECT d.author, d.project, d.conversation, (SELECT c.id FROM conversations c WHERE c.rowid = d.conversation), d.internal, "
-    "d.text, d.attachments, d.version, d.base_sequence, d.updated_at, d.rowid FROM drafts d"
+    "d.text, d.attachments, d.version, d.base_sequence, d.updated_at, d.rowid, d.mentions FROM drafts d"
 )
 _CLAIMED: Final = either(
     _DRAFT + " WHERE d.conversation = ? AND d.author = ? AND d.internal = ? {locking[d]}"
@@ -28,7 +29,6 @@ _KEPT: Final = (
     "UNION ALL SELECT attachments FROM held_messages WHERE conversation = ?1 AND attachments IS NOT NULL"
 )
 _DETACHED: Final = "DELETE FROM attachments WHERE conversation = ? AND upload = (SELECT rowid FROM uploads WHERE id = ?) RETURNING upload"
-IN_ORGANISATION: Final = " AND project IN (SELECT p.rowid FROM projects p WHERE p.organisation = ?)"
 _NO_PLACE: Final = ((1 << 63) - 1, 0)
 
 
@@ -73,14 +73,15 @@ class DraftWrites(Changes):
     def insert_draft(self, draft: Draft) -> None:
         key = draft.key
         self.inserted(
-            "INSERT INTO drafts (author, project, conversation, internal, size, version, base_sequence, updated_at, attachments, text) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO drafts (author, project, conversation, internal, size, version, base_sequence, updated_at, attachments, "
+            "mentions, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (key.author, key.project, key.conversation, int(key.internal), *_content(draft)),
         )
 
     def save_draft(self, draft: Draft) -> None:
         self.conn.execute(
-            "UPDATE drafts SET size = ?, version = ?, base_sequence = ?, updated_at = ?, attachments = ?, text = ? WHERE rowid = ?",
+            "UPDATE drafts SET size = ?, version = ?, base_sequence = ?, updated_at = ?, attachments = ?, mentions = ?, text = ? "
+            "WHERE rowid = ?",
             (*_content(draft), draft.rowid),
         )
 
@@ -145,11 +146,13 @@ def _content(draft: Draft) -> tuple[Any, ...]:
         draft.base_sequence,
         draft.updated_at,
         attachments_json(draft.attachments),
+        mentions_json(draft.mentions),
         draft.text,
     )
 
 
 def _draft_of(row: Sequence[Any]) -> Draft:
-    author, project, conversation, conversation_id, internal, text, attachments, *rest = row
+    author, project, conversation, conversation_id, internal, text, attachments, *rest, mentions = row
     key = DraftKey(author, project, conversation, conversation_id, bool(internal))
-    return Draft(key, text, attachments_of(attachments), *rest)
+    values = (text, attachments_of(attachments), *rest, mentions_of(mentions))
+    return Draft(key, *values)

@@ -13,13 +13,14 @@ from deskwire.engine.conversations.writing_changes import HeldEnded
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import either
-from deskwire.storage.tables.base import Queries
+from deskwire.storage.tables.base import IN_ORGANISATION, Queries
 from deskwire.storage.tables.conversations.conversations import MESSAGE, attachments_json, message_of
-from deskwire.storage.tables.conversations.drafts import IN_ORGANISATION, DraftWrites, attachments_of
+from deskwire.storage.tables.conversations.drafts import DraftWrites, attachments_of
+from deskwire.storage.tables.conversations.mentions import mentions_json, mentions_of
 
 _HELD: Final = (
     "SELECT h.id, h.project, h.conversation, c.id, h.author, u.id, u.name, h.internal, h.text, h.attachments, "
-    "h.if_sequence, h.follow, h.send_at, h.created_at, h.problem, h.rowid, h.format FROM held_messages h "
+    "h.if_sequence, h.follow, h.send_at, h.created_at, h.problem, h.rowid, h.format, h.mentions FROM held_messages h "
     "JOIN conversations c ON c.rowid = h.conversation JOIN users u ON u.rowid = h.author"
 )
 _CLAIMED: Final = either(_HELD + " WHERE h.id = ? AND h.project = ? {locking[h]}")
@@ -80,7 +81,7 @@ class HeldWrites(DraftWrites):
     def insert_held(self, held: HeldMessage) -> None:
         self.inserted(
             "INSERT INTO held_messages (id, author, project, conversation, internal, if_sequence, follow, send_at, created_at, "
-            "problem, attachments, text, format) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "problem, attachments, mentions, text, format) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 held.id,
                 held.author,
@@ -93,6 +94,7 @@ class HeldWrites(DraftWrites):
                 held.created_at,
                 None,
                 attachments_json(held.attachments),
+                mentions_json(held.mentions),
                 held.text,
                 held.format,
             ),
@@ -153,9 +155,9 @@ def problem_as_stored(problem: SendRefusal) -> str:
 
 def _held_of(row: Sequence[Any]) -> HeldMessage:
     ids, (internal, text, attachments, if_sequence, follow), rest = row[:7], row[7:12], row[12:]
-    send_at, created_at, problem, rowid, text_format = rest
+    send_at, created_at, problem, rowid, text_format, mentions = rest
     refusal = None if problem is None else SendRefusal(*orjson.loads(problem))
     then = None if follow is None else orjson.loads(follow)
     content = (bool(internal), text, attachments_of(attachments), if_sequence, then)
-    values = (*ids, *content, send_at, created_at, refusal, rowid, text_format)
+    values = (*ids, *content, send_at, created_at, refusal, rowid, text_format, mentions_of(mentions))
     return HeldMessage(*values)

@@ -350,7 +350,7 @@ def part_query(
 
 def _is_cheap_to_test(wanted: ConversationFilter) -> bool:
     """Return whether the filter is cheap for a row. An expensive filter is applied in the order of the list only."""
-    beside = (wanted.attributes or None, wanted.unread)
+    beside = (wanted.attributes or None, wanted.unread, wanted.mentioned, wanted.following)
     return all(each is None for each in beside)
 
 

@@ -3,3 +3,5 @@
 
 export const MESSAGE_TEXT_MAX = 20_000;
 export const ATTACHMENTS_MAX = 10;
+/** Users and teams that a note can mention. */
+export const MENTIONS_MAX = 20;

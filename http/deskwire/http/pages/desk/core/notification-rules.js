@@ -2,17 +2,24 @@
 /** The decision of which events a user is notified, and of quiet hours: pure functions. The service decides pushes by the same rules (engine/push). */
 /** @import { Envelope, NotificationSettings } from "./types.js" */
 
-/** The user: id, and the ids of the user's teams. @typedef {{id: string, teams: ReadonlySet<string>}} Me */
-/** Why a user is notified. @typedef {"mine"|"teams"|"unassigned"} Reason */
+/** The user: id, the ids of the user's teams, and whether the user follows a conversation. @typedef {{id: string, teams: ReadonlySet<string>, follows?: (conversationId: string) => boolean}} Me */
+/** Why a user is notified. @typedef {"mine"|"teams"|"unassigned"|"mention"|"following"} Reason */
 
 /**
  * Return why a user is to be notified of an event; null if not. Quiet hours do not count here.
  * @param {Envelope} event @param {Me} me @param {NotificationSettings} settings @returns {Reason|null}
  */
 export function reasonToNotify({ type, data }, me, settings) {
-  if (type === "message.created") return data.message.author.type === "contact" ? about(data.conversation, me, settings) : null;
+  if (type === "message.created") return data.message.author.type === "contact" ? (about(data.conversation, me, settings) ?? followed(data.conversation, me, settings)) : null;
+  if (type === "note.created") return data.message.author.id === me.id ? null : settings.mentions && data.mentioned.includes(me.id) ? "mention" : followed(data.conversation, me, settings);
   if (type !== "conversation.changed" || !data.changed.includes("assignee") || !data.conversation.assignee) return null;
   return data.actor.type === "user" && data.actor.id === me.id ? null : about(data.conversation, me, settings);
+}
+
+/** Events for agents alone name the followers; for others, the desk knows them. @param {any} conversation @param {Me} me @param {NotificationSettings} settings @returns {Reason|null} */
+function followed({ id, archived, followers }, me, settings) {
+  if (archived || !settings.mentions) return null;
+  return (followers ? followers.includes(me.id) : me.follows?.(id)) ? "following" : null;
 }
 
 /** @param {any} conversation @param {Me} me @param {NotificationSettings} settings @returns {Reason|null} */

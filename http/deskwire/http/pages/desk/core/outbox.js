@@ -10,7 +10,7 @@ import { computed, effect, signal, untracked } from "../vendor/preact.js";
 import { Offline, Problem, call, get, newKey, signedOut } from "./api.js";
 import * as session from "./session.js";
 import { matchesGuard } from "./state.js";
-/** @import { AgentMessage, Assignee, Guard, Outgoing, OutgoingFile, Row, Then } from "./types.js" */
+/** @import { AgentMessage, Assignee, Guard, Mention, Outgoing, OutgoingFile, Row, Then } from "./types.js" */
 
 const RETRY_DELAY_MIN_MS = 1_000;
 const RETRY_DELAY_MAX_MS = 30_000;
@@ -265,13 +265,13 @@ async function enqueue(made, undoMs) {
  * Send a message or note. Resolves once it is stored here, so that the draft can be emptied. With `holdSeconds` the server holds it for that long;
  * with `draftVersion` it removes that version of the draft.
  * @param {string} conversationId
- * @param {{text: string, internal?: boolean, files?: OutgoingFile[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, draftVersion?: number, format?: "markdown"}} message
+ * @param {{text: string, internal?: boolean, files?: OutgoingFile[], mentions?: readonly Mention[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, draftVersion?: number, format?: "markdown"}} message
  * @returns {Promise<Outgoing>}
  */
-export function send(conversationId, { text, internal = false, files = [], ifSequence = null, then = null, holdSeconds = 0, draftVersion = 0, format }) {
-  const body = { text, ...(format && { format }), internal, ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds ? { holdSeconds } : {}), ...(draftVersion ? { draftVersion } : {}) };
+export function send(conversationId, { text, internal = false, files = [], mentions = [], ifSequence = null, then = null, holdSeconds = 0, draftVersion = 0, format }) {
+  const body = { text, ...(format && { format }), internal, ...(mentions.length ? { mentions: [...new Set(mentions.map((each) => each.id))] } : {}), ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds ? { holdSeconds } : {}), ...(draftVersion ? { draftVersion } : {}) };
   const expect = holdSeconds ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expectedAfter(then) };
-  return enqueue({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files }, 0);
+  return enqueue({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files, mentions: [...mentions] }, 0);
 }
 
 /** @param {Then|null} then @returns {Partial<Row>} */
@@ -289,7 +289,7 @@ const OPEN = { status: "OPEN", closed: false, closedBy: null, closedAt: null, sn
 /**
  * @typedef {{do: "assign", assignee: Assignee|null}
  *   | {do: "close"} | {do: "reopen", waitingSince?: string|null} | {do: "open"} | {do: "pending"}
- *   | {do: "tags", tags: string[]} | {do: "snooze", until: string|null}
+ *   | {do: "tags", tags: string[]} | {do: "follow", follows: boolean, followers: string[]} | {do: "snooze", until: string|null}
  *   | {do: "title", title: string|null} | {do: "archive", archived: boolean} | {do: "unread", index: number, unread?: number}} Action
  */
 
@@ -308,6 +308,8 @@ function requestOf(action) {
       return ["PATCH", "", { status: "PENDING" }, { status: "PENDING", closed: false }];
     case "tags":
       return ["PATCH", "", { tags: action.tags }, { tags: action.tags }];
+    case "follow":
+      return [action.follows ? "PUT" : "DELETE", "/follow", undefined, { followers: action.followers }];
     case "snooze":
       return ["PATCH", "", { snoozedUntil: action.until }, { snoozedUntil: action.until }];
     case "title":
@@ -315,7 +317,7 @@ function requestOf(action) {
     case "archive":
       return ["PATCH", "", { archived: action.archived }, { archived: action.archived }];
     case "unread":
-      return ["PUT", "/seen", { index: action.index }, { mine: { seenIndex: action.index < 0 ? null : action.index, unread: action.unread ?? 1 } }];
+      return ["PUT", "/seen", { index: action.index }, { mine: /** @type {Row["mine"]} */ ({ seenIndex: action.index < 0 ? null : action.index, unread: action.unread ?? 1 }) }];
   }
 }
 

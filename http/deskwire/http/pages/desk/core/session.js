@@ -37,13 +37,13 @@ channel?.addEventListener("message", ({ data }) => {
   else void loadSession().catch(() => {});
 });
 
-/** @typedef {{users: {id: string, name: string, role?: string, assignable?: boolean}[], teams: {id: string, name: string, memberIds?: string[]}[]}} People */
+/** @typedef {{users: {id: string, name: string, role?: string, assignable?: boolean, mentionable?: boolean}[], teams: {id: string, name: string, memberIds?: string[]}[]}} People */
 /** @type {Resource<People>} */
 const peopleResource = new Resource(async () => {
   const chosen = project.peek();
   if (!chosen) return { users: [], teams: [] };
   const [users, teams] = await Promise.all([all(`organisations/${chosen.organisationId}/members`), may("tickets.read") ? all("teams") : []]);
-  const named = (/** @type {any} */ { id, name, user, role, assignable, members }) => ({ id: user?.id ?? id, name: user?.name ?? name, role, assignable, memberIds: members?.map((/** @type {any} */ each) => each.id) });
+  const named = (/** @type {any} */ { id, name, user, role, assignable, mentionable, members }) => ({ id: user?.id ?? id, name: user?.name ?? name, role, assignable, mentionable, memberIds: members?.map((/** @type {any} */ each) => each.id) });
   return { users: users.map(named), teams: teams.map(named) };
 }, { users: [], teams: [] });
 

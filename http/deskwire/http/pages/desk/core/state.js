@@ -84,7 +84,7 @@ class Step {
   /** @param {Envelope} event */
   take(event) {
     const { type, data } = event;
-    if (type === "conversation.deleted") this.remove(event);
+    if (type === "conversation.deleted" || data?.changed?.includes("deleted")) this.remove(event);
     else if (type === "contact.updated") this.rename(event);
     else if (type.startsWith("ticket.")) this.ticket(event);
     else if (type === "contact.changed") this.mark(`contact:${data.contact.id}`, event);
@@ -111,7 +111,7 @@ class Step {
     const known = this.rows.get(id) ?? newRow(event);
     if (!known) this.wanted.add(id);
     else if (known.asOf < event.id) {
-      this.rows.set(id, withEvent(known, event));
+      this.rows.set(id, withEvent(known, event, this.before.me));
       this.touched.add(id);
     }
   }
@@ -119,7 +119,7 @@ class Step {
   /** Apply a receipt. It moves no row, and causes no request. @param {string} id @param {Envelope} event */
   receipt(id, event) {
     const known = this.rows.get(id);
-    if (known && known.asOf < event.id) this.rows.set(id, withEvent(known, event));
+    if (known && known.asOf < event.id) this.rows.set(id, withEvent(known, event, this.before.me));
   }
 
   /** @param {string} id @param {any} message @param {number|null} sequence */
@@ -189,12 +189,13 @@ function newRow({ type, sequence, data }) {
     contactSeenAt: null,
     networkLogsAt: null,
     workflow: null,
-    mine: { seenIndex: null, unread: 0 },
+    followers: [],
+    mine: { seenIndex: null, unread: 0, mentioned: false, unseenMentions: 0 },
   };
 }
 
-/** Return the row after a newer event. @param {Row} row @param {Envelope} event @returns {Row} */
-function withEvent(row, event) {
+/** Return the row after a newer event. @param {Row} row @param {Envelope} event @param {string} me @returns {Row} */
+function withEvent(row, event, me) {
   const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
   const next = { ...row, ...data.conversation, mine: row.mine, asOf };
@@ -217,8 +218,11 @@ function withEvent(row, event) {
       return { ...next, workflow: row.workflow && { ...row.workflow, waiting: true } };
     case "workflow.completed":
       return { ...next, workflow: null };
+    case "note.created":
+      if (data.mentioned?.includes(me)) next.mine = { ...row.mine, mentioned: true, unseenMentions: row.mine.unseenMentions + 1 };
+      return next;
     default:
-      return next; // note.created and conversation.changed contain the whole row
+      return next;
   }
 }
 
@@ -250,9 +254,11 @@ export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === f
 
 /** Return whether a row belongs to the list of a filter. @param {Row} row @param {Filter} filter @param {string} me @returns {boolean} */
 export function matches(row, filter, me) {
-  const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort } = filter;
+  const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort, mentioned, following } = filter;
   const of = row.assignee;
-  if (row.archived !== (filter.archived ?? false) || (status && !status.includes(row.status))) return false;
+  if (row.archived !== (filter.archived ?? (mentioned && row.archived) ?? false) || (status && !status.includes(row.status))) return false;
+  if (mentioned !== undefined && row.mine.mentioned !== mentioned) return false;
+  if (following !== undefined && row.followers.includes(me) !== following) return false;
   if (assignee === "none" && of) return false;
   if (assignee === "me" && of?.id !== me) return false;
   if (assignee && assignee !== "none" && assignee !== "me" && of?.id !== assignee) return false;
@@ -340,7 +346,7 @@ const PENDING_MAX_MS = 10_000;
 export function withPending(row, entries, now) {
   const counts = (/** @type {Outgoing} */ { state, storedAt, storedAsOf }) =>
     state === "stored" ? row.asOf <= (storedAsOf ?? "") && now - (storedAt ?? 0) < PENDING_MAX_MS : state === "held" || state === "kept" || state === "sending";
-  return entries.reduce((shown, each) => (counts(each) ? { ...shown, ...each.expect } : shown), row);
+  return entries.reduce((shown, each) => (counts(each) ? { ...shown, ...each.expect, mine: { ...shown.mine, ...each.expect?.mine } } : shown), row);
 }
 
 /** @param {string|null|undefined} at */

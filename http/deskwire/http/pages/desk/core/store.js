@@ -248,7 +248,7 @@ function placePending() {
 /** Mark conversations as seen that had their last message before a time. @param {string|null} until */
 function markAllSeen(until) {
   const seen = [...known.peek().rows.values()].filter((each) => each.mine.unread && until && (each.lastMessageAt ?? each.createdAt) < until);
-  put(...seen.map((each) => ({ ...each, mine: { seenIndex: each.messages - 1, unread: 0 } })));
+  put(...seen.map((each) => ({ ...each, mine: { ...each.mine, seenIndex: each.messages - 1, unread: 0 } })));
   for (const each of lists.values()) each.refresh(); // for conversations that are not loaded, and for undo
   void loadCounters();
 }
@@ -281,7 +281,7 @@ class LoadedList {
   /** @param {string|null} cursor */
   ask(cursor) {
     const { status, where, ...rest } = this.filter;
-    return get("conversations", { view: "agent", archived: false, ...rest, status: status?.join(","), ...Object.fromEntries(new URLSearchParams(where)), cursor, limit: PAGE });
+    return get("conversations", { view: "agent", ...(rest.mentioned ? {} : { archived: false }), ...rest, status: status?.join(","), ...Object.fromEntries(new URLSearchParams(where)), cursor, limit: PAGE });
   }
 
   /** Load the list again, because its response may be older than the stream. */

@@ -16,10 +16,12 @@ export const t = {
     ...first.list,
     empty: {
       mine: "You're all caught up", waiting: "No one is waiting", unassigned: "Everything is assigned",
+      mentions: "No mentions yet", following: "You don't follow any conversations",
       team: "No conversations for this team", snoozed: "Nothing is snoozed", all: "No conversations yet",
     },
     emptyText: {
       mine: "Conversations assigned to you show up here.", waiting: "Every customer has had a reply.",
+      mentions: "Conversations in which a colleague mentions you in a note show up here.", following: "Press f in a conversation to follow it. Mentions make you follow it, too.",
       unassigned: "New conversations show up here.", team: "Conversations assigned to this team show up here.",
       snoozed: "Snoozed conversations return at their time, or when the customer writes.",
       all: "They show up here once you or your backend start one.",
@@ -178,6 +180,18 @@ export const t = {
     status: "Status", priority: "Priority", copyId: "Copy conversation ID", nobody: "Unassigned",
   },
 
+  mentions: {
+    label: "People and teams", team: "team", mention: "Mention a colleague", notifies: "Notifies", tooMany: "A note can mention at most 20 people and teams.",
+    /** @param {number} n */ found: (n) => many(n, "suggestion", "suggestions"),
+    /** @param {string} name */ notify: (name) => `Notify ${name}`,
+    /** @param {string} name */ writtenAs: (name) => `Written as @${name}`,
+  },
+
+  followers: {
+    title: "Followers", none: "No one follows this conversation.",
+    /** @param {string} names */ by: (names) => `Followed by ${names}`,
+  },
+
   activity: {
     started: "started the conversation", woke: "unsnoozed it", took: "assigned it to themselves", unassigned: "unassigned it", archived: "archived it",
     unarchived: "unarchived it", shown: "showed it to the contact", linked: "linked a ticket", unlinked: "unlinked the ticket",
@@ -208,6 +222,8 @@ export const t = {
       /** @param {string} who */ wake: (who) => `Unsnooze ${who}`,
       /** @param {string} who */ tags: (who) => `Change the tags of ${who}`,
       /** @param {string} who */ unread: (who) => `Mark ${who} unread`,
+      /** @param {string} who */ follow: (who) => `Follow ${who}`,
+      /** @param {string} who */ unfollow: (who) => `Stop following ${who}`,
       /** @param {string} who */ rename: (who) => `Change the subject of ${who}`,
       /** @param {string} who */ archive: (who) => `Archive ${who}`,
       /** @param {string} who */ unarchive: (who) => `Unarchive ${who}`,
@@ -217,14 +233,14 @@ export const t = {
       /** @param {string} to */ assign: (to) => `assigned to ${to}`,
       unassign: "unassigned", close: "closed", reopen: "reopened", pending: "set to pending",
       /** @param {string} until */ snooze: (until) => `snoozed until ${until}`,
-      wake: "no longer snoozed", tags: "tags changed", unread: "marked unread", rename: "subject changed", archive: "archived", unarchive: "no longer archived",
+      wake: "no longer snoozed", tags: "tags changed", unread: "marked unread", follow: "you follow it now", unfollow: "you no longer follow it", rename: "subject changed", archive: "archived", unarchive: "no longer archived",
     },
     /** @param {string} who @param {string} done @param {number} n */ did: (who, done, n) => (n > 1 ? `${who} ${done}` : `${who}: ${done}`),
     /** Actions of the outbox. @type {Record<string, (who: string) => string>} */
     names: {
       assign: (who) => `Assign ${who}`, close: (who) => `Close ${who}`, reopen: (who) => `Reopen ${who}`, open: (who) => `Reopen ${who}`,
       pending: (who) => `Set ${who} to pending`, tags: (who) => `Change the tags of ${who}`, snooze: (who) => `Snooze ${who}`,
-      title: (who) => `Change the subject of ${who}`, archive: (who) => `Change the archiving of ${who}`, unread: (who) => `Mark ${who} unread`,
+      follow: (who) => `Change whether you follow ${who}`, title: (who) => `Change the subject of ${who}`, archive: (who) => `Change the archiving of ${who}`, unread: (who) => `Mark ${who} unread`,
     },
     /** @param {string} what */ kept: (what) => `${what}: waiting until you're back online`,
     /** @param {string} what */ busy: (what) => `${what}…`,
@@ -307,18 +323,19 @@ export const t = {
 
   commands: {
     ...first.commands,
-    palette: "All commands", search: "Search", help: "Keyboard shortcuts", filter: "Filter this view…", start: "New conversation", viewMine: "Mine",
+    palette: "All commands", search: "Search", help: "Keyboard shortcuts", filter: "Filter this view…", start: "New conversation", viewMine: "Mine", viewMentions: "Mentions", viewFollowing: "Following",
     viewWaiting: "Waiting", viewUnassigned: "Unassigned", viewTeam: "Your team", viewSnoozed: "Snoozed", viewAll: "All conversations",
     next: "Next in the list", previous: "Previous in the list", openRow: "Open", nextConversation: "Next conversation",
     previousConversation: "Previous conversation", select: "Select", extendDown: "Extend the selection down",
     extendUp: "Extend the selection up", selectAll: "Select all loaded", reply: "Reply", note: "Write a note", send: "Send",
     useAsReply: "Use the note as a reply", useAsNote: "Use the reply as a note", sendClose: "Send and close", bold: "Bold", italic: "Italic", code: "Code", link: "Link (with a selection)", snippets: "Insert a snippet (/ too, at the start of a word)", undo: "Undo",
     ticket: "New ticket from this conversation", openTicket: "Open the ticket", linkTicket: "Link a ticket…", unlinkTicket: "Unlink the ticket",
-    reopen: "Reopen", unread: "Mark unread", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", block: "Block or unblock the contact…", remove: "Delete the conversation…", readAll: "Mark all as read",
+    reopen: "Reopen", unread: "Mark unread", follow: "Follow", unfollow: "Stop following", rename: "Change the subject…", archive: "Archive", unarchive: "Unarchive", copyLink: "Copy link", block: "Block or unblock the contact…", remove: "Delete the conversation…", readAll: "Mark all as read",
     context: "Show or hide the contact", timeline: "Timeline", back: "Back",
   },
   notifications: {
     message: "New message", you: "you",
+    /** @param {string} who @param {string} text */ note: (who, text) => (text ? `Note by ${who}: ${text}` : `New note by ${who}`),
     /** @param {string} who @param {string} to */ assigned: (who, to) => `${who} assigned this conversation to ${to}`,
     /** @param {number} n @param {number} of */ several: (n, of) => `${many(n, "notification", "notifications")} in ${many(of, "conversation", "conversations")}`,
   },

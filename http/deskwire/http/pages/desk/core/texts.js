@@ -18,7 +18,7 @@ export const t = {
   today: "Today", yesterday: "Yesterday",
 
   views: {
-    label: "Views", open: "Navigation", mine: "Mine", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
+    label: "Views", open: "Navigation", mine: "Mine", mentions: "Mentions", following: "Following", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
     search: "Search results",
   },
   /** @param {number} n @param {number} bound */ count: (n, bound) => (n >= bound ? `${bound.toLocaleString()}+` : n.toLocaleString()),
@@ -34,7 +34,7 @@ export const t = {
     label: "Conversations", search: "Search", searchPlaceholder: "Search conversations, contacts, tickets",
     clear: "Clear search", start: "New conversation",
     /** @param {string} how */ waits: (how) => (how === "now" ? "waiting" : `waiting ${how}`),
-    draft: "Draft", writes: "typing", visitor: "visitor",
+    draft: "Draft", mentioned: "mentions you", writes: "typing", visitor: "visitor",
     /** @param {string} until */ snoozed: (until) => `until ${until}`,
     /** @param {number} n */ fresh: (n) => `${n} new`,
     /** @param {number} n */ selected: (n) => `${n.toLocaleString()} selected`,

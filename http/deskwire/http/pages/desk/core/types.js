@@ -16,6 +16,9 @@
  *
  * @typedef {import("api").LastMessage} LastMessage
  *
+ * A user or team that a note mentions, with the name in the text.
+ * @typedef {import("api").Mention} Mention
+ *
  * A conversation in a list: the server's `AgentConversation`. Rows are immutable.
  * @typedef {import("api").AgentConversation & {channelId?: string, contactReachedIndex?: number|null, contactReachedAt?: string|null}} Row
  *
@@ -25,6 +28,8 @@
  * @property {string} [assignee]
  * @property {string} [team]
  * @property {boolean} [unread]
+ * @property {boolean} [mentioned]  whether a note mentions the user; archived conversations are included unless `archived` is given
+ * @property {boolean} [following]
  * @property {string} [tag]
  * @property {boolean} [snoozed]
  * @property {boolean} [archived]  default: false
@@ -82,6 +87,8 @@
  * @property {number} pending
  * @property {number} snoozed
  * @property {number} unread
+ * @property {number} mentions  the unseen ones
+ * @property {number} following
  * @property {Record<string, number>} teams
  * @property {number} bound  a counter of this value means "this many or more"
  * @property {string} asOf
@@ -187,6 +194,7 @@
  * @property {string|null} text
  * @property {boolean} internal
  * @property {OutgoingFile[]} files
+ * @property {Mention[]} [mentions]  of a note
  * @property {number|null} sentAt
  * @property {number|null} tookMs
  * @property {number} [storedAt]
@@ -207,9 +215,10 @@
  * @typedef {object} Draft
  * @property {string} text
  * @property {OutgoingFile[]} files
+ * @property {Mention[]} mentions  that were picked, and whose names are in the text
  * @property {number|null} baseSequence  the newest event that was shown at the last change
  * @property {number} at
- * @property {{version: number, text: string, files: string[]}} base
+ * @property {{version: number, text: string, files: string[], mentions: Mention[]}} base
  * @property {string[]} sent
  *
  * A message that the server holds until `sendAt`, or could not send at that time. `endsAt` is `sendAt` by this browser's clock.
@@ -220,6 +229,7 @@
  * @property {"markdown"} [format]
  * @property {Attachment[]} attachments
  * @property {boolean} internal
+ * @property {Mention[]} mentions
  * @property {"held"|"refused"} status
  * @property {string} sendAt
  * @property {string} createdAt

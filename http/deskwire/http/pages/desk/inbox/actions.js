@@ -20,10 +20,10 @@ export const mayAct = () => may("conversations.manage");
 /**
  * Perform an action on conversations, and show its outcome.
  * @param {string[]} ids @param {(one: Row) => Action | null} action @param {{what: (who: string) => string, done: string}} words  done: follows the name
- * @param {(one: Row) => (now: Row) => Action[]} back  the actions that undo it
+ * @param {(one: Row) => (now: Row) => Action[]} back  the actions that undo it @param {boolean} [allowed]
  */
-async function perform(ids, action, words, back) {
-  if (!mayAct()) return void notify(t.actions.notAllowed, { bad: true });
+async function perform(ids, action, words, back, allowed = mayAct()) {
+  if (!allowed) return void notify(t.actions.notAllowed, { bad: true });
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
   /** @type {import("./undo.js").Step[]} */
   const steps = [];
@@ -86,6 +86,23 @@ export const rename = (id, title) =>
 const archive = (ids, archived) =>
   perform(ids, (one) => (one.archived === archived ? null : { do: "archive", archived }), archived ? { what: t.actions.what.archive, done: t.actions.done.archive } : { what: t.actions.what.unarchive, done: t.actions.done.unarchive }, (one) => () => [{ do: "archive", archived: one.archived }]);
 
+/** Return the action that lets the user follow a conversation or not. @param {Row} one @param {boolean} follows @returns {Action} */
+function followAction(one, follows) {
+  const me = user.value?.id ?? "";
+  const others = one.followers.filter((each) => each !== me);
+  return { do: "follow", follows, followers: follows ? [...others, me] : others };
+}
+
+/** Return whether the user follows a conversation. @param {Row | undefined} one */
+const isFollowed = (one) => Boolean(one?.followers.includes(user.value?.id ?? ""));
+
+/** Follow conversations, or no longer if the user follows all of them. Readers may, too. @param {string[]} ids */
+const follow = (ids) => {
+  const follows = !ids.every((id) => isFollowed(row(id)));
+  const words = follows ? { what: t.actions.what.follow, done: t.actions.done.follow } : { what: t.actions.what.unfollow, done: t.actions.done.unfollow };
+  return perform(ids, (one) => (isFollowed(one) === follows ? null : followAction(one, follows)), words, () => (now) => (isFollowed(now) === follows ? [followAction(now, !follows)] : []), true);
+};
+
 /** Copy the address of a conversation's page. @param {string} id */
 const copyLink = (id) => navigator.clipboard?.writeText(location.origin + hrefOf(`c/${id}`)).then(() => notify(t.copied));
 
@@ -142,6 +159,7 @@ const HANDLERS = {
   reopen: withTargets((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, restoreStatus)),
   pending: withTargets((ids) => perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, restoreStatus)),
   unread: withTargets(unread),
+  follow: withTargets((ids) => void follow(ids)),
   rename: withTargets(([id]) => void (mayAct() ? (dialog.value = { name: "rename", id }) : notify(t.actions.notAllowed, { bad: true }))),
   archive: withTargets((ids) => void archive(ids, true)),
   unarchive: withTargets((ids) => void archive(ids, false)),
@@ -171,7 +189,7 @@ const HANDLERS = {
 export function menuEntries(id) {
   const one = row(id);
   const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void runCommand(what) });
-  const copy = [item("copyLink", "copy", ""), { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) }];
+  const copy = [...(one ? [item("follow", "eye", "F", isFollowed(one) ? t.commands.unfollow : t.commands.follow)] : []), item("copyLink", "copy", ""), { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) }];
   const block = one && may("contacts.manage") ? [item("block", "lock", "", context(id)?.contact?.blocked ? t.actions.unblock : t.actions.block)] : [];
   const remove = [...block, ...(may("conversations.delete") ? [item("remove", "close", "")] : [])];
   if (remove.length) remove.unshift(/** @type {any} */ ("line"));

@@ -12,13 +12,14 @@ import { attach, detach, uploaded, uploads } from "../core/uploads.js";
 import { markUploaded, draft, edit, takeForSending, ready, moveDraft, draftLocation } from "./drafts.js";
 import { returnToDraft, heldIn, holdSeconds, restoredDraft, sendNowOrNotify, cancelHeld, useSecondsLeft } from "./held-messages.js";
 import { connection } from "../core/feed.js";
-import { ATTACHMENTS_MAX, MESSAGE_TEXT_MAX } from "../core/limits.js";
+import { ATTACHMENTS_MAX, MENTIONS_MAX, MESSAGE_TEXT_MAX } from "../core/limits.js";
 import { EDITOR, handle, startTypeAhead } from "../core/keys.js";
 import { recordReply } from "./undo.js";
 import { fold } from "../core/folding.js";
 import { FORMATS, continueList, formatOf, formatted, paste, replacePart } from "./formatting.js";
 import { FormatBar, Markdown } from "./format-bar.js";
-/** @import { AgentMessage, HeldMessage, Mode, Outgoing, OutgoingFile, Then } from "../core/types.js" */
+import { MentionPicker, NotifiedPeople, mentionQuery, offeredMentions } from "./mentions.js";
+/** @import { AgentMessage, HeldMessage, Mention, Mode, Outgoing, OutgoingFile, Then } from "../core/types.js" */
 
 const Voice = lazy(() => import("./voice.js"), "Voice");
 
@@ -125,6 +126,7 @@ function Editor({ id }) {
   const [preview, setPreview] = useState(false);
   const [speaks, setSpeaks] = useState(/** @type {Mode | null} */ (null));
   const [snippet, setSnippet] = useState(/** @type {{q: string, from: number} | null} */ (null));
+  const [mention, setMention] = useState(/** @type {{q: string, from: number} | null} */ (null));
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
   const options = useRef(/** @type {any} */ (null));
@@ -134,7 +136,8 @@ function Editor({ id }) {
   const one = row(id);
   const choices = snippet && offeredSnippets(snippet.q);
   const internal = mode === "note";
-  const { text, files } = draft(id, mode) ?? { text: "", files: /** @type {OutgoingFile[]} */ ([]) };
+  const offered = internal && mention && offeredMentions(mention.q);
+  const { text, files, mentions } = draft(id, mode) ?? { text: "", files: /** @type {OutgoingFile[]} */ ([]), mentions: /** @type {Mention[]} */ ([]) };
   const other = draft(id, internal ? "reply" : "note");
   const out = outgoing(id).filter((each) => each.kind === "message");
   const moved = out.find((each) => each.state === "conflict");
@@ -142,13 +145,14 @@ function Editor({ id }) {
   const newest = held.findLast((each) => each.status === "held");
   const offline = connection.value.state === "offline" || out.some((each) => each.waitsFor === "offline");
 
-  const store = (/** @type {{text?: string, files?: OutgoingFile[]}} */ change, /** @type {string | undefined} */ shown = undefined, to = mode) => {
+  const store = (/** @type {{text?: string, files?: OutgoingFile[], mentions?: Mention[]}} */ change, /** @type {string | undefined} */ shown = undefined, to = mode) => {
     edit(id, to, { ...change, baseSequence: one?.sequence ?? null }, shown);
     if (change.text !== undefined) reportTyping(id, Boolean(change.text), to === "note");
   };
   const focus = () => (box.current?.focus(), box.current?.setSelectionRange(box.current.value.length, box.current.value.length));
   const show = (/** @type {Mode} */ to) => {
     setSnippet(null);
+    setMention(null);
     if (to === latest.current) return void focus();
     reportTyping(id, false, internal);
     focusNext.current = true;
@@ -181,15 +185,17 @@ function Editor({ id }) {
   const tooLong = text.length > MESSAGE_TEXT_MAX;
   const submit = async (/** @type {Then | null} */ then = null) => {
     const to = latest.current;
-    const { text, files } = draft(id, to) ?? { text: "", files: [] };
+    const { text, files, mentions } = draft(id, to) ?? { text: "", files: [], mentions: [] };
     if ((!text.trim() && !files.length) || text.length > MESSAGE_TEXT_MAX) return void focus();
     if (files.length > ATTACHMENTS_MAX) return void notify(t.composer.tooMany, { bad: true });
     const note = to === "note";
+    if (note && mentions.length > MENTIONS_MAX) return void notify(t.mentions.tooMany, { bad: true });
     const lifted = takeForSending(id, to);
     setSnippet(null);
+    setMention(null);
     reportTyping(id, false, note);
     try {
-      const out = await send(id, { text: text.trim(), format: formatOf(text.trim()), internal: note, files, ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), draftVersion: lifted.taken.base.version });
+      const out = await send(id, { text: text.trim(), format: formatOf(text.trim()), internal: note, files, mentions: note ? mentions : [], ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), draftVersion: lifted.taken.base.version });
       recordReply(out, one);
     } catch (error) {
       lifted.failed();
@@ -229,6 +235,24 @@ function Editor({ id }) {
     if (box.current) replacePart(box.current, from, end, words);
     requestAnimationFrame(() => box.current?.focus());
   };
+  const pick = (/** @type {Mention} */ one) => {
+    const now = draft(id, "note");
+    const before = now?.text ?? "";
+    const from = mention?.from ?? before.length;
+    const end = Math.max(from, box.current?.selectionStart ?? before.length);
+    const put = `@${one.name} `;
+    store({ text: before.slice(0, from) + put + before.slice(end).replace(/^ /, ""), mentions: [...(now?.mentions ?? []), one] });
+    setMention(null);
+    requestAnimationFrame(() => (box.current?.focus(), box.current?.setSelectionRange(from + put.length, from + put.length)));
+  };
+  const beginMention = () => {
+    const at = box.current?.selectionStart ?? text.length;
+    const space = at > 0 && !/\s$/.test(text.slice(0, at)) ? " " : "";
+    store({ text: `${text.slice(0, at)}${space}@${text.slice(at)}` });
+    setSnippet(null);
+    setMention({ q: "", from: at + space.length });
+    requestAnimationFrame(() => (box.current?.focus(), box.current?.setSelectionRange(at + space.length + 1, at + space.length + 1)));
+  };
   const swap = () => {
     const to = internal ? "reply" : "note";
     moveDraft(id, mode, to);
@@ -237,12 +261,12 @@ function Editor({ id }) {
   const format = (/** @type {keyof typeof FORMATS} */ name) => (box.current && document.activeElement === box.current && formatted.value ? (FORMATS[name](box.current, t.formatting.words), true) : false);
   const formats = { bold: () => format("bold"), italic: () => format("italic"), code: () => format("code"), link: () => box.current?.selectionStart !== box.current?.selectionEnd && format("link") };
   useLayoutEffect(() => handle({ reply: () => (startTypeAhead(EDITOR), show("reply")), note: () => (startTypeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), ...formats, send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (startTypeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
-  const typed = (/** @type {string} */ value, /** @type {string} */ shown) => (store({ text: value }, shown, latest.current), box.current && setSnippet(snippetQuery(box.current)));
+  const typed = (/** @type {string} */ value, /** @type {string} */ shown) => (store({ text: value }, shown, latest.current), box.current && (setSnippet(snippetQuery(box.current)), setMention(latest.current === "note" ? mentionQuery(box.current) : null)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
-    if (choices && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
+    if ((choices || offered) && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
     const plain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
     if (event.key === "Enter" && plain && formatted.value && box.current && continueList(box.current)) return void event.preventDefault();
-    if (event.key === "Escape") (event.preventDefault(), event.stopPropagation(), snippet ? setSnippet(null) : /** @type {HTMLElement | null} */ (document.querySelector(".log"))?.focus());
+    if (event.key === "Escape") (event.preventDefault(), event.stopPropagation(), snippet || mention ? (setSnippet(null), setMention(null)) : /** @type {HTMLElement | null} */ (document.querySelector(".log"))?.focus());
   };
   const pasted = (/** @type {ClipboardEvent} */ event) => {
     if (event.clipboardData?.files.length) (event.preventDefault(), append([...event.clipboardData.files]));
@@ -268,15 +292,17 @@ function Editor({ id }) {
     ${moved && html`<${ConflictNotice} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${RefusedHeldReply} key=${each.id} of=${each} />` : html`<${HeldReply} key=${each.id} of=${each} newest=${each === newest} />`))}
     ${speaks && html`<${Voice} id=${id} insert=${(/** @type {string} */ words) => insert(words, speaks)} close=${() => (setSpeaks(null), focus())} />`}
     <div class="box">
-      ${snippet && choices && html`<${SnippetPicker} q=${snippet.q} found=${choices} contact=${one?.contact} hook=${options} pick=${insert} away=${() => setSnippet(null)} />`}
+      ${offered && html`<${MentionPicker} found=${offered} q=${mention?.q ?? ""} hook=${options} pick=${pick} away=${() => setMention(null)} />`}
+      ${!offered && snippet && choices && html`<${SnippetPicker} q=${snippet.q} found=${choices} contact=${one?.contact} hook=${options} pick=${insert} away=${() => setSnippet(null)} />`}
       <div class=${cx("card", over && "over")} onDragOver=${(/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
         <div class="modes" role="group" aria-label=${t.composer.label}>
           ${button("reply", "chat", "r")}${button("note", "lock", "n")}
           ${internal && !empty && html`<${Button} class="small" kind="quiet" label=${t.composer.useAsReply} press=${swap} />`}
           <span class="audience">${internal && html`<${Icon} name="lock" />`}${over ? t.composer.dropHere : internal ? t.composer.onlyAgents : t.composer.toCustomer}</span>
         </div>
-        <${Field} key=${mode} text=${text} change=${typed} hook=${box} placeholder=${label} aria-label=${label} aria-controls=${choices ? "snippets" : undefined} aria-autocomplete=${choices ? "list" : undefined}
-          onKeyDown=${pressed} onPaste=${pasted} onBlur=${() => setTimeout(() => document.activeElement !== box.current && setSnippet(null), 150)} />
+        <${Field} key=${mode} text=${text} change=${typed} hook=${box} placeholder=${label} aria-label=${label} aria-controls=${offered ? "mentions" : choices ? "snippets" : undefined} aria-autocomplete=${offered || choices ? "list" : undefined}
+          onKeyDown=${pressed} onPaste=${pasted} onBlur=${() => setTimeout(() => document.activeElement !== box.current && (setSnippet(null), setMention(null)), 150)} />
+        ${internal && html`<${NotifiedPeople} text=${text} picked=${mentions} add=${(/** @type {Mention} */ one) => (store({ mentions: [...mentions, one] }), focus())} />`}
         ${files.length > 0 && html`<div class="files">${files.map((each) => html`<${AttachmentChip} key=${each.key} of=${each} remove=${() => remove(each)} />`)}</div>`}
         ${bar && html`<${FormatBar} box=${box} preview=${preview} setPreview=${setPreview} />`}
         ${bar && preview && text.trim() && html`<div class="preview" role="region" aria-label=${t.formatting.previewOf} tabindex="0">${formatted.value ? html`<${Markdown} text=${text} />` : html`<p class="muted">${t.formatting.plain}</p><${Text} text=${text} />`}</div>`}
@@ -285,6 +311,7 @@ function Editor({ id }) {
           <${Button} label=${t.composer.attach} icon="clip" only kind="quiet" press=${() => picker.current?.click()} />
           <button type="button" class="button quiet icon-only formats-shown" aria-label=${t.formatting.show} title=${t.formatting.show} aria-expanded=${bar} onClick=${() => setBar((barShown = !bar))}>Aa</button>
           <${Button} label=${t.composer.snippet} icon="text" only kind="quiet" keys=";" press=${() => (setSnippet({ q: "", from: box.current?.selectionStart ?? text.length }), box.current?.focus())} />
+          ${internal && html`<${Button} label=${t.mentions.mention} icon="at" only kind="quiet" keys="@" press=${beginMention} />`}
           <${Button} label=${t.composer.speak} icon="mic" only kind="quiet" expanded=${Boolean(speaks)} press=${() => setSpeaks(speaks ? null : mode)} />
           <span class="hint num" id="composer-hint">${about}${about && kept && " · "}${kept}</span>
           <span class="split"><${Button} kind=${kind} label=${internal ? t.composer.addNote : offline ? t.composer.keep : t.composer.send} keys="mod+enter" disabled=${blocked} press=${() => submit()} />

@@ -83,6 +83,18 @@ function About({ id }) {
   <//>`;
 }
 
+/** The users who follow a conversation, and the button to follow it. @param {{id: string}} props */
+function Followers({ id }) {
+  const one = row(id);
+  if (!one) return null;
+  const me = user.value?.id ?? "";
+  const known = people().users.filter((each) => one.followers.includes(each.id));
+  return html`<${Section} name="followers" title=${t.followers.title} count=${one.followers.length}>
+    ${known.length ? html`<ul class="followers">${known.map((each) => html`<li key=${each.id}><${Avatar} name=${each.name} id=${each.id} size="s" /><bdi class="ellipsis">${each.id === me ? t.you : each.name}</bdi></li>`)}</ul>` : html`<p class="muted">${t.followers.none}</p>`}
+    <div><${Button} class="small" kind="quiet" icon="eye" label=${one.followers.includes(me) ? t.commands.unfollow : t.commands.follow} press=${() => runCommand("follow")} /></div>
+  <//>`;
+}
+
 /** @param {string} at */
 const fullShort = (at) => `${dayOf(at)}, ${clockTime(at)}`;
 
@@ -137,6 +149,7 @@ export function Context({ id }) {
     ${failed && html`<p class="in wrong">${t.context.failed}</p>`}
     <${About} id=${id} />
     ${may("tickets.read") && html`<${Section} name="ticket" title=${t.context.ticket}><${TicketPanel} id=${id} others=${list(known?.tickets)} /><//>`}
+    <${Followers} id=${id} />
     ${contactId && customer && customer.sessions.length > 0 && html`<${Section} name="browser" title=${t.context.browser} count=${customer.sessions.length}><${BrowserContext} of=${customer} /><${ContactSessions} contactId=${contactId} of=${customer} brief /><//>`}
     ${known && !failed && html`
       ${known.workflow && html`<${Section} name="workflow" title=${t.context.workflow}><p><bdi>${known.workflow.name}</bdi> <span class="muted">${known.workflow.waiting ? t.context.waitsForAnswer : t.context.runs}</span></p><//>`}

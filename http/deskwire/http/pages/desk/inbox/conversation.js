@@ -21,6 +21,8 @@ const threads = new Map();
 const contexts = new Map();
 /** @type {Map<string, number>} The seen index not reported yet, by conversation. */
 const unreportedSeen = new Map();
+/** @type {Map<string, string>} The newest message whose mentions were seen and not reported yet, by conversation. */
+const unreportedMentions = new Map();
 const typingByConversation = signal(/** @type {ReadonlyMap<string, Typing[]>} */ (new Map()));
 const deliveriesByConversation = signal(/** @type {ReadonlyMap<string, ReadonlyMap<number, Delivery[]>>} */ (new Map()));
 let marks = /** @type {ReadonlyMap<string, string>} */ (new Map());
@@ -37,6 +39,7 @@ registerPart({
       void loadDeliveries(id);
     }
     for (const [id, index] of unreportedSeen) void sendSeen(id, index);
+    for (const [id, messageId] of unreportedMentions) void sendMentionsSeen(id, messageId);
     for (const each of [...contexts.values(), lookupResources.snippets, lookupResources.tags]) if (each.failed) void each.load();
   },
   ephemeral: (event) => {
@@ -59,7 +62,7 @@ registerPart({
     marks = next.marks;
   },
   end: () => {
-    for (const map of [threads, contexts, unreportedSeen, receipts]) map.clear();
+    for (const map of [threads, contexts, unreportedSeen, unreportedMentions, receipts]) map.clear();
     batch(() => {
       typingByConversation.value = new Map();
       deliveriesByConversation.value = new Map();
@@ -214,6 +217,25 @@ export function reportSeen(id, index) {
   void sendSeen(id, index);
 }
 
+/** Report that the user has seen the mentions in a conversation up to a message or note. @param {string} id @param {string} messageId */
+export function reportMentionsSeen(id, messageId) {
+  if (unreportedMentions.get(id) === messageId || !untracked(() => row(id))?.mine.unseenMentions) return;
+  unreportedMentions.set(id, messageId);
+  void sendMentionsSeen(id, messageId);
+}
+
+/** @param {string} id @param {string} messageId */
+async function sendMentionsSeen(id, messageId) {
+  const still = runGuard();
+  try {
+    const { mine } = await retryRateLimited(() => call("PUT", `conversations/${id}/mentions/seen`, { body: { messageId } }));
+    if (still()) applySeen(id, mine);
+  } catch (error) {
+    if (error instanceof Offline) return; // reported when the stream is back
+  }
+  if (still() && unreportedMentions.get(id) === messageId) unreportedMentions.delete(id);
+}
+
 /** @param {string} id @param {number} index */
 async function sendSeen(id, index) {
   const still = runGuard();
@@ -229,8 +251,8 @@ async function sendSeen(id, index) {
 /** @param {string} id @param {any} told */
 function applySeen(id, told) {
   const before = known.peek().rows.get(id);
-  const { seenIndex = told.index ?? null, unread = 0 } = told.mine ?? told;
-  if (before) put({ ...before, mine: { seenIndex, unread } });
+  const { seenIndex = told.index ?? null, unread = 0, mentioned, unseenMentions } = told.mine ?? told;
+  if (before) put({ ...before, mine: { seenIndex, unread, mentioned: mentioned ?? before.mine.mentioned, unseenMentions: unseenMentions ?? before.mine.unseenMentions } });
 }
 
 /** Return the context of a conversation: contact, tickets, memory and more; undefined while it loads. Events reload it. Reads a signal. @param {string} id @returns {any} */

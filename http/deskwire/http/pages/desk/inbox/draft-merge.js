@@ -5,7 +5,8 @@
  * Changes in different places of a text are both applied. Where they overlap, both texts are kept one after the other, so that no word is lost. The
  * result does not depend on the order of the arguments.
  */
-/** @import { Draft, OutgoingFile } from "../core/types.js" */
+import { mentionKeys, mentionsIn } from "./mention-text.js";
+/** @import { Draft, Mention, OutgoingFile } from "../core/types.js" */
 
 /** @param {string} text @param {number} at Return whether this place splits a surrogate pair. */
 const splitsSurrogatePair = (text, at) => /[\ud800-\udbff]/.test(text[at - 1] ?? "") && /[\udc00-\udfff]/.test(text[at] ?? "");
@@ -84,16 +85,16 @@ function losesWord(both, base, one, other) {
 const reordered = (a, b) => paragraphs(a).sort().join("\n\n") === paragraphs(b).sort().join("\n\n");
 
 /** The server's version of a draft it does not have. @type {Draft["base"]} */
-export const NOTHING_ON_SERVER = { version: 0, text: "", files: [] };
+export const NOTHING_ON_SERVER = { version: 0, text: "", files: [], mentions: [] };
 /** @type {Draft} */
-export const EMPTY = { text: "", files: [], baseSequence: null, at: 0, base: NOTHING_ON_SERVER, sent: [] };
+export const EMPTY = { text: "", files: [], mentions: [], baseSequence: null, at: 0, base: NOTHING_ON_SERVER, sent: [] };
 
 /** @param {Draft} one */
 export const empty = (one) => !one.text && !one.files.length;
 /** Return the ids of uploaded files. @param {readonly OutgoingFile[]} files */
 export const ids = (files) => files.flatMap((each) => each.uploadId ?? []);
 /** Return whether the draft has changes that can be saved to the server. @param {Draft} one */
-export const differs = (one) => one.text !== one.base.text || ids(one.files).join() !== one.base.files.join();
+export const differs = (one) => one.text !== one.base.text || ids(one.files).join() !== one.base.files.join() || mentionKeys(one.mentions) !== mentionKeys(one.base.mentions);
 /** Return whether the server has the whole draft. @param {Draft} one */
 export const saved = (one) => !differs(one) && one.files.every((each) => each.uploadId);
 
@@ -108,12 +109,12 @@ export function mergeFiles(base, mine, theirs) {
   return [...newer, ...theirs.filter((each) => !known(each) && !mine.some((other) => sameFile(each, other)))];
 }
 
-/** Return a draft after a change in another tab. @param {Draft} mine @param {{text: string, files: OutgoingFile[]}} from @param {Draft} theirs @returns {Draft} */
+/** Return a draft after a change in another tab. Mentions that either has stay as long as the text has their name. @param {Draft} mine @param {{text: string, files: OutgoingFile[]}} from @param {Draft} theirs @returns {Draft} */
 export function mergeFromTab(mine, from, theirs) {
   const base = mine.base.version > theirs.base.version && theirs.base.version ? mine.base : theirs.base;
   const merged = merge(from.text, mine.text, theirs.text);
   const text = theirs.text || merged === mine.text ? merged : merged.trimStart();
-  return { ...theirs, text, base, files: mergeFiles(from.files.flatMap((each) => [each.key, each.uploadId ?? each.key]), mine.files, theirs.files) };
+  return { ...theirs, text, base, files: mergeFiles(from.files.flatMap((each) => [each.key, each.uploadId ?? each.key]), mine.files, theirs.files), mentions: mentionsIn(text, mine.mentions, theirs.mentions ?? []) };
 }
 
 /** @param {any} of  an attachment of the API @returns {OutgoingFile} */
@@ -131,11 +132,11 @@ const outgoingFile = (of) => ({ key: of.id, name: of.name, type: of.type ?? "", 
 export function mergeFromServer(mine, given, { sent, keep = false } = {}) {
   if (given && given.version < mine.base.version) return mine;
   if (!given && !mine.base.version && !mine.sent.length) return mine;
-  const theirs = { text: given?.text ?? "", files: (given?.attachments ?? []).map(outgoingFile) };
+  const theirs = { text: given?.text ?? "", files: (given?.attachments ?? []).map(outgoingFile), mentions: /** @type {Mention[]} */ (given?.mentions ?? []) };
   const ours = keep || (!saved(mine) && mine.sent.includes(theirs.text));
   const merged = ours ? mine.text : merge(sent ?? mine.base.text, mine.text, theirs.text);
   const text = given || merged === mine.text ? merged : merged.trimStart();
-  const base = given ? { version: given.version, text: theirs.text, files: ids(theirs.files) } : NOTHING_ON_SERVER;
+  const base = given ? { version: given.version, text: theirs.text, files: ids(theirs.files), mentions: theirs.mentions } : NOTHING_ON_SERVER;
   const files = keep ? mine.files : mergeFiles(mine.base.files, mine.files, theirs.files);
-  return { ...mine, text, files, base, sent: [], baseSequence: given?.baseSequence ?? mine.baseSequence };
+  return { ...mine, text, files, mentions: mentionsIn(text, mine.mentions, theirs.mentions), base, sent: [], baseSequence: given?.baseSequence ?? mine.baseSequence };
 }

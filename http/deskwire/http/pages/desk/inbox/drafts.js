@@ -14,7 +14,8 @@ import { entries, outgoing, unsaved } from "../core/outbox.js";
 import { beforeSignOut, may, onSignOut, project, user } from "../core/session.js";
 import { connection } from "../core/feed.js";
 import { registerPart } from "../core/store.js";
-/** @import { Draft, Mode, OutgoingFile } from "../core/types.js" */
+import { mentionsIn } from "./mention-text.js";
+/** @import { Draft, Mention, Mode, OutgoingFile } from "../core/types.js" */
 
 const PREFIX = "deskwire.draft.";
 const SAVE_DELAY_MS = 700;
@@ -107,7 +108,7 @@ function store(key, next) {
 
 /**
  * Change a draft.
- * @param {string} id @param {Mode} mode @param {{text?: string, files?: OutgoingFile[], baseSequence?: number|null}} change
+ * @param {string} id @param {Mode} mode @param {{text?: string, files?: OutgoingFile[], mentions?: readonly Mention[], baseSequence?: number|null}} change
  * @param {string} [shown]  the text the user changed, if the draft may be newer
  */
 export function edit(id, mode, change, shown) {
@@ -116,21 +117,21 @@ export function edit(id, mode, change, shown) {
   const text = change.text === undefined ? before.text : merge(shown ?? before.text, change.text, before.text);
   changedHere.add(key);
   refused.delete(key);
-  put(key, { ...before, ...change, text, at: Date.now() });
+  put(key, { ...before, ...change, text, mentions: mentionsIn(text, change.mentions ?? before.mentions), at: Date.now() });
   scheduleSave(key, SAVE_DELAY_MS);
 }
 
-/** Insert text and files before a draft's own. @param {string} id @param {Mode} mode @param {string} text @param {readonly OutgoingFile[]} [files] */
-export function prepend(id, mode, text, files = []) {
+/** Insert text, files and mentions before a draft's own. @param {string} id @param {Mode} mode @param {string} text @param {readonly OutgoingFile[]} [files] @param {readonly Mention[]} [mentions] */
+export function prepend(id, mode, text, files = [], mentions = []) {
   const before = draftOf(keyOf(id, mode));
-  edit(id, mode, { text: [text, before.text].filter((each) => each.trim()).join("\n\n"), files: mergeFiles([], before.files, files) });
+  edit(id, mode, { text: [text, before.text].filter((each) => each.trim()).join("\n\n"), files: mergeFiles([], before.files, files), mentions: [...mentions, ...before.mentions] });
 }
 
 /** Append the draft of one mode to that of the other. @param {string} id @param {Mode} from @param {Mode} to */
 export function moveDraft(id, from, to) {
-  const { text, files } = draftOf(keyOf(id, from));
+  const { text, files, mentions } = draftOf(keyOf(id, from));
   const there = draftOf(keyOf(id, to));
-  edit(id, to, { text: [there.text, text].filter((each) => each.trim()).join("\n\n"), files: [...there.files, ...files] });
+  edit(id, to, { text: [there.text, text].filter((each) => each.trim()).join("\n\n"), files: [...there.files, ...files], mentions: [...there.mentions, ...mentions] });
   edit(id, from, { text: "", files: [] });
 }
 
@@ -145,7 +146,7 @@ export function takeForSending(id, mode) {
   const key = keyOf(id, mode);
   const taken = draftOf(key);
   beingSent.add(key);
-  put(key, { ...taken, text: "", files: [] });
+  put(key, { ...taken, text: "", files: [], mentions: [] });
   const end = (/** @type {Partial<Draft>} */ change) => {
     const now = draftOf(key);
     beingSent.delete(key);
@@ -156,7 +157,7 @@ export function takeForSending(id, mode) {
   return {
     taken,
     done: () => end({}),
-    failed: () => end({ text: [taken.text, draftOf(key).text].filter(Boolean).join("\n\n"), files: mergeFiles([], taken.files, draftOf(key).files) }),
+    failed: () => end({ text: [taken.text, draftOf(key).text].filter(Boolean).join("\n\n"), files: mergeFiles([], taken.files, draftOf(key).files), mentions: [...taken.mentions, ...draftOf(key).mentions] }),
   };
 }
 
@@ -286,9 +287,9 @@ async function saveOnce(key) {
   if (draftOf(key).sent.length) await syncConversation(id); // the outcome of the last save is unknown
   const one = draftOf(key);
   if (mine !== scope || !differs(one) || leavesWithMessage(key)) return;
-  const { text, base, baseSequence } = one;
+  const { text, mentions, base, baseSequence } = one;
   put(key, { ...one, sent: [text] });
-  const body = { text, attachments: ids(one.files), version: base.version, baseText: base.text, baseSequence };
+  const body = { text, attachments: ids(one.files), mentions, version: base.version, baseText: base.text, baseSequence };
   const answer = await call("PUT", `conversations/${id}/drafts/${mode}`, { body });
   if (mine === scope) applyServerState(key, answer.draft, { sent: text });
 }
@@ -306,7 +307,7 @@ function saveOnPageHide() {
     if (!scope || !key.startsWith(scope) || one.sent.length || !differs(one) || refused.has(key) || leavesWithMessage(key) || beingSent.has(key)) continue;
     const [id, mode] = idAndMode(key);
     put(key, { ...one, sent: [one.text] });
-    const body = { text: one.text, attachments: ids(one.files), version: one.base.version, baseText: one.base.text, baseSequence: one.baseSequence };
+    const body = { text: one.text, attachments: ids(one.files), mentions: one.mentions, version: one.base.version, baseText: one.base.text, baseSequence: one.baseSequence };
     void call("PUT", `conversations/${id}/drafts/${mode}`, { body, keepalive: true }).then((answer) => applyServerState(key, answer.draft, { sent: one.text }), () => {});
   }
 }

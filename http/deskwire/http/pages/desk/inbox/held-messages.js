@@ -98,7 +98,7 @@ export function useSecondsLeft({ id, endsAt }) {
 /** Return the text of an unsent message to its draft. @param {string} id @param {Outgoing | null} out */
 export function returnToDraft(id, out) {
   if (!out) return;
-  prepend(id, modeOf(out), out.text ?? "", out.files);
+  prepend(id, modeOf(out), out.text ?? "", out.files, out.mentions);
   restoredDraft.value = { id, mode: modeOf(out) };
   announce(t.composer.taken);
 }

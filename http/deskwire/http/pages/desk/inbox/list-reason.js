@@ -15,7 +15,7 @@ export function listReasons(row, filter, me, { team = "", listed = false, time }
   const found = [];
   const add = (/** @type {boolean} */ holds, /** @type {string} */ text) => found.push({ holds, text });
   const of = row.assignee;
-  if (row.archived) add(false, t.archived);
+  if (row.archived && !filter.mentioned) add(false, t.archived);
   if (filter.status) add(filter.status.includes(row.status), t.status[/** @type {"OPEN"} */ (row.status)] ?? row.status);
   if (filter.assignee === "none") add(!of, of ? t.assignedTo(of.name) : t.unassigned);
   else if (filter.assignee) {
@@ -24,6 +24,8 @@ export function listReasons(row, filter, me, { team = "", listed = false, time }
   }
   if (filter.team) add(of?.id === filter.team, of?.id === filter.team ? t.ofTeam(of?.name ?? team) : t.notOfTeam(team));
   if (filter.unread !== undefined) add(row.mine.unread > 0 === filter.unread, row.mine.unread > 0 ? t.unread(row.mine.unread) : t.allSeen);
+  if (filter.mentioned !== undefined) add(row.mine.mentioned === filter.mentioned, row.mine.mentioned ? t.mentioned : t.notMentioned);
+  if (filter.following !== undefined) add(row.followers.includes(me) === filter.following, row.followers.includes(me) ? t.followed : t.notFollowed);
   if (filter.tag) add(hasTag(row, filter.tag), hasTag(row, filter.tag) ? t.tagged(filter.tag) : t.notTagged(filter.tag));
   if (filter.snoozed !== undefined) add((row.snoozedUntil !== null) === filter.snoozed, row.snoozedUntil ? t.snoozed(time(row.snoozedUntil)) : t.notSnoozed);
   if (filter.visible !== undefined) add(row.visible === filter.visible, row.visible ? t.visible : t.hidden);
@@ -39,6 +41,7 @@ export const t = {
   unassigned: "It is unassigned.", assignedToYou: "It is assigned to you.", assignedTo: (/** @type {string} */ name) => `It is assigned to ${name}.`,
   ofTeam: (/** @type {string} */ name) => `It is assigned to the team ${name}.`, notOfTeam: (/** @type {string} */ name) => `It is not assigned to the team ${name}.`,
   unread: (/** @type {number} */ n) => `It has ${n.toLocaleString()} unread messages.`, allSeen: "It has no unread messages.",
+  mentioned: "A note mentions you.", notMentioned: "No note mentions you.", followed: "You follow it.", notFollowed: "You don't follow it.",
   tagged: (/** @type {string} */ tag) => `It has the tag ${tag}.`, notTagged: (/** @type {string} */ tag) => `It does not have the tag ${tag}.`,
   snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`, notSnoozed: "It is not snoozed.", further: "It matches the other conditions of the filter.", notFurther: "It is not among the conversations with the other conditions of the filter.", visible: "The contact can see it.", hidden: "The contact can't see it yet.",
   waits: (/** @type {string} */ since) => `Its contact has been waiting for a reply since ${since}.`, answered: "Its contact is not waiting for a reply.",

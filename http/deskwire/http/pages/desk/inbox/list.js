@@ -65,10 +65,11 @@ export function addressOfView({ key, id }) {
 export const show = (next) => go(addressOfView(next));
 
 const ACTIVE = ["OPEN", "PENDING"];
+const ANY = ["all", "snoozed", "mentions"];
 const options = computed(() => {
   const { key } = view.value;
   const given = conditions.value;
-  return { status: given.get("status") ?? (key === "all" || key === "snoozed" ? "all" : "active"), sort: given.get("sort") ?? (key === "waiting" ? "waiting" : "activity"), unread: given.has("unread") };
+  return { status: given.get("status") ?? (ANY.includes(key) ? "all" : "active"), sort: given.get("sort") ?? (key === "waiting" ? "waiting" : "activity"), unread: given.has("unread") };
 });
 
 /** The filter of the current view. */
@@ -82,9 +83,10 @@ export const filter = computed(() => {
   if (key === "mine") found.assignee = "me";
   if (key === "unassigned") found.assignee = "none";
   if (key === "team") found.team = id;
-  if (key === "waiting") found.waiting = true;
+  if (key === "waiting" || key === "following") found[key] = true;
+  if (key === "mentions") found.mentioned = true;
   if (key === "snoozed") found.snoozed = true;
-  else if (key !== "all") found.snoozed = false;
+  else if (!ANY.includes(key)) found.snoozed = false;
   if (unread) found.unread = true;
   const where = new URLSearchParams(conditions.value);
   for (const name of ["status", "sort", "unread"]) where.delete(name);
@@ -204,6 +206,8 @@ handle({
   nextConversation: () => openNeighbour(1),
   previousConversation: () => openNeighbour(-1),
   viewMine: showView("mine"),
+  viewMentions: showView("mentions"),
+  viewFollowing: showView("following"),
   viewWaiting: showView("waiting"),
   viewUnassigned: showView("unassigned"),
   viewTeam: () => {
@@ -225,6 +229,8 @@ handle({
 /** The views with their icons and counters. @type {{key: string, icon: string, count?: (counters: any) => number}[]} */
 export const VIEWS = [
   { key: "mine", icon: "inbox", count: (each) => each.mine },
+  { key: "mentions", icon: "at", count: (each) => each.mentions },
+  { key: "following", icon: "eye", count: (each) => each.following },
   { key: "waiting", icon: "clock", count: (each) => each.waiting },
   { key: "unassigned", icon: "nobody", count: (each) => each.unassigned },
   { key: "snoozed", icon: "moon", count: (each) => each.snoozed },
@@ -297,6 +303,7 @@ export function ConversationRow({ id, index, total, isActive, isOpen, selected, 
     <div class="line">${(one.title ?? !one.lastMessage) && html`<bdi class="subject ellipsis">${one.title ?? t.noTitle}</bdi>`}${one.lastMessage && html`<${MessagePreview} last=${one.lastMessage} />`}</div>
     <div class="line">
       <span class="chips">
+        ${one.mine.unseenMentions > 0 && html`<span class="chip accent"><${Icon} name="at" />${t.list.mentioned}</span>`}
         ${one.snoozedUntil ? html`<span class="chip"><${Icon} name="moon" />${t.list.snoozed(futureTime(one.snoozedUntil))}</span>` : one.waitingSince && html`<${WaitingChip} since=${one.waitingSince} />`}
         ${one.status !== "OPEN" && html`<span class="chip">${/** @type {any} */ (t.thread.status)[one.status]}</span>`}
         ${one.tags.slice(0, 3).map((each) => html`<span class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}

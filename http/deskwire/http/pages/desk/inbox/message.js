@@ -10,9 +10,11 @@ import { may, user } from "../core/session.js";
 import { row } from "../core/store.js";
 import { resend, withdraw } from "../core/outbox.js";
 import { returnToDraft, useSecondsLeft } from "./held-messages.js";
+import { MentionName, OtherMentions } from "./mentions.js";
+import { splitMentions } from "./mention-text.js";
 import { Link } from "../ui/link.js";
 import { Markdown } from "./format-bar.js";
-/** @import { AgentMessage, Attachment, Delivery, HeldMessage, Outgoing } from "../core/types.js" */
+/** @import { AgentMessage, Attachment, Delivery, HeldMessage, Mention, Outgoing } from "../core/types.js" */
 /** @import { Receipt } from "../core/customer-state.js" */
 /** @import { Consumer } from "./conversation.js" */
 
@@ -54,13 +56,14 @@ function AttachmentLink({ of }) {
 /** Long messages that are shown whole, also after their part of the thread was out of the document. */
 const wholeTexts = new Set();
 
-/** Text, cut if it is very long. @param {{id: string, text: string, format?: string}} props */
-function MessageText({ id, text, format }) {
+/** Text, cut if it is very long. @param {{id: string, text: string, format?: string, mentions: readonly Mention[]}} props */
+function MessageText({ id, text, format, mentions }) {
   const [whole, setShown] = useState(wholeTexts.has(id));
   const setWhole = (/** @type {boolean} */ on) => (wholeTexts[on ? "add" : "delete"](id), setShown(on));
   const long = text.length > TEXT_SHOWN_MAX || text.split("\n", LINES_SHOWN_MAX + 1).length > LINES_SHOWN_MAX;
   if (!text) return null;
-  return html`<${format === "markdown" ? Markdown : Text} text=${long && !whole ? text.slice(0, TEXT_SHOWN_MAX) : text} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}`;
+  const mark = (/** @type {string} */ words) => splitMentions(words, mentions).map((each) => (typeof each === "string" ? each : html`<${MentionName} of=${each} />`));
+  return html`<${format === "markdown" ? Markdown : Text} text=${long && !whole ? text.slice(0, TEXT_SHOWN_MAX) : text} mark=${mentions.length ? mark : undefined} class=${long && !whole ? "clipped" : ""} />${long && html`<${Button} class="small" kind="quiet" label=${whole ? t.thread.showLess : t.thread.showAll} press=${() => setWhole(!whole)} />`}${mentions.length > 0 && html`<${OtherMentions} text=${text} mentions=${mentions} />`}`;
 }
 
 /** Return a reason with its times in local time. @param {string | null} reason */
@@ -160,7 +163,7 @@ function HeldStatus({ of }) {
 function OutgoingStatus({ out }) {
   const edit = async () => returnToDraft(out.conversationId ?? "", await withdraw(out.key));
   if (out.state === "refused" || out.state === "conflict") {
-    return html`<div class="truth"><span class="fail"><${Icon} name="warn" /> ${t.truth.notAccepted}${out.problem?.detail ? `: ${out.problem.detail}` : ""}</span>
+    return html`<div class="truth"><span class="fail"><${Icon} name="warn" /> ${t.truth.notAccepted}${out.problem?.detail ? `: ${out.problem.errors?.map((each) => each.message).join(" ") || out.problem.detail}` : ""}</span>
       <${Button} class="small" label=${t.truth.edit} press=${edit} /><${Button} class="small" kind="quiet" label=${t.truth.discard} press=${() => withdraw(out.key)} />${out.state === "refused" && html`<${Button} class="small" kind="quiet" label=${t.truth.retry} press=${() => resend(out.key)} />`}</div>`;
   }
   if (out.state === "stored") return html`<div class="truth"><span class="tick stored" role="img" aria-label=${t.truth.storedHere}>✓</span></div>`;
@@ -169,7 +172,7 @@ function OutgoingStatus({ out }) {
 }
 
 /** @param {HeldMessage} of @returns {AgentMessage} */
-const heldMessage = ({ id, conversationId, text, format, attachments, createdAt, internal }) => ({ format, id, conversationId, author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you }, text, attachments, createdAt, redactedAt: null, index: null, internal });
+const heldMessage = ({ id, conversationId, text, format, attachments, createdAt, internal, mentions }) => ({ format, id, conversationId, author: { type: "agent", id: user.value?.id ?? null, name: user.value?.name ?? t.you }, text, attachments, createdAt, redactedAt: null, index: null, internal, mentions });
 
 /** Return an outgoing message in the form of a stored one. @param {Outgoing} out @returns {AgentMessage} */
 const outgoingMessage = (out) => ({
@@ -183,6 +186,7 @@ const outgoingMessage = (out) => ({
   redactedAt: null,
   index: null,
   internal: out.internal,
+  mentions: out.mentions ?? [],
 });
 
 /** The menu of one message, for users who may delete. @param {{of: AgentMessage}} props */
@@ -212,7 +216,7 @@ export function Run(props) {
     <div class="said">
       <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
       ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", (held || (out && out.state !== "stored")) && "kept", out?.state === "refused" && "refused")}>
-        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} id=${each.id} text=${each.text} format=${each.format} />`}
+        ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} id=${each.id} text=${each.text} format=${each.format} mentions=${each.mentions ?? []} />`}
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${AttachmentLink} key=${file.id} of=${file} />`)}</div>`}
         ${!out && !held && may("conversations.delete") && html`<${MessageMenu} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}

@@ -5,8 +5,8 @@ import { t } from "../core/texts-lazy.js";
 import { Button, Empty, Failed, Icon, Menu, announce, contactName, contextShown, cx, dialog, futureTime, notify } from "../ui/parts.js";
 import { gone, row, viewers } from "../core/store.js";
 import { channelName } from "../core/customers.js";
-import { deliveries, loadOlder, reloadThread as reload, reportSeen, thread, typing } from "./conversation.js";
-import { go, may } from "../core/session.js";
+import { deliveries, loadOlder, reloadThread as reload, reportMentionsSeen, reportSeen, thread, typing } from "./conversation.js";
+import { go, may, people, user } from "../core/session.js";
 import { outgoing } from "../core/outbox.js";
 import { reachable } from "../core/feed.js";
 import { draft, removeDraft } from "./drafts.js";
@@ -61,6 +61,9 @@ export function parts(messages, troubles = true) {
   return found;
 }
 
+/** Return the names of the users who follow a conversation. @param {import("../core/types.js").Row} one */
+const followerNames = (one) => one.followers.map((id) => (id === user.value?.id ? t.you : people().users.find((each) => each.id === id)?.name)).filter(Boolean).join(", ");
+
 /** The header: subject, viewers and tools. @param {{id: string}} props */
 function Head({ id }) {
   const one = row(id);
@@ -81,11 +84,13 @@ function Head({ id }) {
         ${one.channelId && html`<span class="chip"><${Icon} name="chat" /><bdi class="ellipsis">${channelName(one.channelId) ?? t.context.channel}</bdi></span>`}
         ${one.ticketId && may("tickets.read") && html`<${Link} to=${`tickets/${one.ticketId}`} class="chip" title=${t.commands.openTicket}><${Icon} name="tag" />${t.context.ticket}<//>`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
-        <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>`}
+        <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.nobody}</span>
+        ${one.followers.length > 0 && html`<span class="chip followers" title=${t.followers.by(followerNames(one))}><${Icon} name="eye" /><span aria-hidden="true">${one.followers.length}</span><span class="sr">${t.followers.by(followerNames(one))}</span></span>`}`}
         ${others.length > 0 && html`<span class=${cx("chip accent", writing.length > 0 && "writes")} title=${words}><${Viewers} of=${others} id="" /><span class="ellipsis">${words}</span></span>`}
       </div></div>
     <div class="tools">
       ${tools && one && html`${tool("assignMe", "person", t.actions.assignMe, "a")}${tool("snooze", "moon", t.actions.snooze, "z")}${closed ? tool("reopen", "reopen", t.actions.reopen, "o", false) : tool("close", "done", t.actions.close, "e", false)}`}
+      ${one && html`<${Button} label=${one.followers.includes(user.value?.id ?? "") ? t.commands.unfollow : t.commands.follow} icon="eye" only kind="quiet" class="wide" keys="f" pressed=${one.followers.includes(user.value?.id ?? "")} press=${() => command("follow")} />`}
       <${Menu} label=${t.actions.more} icon="more" only kind="quiet" entries=${() => moreActions(id)} />
       <${Button} label=${t.actions.context} icon="info" only kind="quiet" keys="i" pressed=${Boolean(contextShown.value ?? innerWidth >= 1180)} press=${() => command("context")} />
     </div>
@@ -128,6 +133,13 @@ function Log({ id }) {
     document.addEventListener("visibilitychange", look);
     return () => document.removeEventListener("visibilitychange", look);
   }, [index, atEnd.value]);
+  const unseenMentions = row(id)?.mine.unseenMentions ?? 0;
+  useEffect(() => {
+    const look = () => document.visibilityState === "visible" && it.state === "ready" && atEnd.value && unseenMentions > 0 && newest && reportMentionsSeen(id, newest.id);
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [newest?.id, atEnd.value, unseenMentions, it.state]);
   const announced = useRef(newest?.id);
   useEffect(() => {
     if (announced.current && newest && newest.id !== announced.current && newest.author.type === "contact") announce(`${newest.author.name ?? ""}: ${newest.text.slice(0, 200)}`);

@@ -9,7 +9,7 @@ import { effect, html, useEffect } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { signedOut } from "../core/api.js";
 import { open, people, project, user, visit } from "../core/session.js";
-import { arrivals, registerPart, runGuard } from "../core/store.js";
+import { arrivals, registerPart, row, runGuard } from "../core/store.js";
 import { isQuiet, reasonToNotify } from "../core/notification-rules.js";
 import { load, settings } from "../core/notification-settings.js";
 import { closeFor, permitted, playSound, show, startWorker } from "../core/notifier.js";
@@ -83,7 +83,8 @@ async function receive(events) {
   const [me, of] = [user.peek(), project.peek()];
   if (!still() || !chosen || !me || !of) return;
   const teams = new Set(people().teams.filter((each) => each.memberIds?.includes(me.id)).map((each) => each.id));
-  const found = events.filter((each) => reasonToNotify(each, { id: me.id, teams }, chosen));
+  const follows = (/** @type {string} */ id) => Boolean(row(id)?.followers.includes(me.id));
+  const found = events.filter((each) => reasonToNotify(each, { id: me.id, teams, follows }, chosen));
   if (!found.length) return;
   const isShown = await shownAnywhere();
   const unseen = found.filter((each) => !isShown(each.data.conversation.id));
@@ -107,7 +108,7 @@ function contents(events, preview) {
   return [...newest].map(([conversationId, { id, type, data }]) => {
     const { contact, assignee } = data.conversation;
     const to = assignee?.id === user.peek()?.id ? t.notifications.you : assignee?.name;
-    const body = type === "message.created" ? (preview && data.message.text) || t.notifications.message : t.notifications.assigned(data.actor.name ?? t.name, to);
+    const body = type === "note.created" ? t.notifications.note(data.message.author.name ?? t.name, preview ? data.message.text : "") : type === "message.created" ? (preview && data.message.text) || t.notifications.message : t.notifications.assigned(data.actor.name ?? t.name, to);
     return { title: contactName(contact) || t.name, body, conversationId, eventId: id };
   });
 }

@@ -19,13 +19,13 @@ import { fold } from "../core/folding.js";
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", filter: "filter", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
   nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
-  snooze: "moon", tag: "tag", ticket: "tag", linkTicket: "tag", unlinkTicket: "tag", unread: "mail", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
+  snooze: "moon", tag: "tag", ticket: "tag", linkTicket: "tag", unlinkTicket: "tag", unread: "mail", follow: "eye", viewMentions: "at", viewFollowing: "eye", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
 const TICKETS = ["ticket", "linkTicket", "unlinkTicket"];
-const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
+const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "follow", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
 const ALONE = new Set(["rename", "copyLink", "block", "remove", ...TICKETS]);
 const WRITES = new Set(["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "start"]);
-const GO = ["filter", "viewMine", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
+const GO = ["filter", "viewMine", "viewMentions", "viewFollowing", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
 
 /** @param {string[]} ids @returns {Choice[]} */
 function choices(ids) {
@@ -41,8 +41,8 @@ function choices(ids) {
   const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => show({ key: "team", id: each.id }) }));
   const beside = pages().map((each) => ({ group: t.palette.go, label: each.title, icon: each.icon, press: () => go(each.path) }));
   const assignees = !ids.length || !writes ? [] : [
-    ...users.map((each) => ({ group: t.palette.assign, label: each.id === user.value?.id ? `${each.name} (${t.dialogs.me})` : each.name, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, press: () => void assign(ids, { type: "user", ...each }) })),
-    ...teams.map((each) => ({ group: t.palette.assign, label: each.name, icon: "people", press: () => void assign(ids, { type: "team", ...each }) })),
+    ...users.map((each) => ({ group: t.palette.assign, label: each.id === user.value?.id ? `${each.name} (${t.dialogs.me})` : each.name, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, press: () => void assign(ids, { type: "user", id: each.id, name: each.name }) })),
+    ...teams.map((each) => ({ group: t.palette.assign, label: each.name, icon: "people", press: () => void assign(ids, { type: "team", id: each.id, name: each.name }) })),
   ];
   const later = !ids.length || !writes ? [] : snoozeTimes().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
   const desk = [...from(["start", "readAll", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: () => void runCommand("signOut") }];

@@ -67,10 +67,10 @@ export function splitLinks(text) {
   return [...found, text.slice(end)].filter((each) => each !== "");
 }
 
-/** Text of other people: text nodes in their own direction, and links that send no referrer. @param {{text: string, class?: string}} props */
+/** Text of other people: text nodes in their own direction, and links that send no referrer. @param {{text: string, class?: string, mark?: (words: string) => any}} props  mark: renders the text between links */
 export const Text = (props) =>
   html`<div class=${cx("text", props.class)} dir="auto">
-    ${splitLinks(props.text).map((each) => (typeof each === "string" ? each : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}
+    ${splitLinks(props.text).map((each) => (typeof each === "string" ? (props.mark?.(each) ?? each) : html`<a href=${each.href} target="_blank" rel="noopener noreferrer nofollow">${each.href}</a>`))}
   </div>`;
 
 const BROWSERS = /** @type {[RegExp, string][]} */ ([[/Edg\//, "Edge"], [/OPR\//, "Opera"], [/Firefox\//, "Firefox"], [/(HeadlessChrome|Chrome|Chromium)\//, "Chromium"], [/Safari\//, "Safari"]]);
