@@ -2110,7 +2110,7 @@ export interface FollowUpInput {
   snoozedUntil?: string | null | undefined;
 }
 
-/** Whether you follow the conversation, and the ids of the users who do, the longest follower first. */
+/** The followers of the conversation, the longest follower first, and whether you are one. */
 export interface Followers {
   following: boolean;
   followers: string[];

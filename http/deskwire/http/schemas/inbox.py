@@ -45,7 +45,7 @@ class InboxCounters(Shape):
 
 
 class Followers(Shape):
-    """Whether you follow the conversation, and the ids of the users who do, the longest follower first."""
+    """The followers of the conversation, the longest follower first, and whether you are one."""
 
     following: bool
     followers: list[UserId]

@@ -2439,7 +2439,7 @@ class FollowUpInput(TypedDict):
 
 
 class Followers(TypedDict):
-    """Whether you follow the conversation, and the ids of the users who do, the longest follower first."""
+    """The followers of the conversation, the longest follower first, and whether you are one."""
 
     following: bool
     followers: list[str]

@@ -13,7 +13,7 @@ import orjson
 
 from deskwire.engine.llm.chat import ChatModel, ModelError
 from deskwire.engine.surveys.insights.comments import Comment, Sentiment
-from deskwire.engine.surveys.insights.text_analysis.quotes import Mention, quotes
+from deskwire.engine.surveys.insights.text_analysis.quotes import ThemeMention, quotes
 from deskwire.engine.surveys.insights.themes import THEMES_MAX, Theme, theme_id, theme_of
 
 BATCH: Final = 100
@@ -112,7 +112,7 @@ def _messages(task: str, content: str) -> list[dict[str, str]]:
 def _theme(title: str, felt: Sentiment, mentions: Sequence[Comment]) -> Theme:
     """Return a theme of the model, with quotes of respondents whose score does not contradict its sentiment."""
     quotable = (
-        Mention(comment.text, (0, len(comment.text)), _agrees(comment, felt), comment.respondent)
+        ThemeMention(comment.text, (0, len(comment.text)), _agrees(comment, felt), comment.respondent)
         for comment in mentions
     )
     return theme_of(title, mentions, felt, quotes(quotable))

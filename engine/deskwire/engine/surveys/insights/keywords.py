@@ -17,7 +17,7 @@ from deskwire.engine.surveys.insights.text_analysis.document_matrix import (
 from deskwire.engine.surveys.insights.text_analysis.language import language
 from deskwire.engine.surveys.insights.text_analysis.language_detection import detect_language
 from deskwire.engine.surveys.insights.text_analysis.phrases import Phrase, Spot, phrases
-from deskwire.engine.surveys.insights.text_analysis.quotes import Mention, quotes
+from deskwire.engine.surveys.insights.text_analysis.quotes import ThemeMention, quotes
 from deskwire.engine.surveys.insights.text_analysis.sentiment import sentiment_of
 from deskwire.engine.surveys.insights.text_analysis.titles import title
 from deskwire.engine.surveys.insights.themes import THEMES_MAX, Theme, theme_of
@@ -88,7 +88,9 @@ def _theme(
     analysed = [_analysed(spot, matrix, comments) for spot in yielding(phrase.spots[:_ANALYSED_MAX])]
     felt = leaning([each.feeling for each in analysed])
     quotable = [
-        Mention(each.comment.text, each.sentence, leaning([each.feeling]) == felt, each.comment.respondent)
+        ThemeMention(
+            each.comment.text, each.sentence, leaning([each.feeling]) == felt, each.comment.respondent
+        )
         for each in analysed
     ]
     mentions = [comments[spot[0]] for spot in phrase.spots]

@@ -13,7 +13,7 @@ _IDENTIFYING_WORDS_MIN: Final = 4
 """Minimum words of a sentence quoted from a longer text, so that an erasure of the text finds the quote (ADR 18)."""
 
 
-class Mention(NamedTuple):
+class ThemeMention(NamedTuple):
     """A comment that mentions a theme.
 
     Args:
@@ -29,7 +29,7 @@ class Mention(NamedTuple):
     respondent: str
 
 
-def quotes(mentions: Iterable[Mention]) -> list[str]:
+def quotes(mentions: Iterable[ThemeMention]) -> list[str]:
     """Return up to three quotes, the newest of equally good ones; `mentions` are sorted by time, newest first."""
     ranked = sorted(
         (
@@ -47,7 +47,7 @@ def quotes(mentions: Iterable[Mention]) -> list[str]:
     return list(chosen.values())
 
 
-def quote_of(mention: Mention) -> str:
+def quote_of(mention: ThemeMention) -> str:
     """Return the comment or, of a long one, the sentence; always a verbatim part of the text."""
     text = mention.text.strip()
     if len(text) <= _LONG:

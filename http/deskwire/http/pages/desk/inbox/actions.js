@@ -189,7 +189,7 @@ const HANDLERS = {
 export function menuEntries(id) {
   const one = row(id);
   const item = (/** @type {string} */ what, /** @type {string} */ icon, /** @type {string} */ hint, label = /** @type {any} */ (t.commands)[what]) => ({ label, icon, hint, pick: () => void runCommand(what) });
-  const copy = [...(one ? [item("follow", "eye", "F", isFollowed(one) ? t.commands.unfollow : t.commands.follow)] : []), item("copyLink", "copy", ""), { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) }];
+  const copy = [...(one ? [item("follow", "eye", "⇧F", isFollowed(one) ? t.commands.unfollow : t.commands.follow)] : []), item("copyLink", "copy", ""), { label: t.context.copyId, icon: "copy", pick: () => void navigator.clipboard?.writeText(id).then(() => notify(t.copied)) }];
   const block = one && may("contacts.manage") ? [item("block", "lock", "", context(id)?.contact?.blocked ? t.actions.unblock : t.actions.block)] : [];
   const remove = [...block, ...(may("conversations.delete") ? [item("remove", "close", "")] : [])];
   if (remove.length) remove.unshift(/** @type {any} */ ("line"));

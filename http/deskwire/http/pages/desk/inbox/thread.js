@@ -90,7 +90,7 @@ function Head({ id }) {
       </div></div>
     <div class="tools">
       ${tools && one && html`${tool("assignMe", "person", t.actions.assignMe, "a")}${tool("snooze", "moon", t.actions.snooze, "z")}${closed ? tool("reopen", "reopen", t.actions.reopen, "o", false) : tool("close", "done", t.actions.close, "e", false)}`}
-      ${one && html`<${Button} label=${one.followers.includes(user.value?.id ?? "") ? t.commands.unfollow : t.commands.follow} icon="eye" only kind="quiet" class="wide" keys="f" pressed=${one.followers.includes(user.value?.id ?? "")} press=${() => command("follow")} />`}
+      ${one && html`<${Button} label=${one.followers.includes(user.value?.id ?? "") ? t.commands.unfollow : t.commands.follow} icon="eye" only kind="quiet" class="wide" keys="shift+f" pressed=${one.followers.includes(user.value?.id ?? "")} press=${() => command("follow")} />`}
       <${Menu} label=${t.actions.more} icon="more" only kind="quiet" entries=${() => moreActions(id)} />
       <${Button} label=${t.actions.context} icon="info" only kind="quiet" keys="i" pressed=${Boolean(contextShown.value ?? innerWidth >= 1180)} press=${() => command("context")} />
     </div>

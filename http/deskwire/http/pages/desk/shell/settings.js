@@ -16,8 +16,8 @@ import { removeUnopened, unopened } from "../core/outbox-store.js";
 const close = () => void (dialog.value = null);
 const GROUPS = /** @type {[string, string[]][]} */ ([
   [t.commandGroups.list, ["next", "previous", "openRow", "nextConversation", "previousConversation", "select", "extendDown", "extendUp", "selectAll"]],
-  [t.commandGroups.go, ["viewMine", "viewWaiting", "viewUnassigned", "viewTeam", "viewSnoozed", "viewAll"]],
-  [t.commandGroups.conversation, ["assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "unread", "context", "timeline"]],
+  [t.commandGroups.go, ["viewMine", "viewMentions", "viewFollowing", "viewWaiting", "viewUnassigned", "viewTeam", "viewSnoozed", "viewAll"]],
+  [t.commandGroups.conversation, ["assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "follow", "unread", "context", "timeline"]],
   [t.commandGroups.composer, ["reply", "note", "send", "sendClose", "snippets", "bold", "italic", "code", "link", "undo"]],
   [t.commandGroups.anywhere, ["palette", "search", "start", "help", "back"]],
 ]);
