@@ -41,6 +41,7 @@ SILENT: Final = {
     "insert_contact": "content",
     "save_contact": "content",
     "save_profile": "content",
+    "save_block": "the call that blocks or unblocks records it",
     "end_merge": "the end of a merge whose begin is recorded",
     "abort_merges": "the end of merges whose begin is recorded, by an erasure that is recorded, too",
     "erase_contact_row": "the end of an erasure whose begin is recorded",

@@ -6,10 +6,11 @@ import httpx
 import pytest
 
 from tests.api.accounts.test_second_factor import enrol
+from tests.support.api.browsers import browser, enter, staff
 from tests.support.api.customers import Browser, make_channel, signed
 from tests.support.api.import_lines import bring, conversation
 from tests.support.api.service import Service
-from tests.support.api.staff import hire, person
+from tests.support.api.staff import person
 
 ALL = ["chat", "colleague", "history", "webhook", "secondFactor"]
 
@@ -27,18 +28,22 @@ async def test_each_step_is_done_by_its_deed(service: Service) -> None:
     assert answer == {"steps": [{"name": name, "done": False} for name in ALL]}
     channel = await make_channel(service)
     assert await done(http) == []  # no customer has opened the chat
-    async with Browser(service, channel) as browser:
-        assert (await browser.start(signed(channel, "ada"))).status_code == 200
+    async with Browser(service, channel) as customer:
+        assert (await customer.start(signed(channel, "ada"))).status_code == 200
     assert await done(http) == ["chat"]
-    await hire(service, "agent")
+    await staff(service, "owner", "grace@example.com")
     await bring(service.http, conversation("old-1"))
     assert await done(http) == ["chat", "colleague", "history"]
     endpoint = await service.http.post("/s2s/webhooks", json={"url": "http://127.0.0.1:9999/hook"})
     assert endpoint.status_code == 200, endpoint.text
-    await enrol(http)
-    assert await done(http) == ALL
-    await service.http.delete(f"/s2s/webhooks/{endpoint.json()['id']}")
-    assert await done(http) == ["chat", "colleague", "history", "secondFactor"]
+    assert await done(http) == ["chat", "colleague", "history", "webhook"]
+    async with browser(service) as page:
+        await enter(page, "grace@example.com")
+        await enrol(page)
+        project = {"project": service.demo["projectId"]}
+        assert await done(page, **project) == ALL
+        await service.http.delete(f"/s2s/webhooks/{endpoint.json()['id']}")
+        assert await done(page, **project) == ["chat", "colleague", "history", "secondFactor"]
 
 
 async def test_open_invitation_counts_as_a_colleague(service: Service) -> None:

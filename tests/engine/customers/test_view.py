@@ -92,6 +92,7 @@ LISTED = frozenset(
         "message.author.name",
         "message.author.self",
         "message.text",
+        "message.format",
         "message.attachments",
         "message.attachments[].id",
         "message.attachments[].name",

@@ -78,6 +78,7 @@ async def get_settings(call: Call[Body, Query]) -> Answer:
     operation_id="putNotificationSettings",
     body=PutNotificationSettingsRequest,
     answer=shapes.NotificationSettings,
+    unrecorded="The settings concern their user alone and grant nothing.",
 )
 async def put_settings(call: Call[PutNotificationSettingsRequest, Query]) -> Answer:
     """Replace your notification settings. Quiet hours silence notifications, but nothing else."""

@@ -135,7 +135,7 @@ def _listed(text: object) -> object:
 
 
 Assignees = Annotated[
-    tuple[Annotated[str, Field(min_length=1, max_length=40)], ...],
+    tuple[Annotated[str, Field(max_length=40)], ...],
     BeforeValidator(_listed),
     AfterValidator(unique),
     Field(max_length=_LISTED_MAX),
