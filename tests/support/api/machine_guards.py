@@ -177,6 +177,8 @@ READS_USER: Final = frozenset(
         "conversations/inbox.get_conversation",
         "conversations/lists._shown",
         "conversations/lists.list_conversations",
+        "conversations/following.put_seen_mentions",
+        "conversations/following._change",
         "conversations/own.get_counters",
         "conversations/own.put_all_seen",
         "conversations/own.put_seen",
