@@ -176,7 +176,11 @@ _QUERY_VALUES: Final = st.one_of(
 
 async def test_no_query_on_any_route_is_an_error_of_ours(walk: Walk) -> None:
     endless = {"listEvents", "followStream", "followMyEvents"}
-    routes = [route for route in ROUTES if route.method == "GET" and route.operation_id not in endless]
+    routes = [
+        route
+        for route in ROUTES  # pages for people answer in HTML
+        if route.method == "GET" and route.path.startswith("/v3/") and route.operation_id not in endless
+    ]
 
     @budget(80)
     @given(st.sampled_from(routes), st.data())

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 from playwright.sync_api import Page, expect
 
 from tests.support.sockets.server_process import free_port
@@ -60,12 +61,14 @@ class App:
 
 
 def enrolled(stage: Stage, email: str, password: str = PASSWORD) -> tuple[App, list[str]]:
-    """Set up an authenticator app for a user by the API; return it with the recovery codes."""
-    client = stage.client(email, password)
-    secret = client.post("/users/me/factors/totp", json={}).raise_for_status().json()["secret"]
-    app = App(secret)
-    answer = client.post("/users/me/factors/totp/confirm", json={"code": app.code()}).raise_for_status()
-    return app, answer.json()["recoveryCodes"]
+    """Set up an authenticator app for a user in a session of its own; return it with the recovery codes."""
+    with httpx.Client(base_url=f"{stage.url}/v3", headers={"Sec-Fetch-Site": "same-origin"}) as page:
+        page.post("/auth/session", json={"email": email, "password": password}).raise_for_status()
+        secret = page.post("/users/me/factors/totp", json={}).raise_for_status().json()["secret"]
+        app = App(secret)
+        answer = page.post("/users/me/factors/totp/confirm", json={"code": app.code()}).raise_for_status()
+        codes: list[str] = answer.json()["recoveryCodes"]
+        return app, codes
 
 
 def virtual_passkeys(page: Page) -> Any:
