@@ -158,7 +158,7 @@ def test_new_password_does_not_skip_the_second_factor(desk: Desk, stage: Stage) 
     step.fill(app.code())
     desk.page.get_by_role("button", name="Confirm").click()
     signed_in(desk)
-    expect(desk.page).to_have_url(re.compile(r"/desk/prj_\w+/?$"))
+    expect(desk.page).to_have_url(re.compile(r"/desk/prj_\w+(/inbox/mine)?/?$"))
 
 
 def test_weak_password_is_refused_beside_the_field(desk: Desk, stage: Stage) -> None:
