@@ -70,7 +70,7 @@ def test_navigation_has_everything(phone: Desk) -> None:
     phone.sign_in("grace@demo.example", PASSWORD)
     side = navigation(phone)
     for name in ("Mine", "Waiting", "Unassigned", "All"):
-        expect(side.get_by_role("button", name=re.compile(rf"^{name}\b")).first).to_be_visible()
+        expect(side.get_by_role("link", name=re.compile(rf"^{name}\b")).first).to_be_visible()
     expect(side.get_by_role("button", name=re.compile("Connection: Live"))).to_be_in_viewport(ratio=1)
     assert findings(phone.page) == []
     assert phone.page.evaluate(SMALL, ".side") == []
@@ -81,7 +81,7 @@ def test_navigation_has_everything(phone: Desk) -> None:
     side.get_by_role("link", name="Your sessions").click()
     expect(side).to_be_hidden()
     expect(phone.page.get_by_role("heading", level=1, name="Your sessions")).to_be_visible()
-    navigation(phone).get_by_role("button", name="All", exact=True).click()
+    navigation(phone).get_by_role("link", name="All", exact=True).click()
     expect(side).to_be_hidden()
     expect(phone.page.get_by_role("heading", level=1, name="All")).to_be_visible()
     navigation(phone).get_by_role("button", name=re.compile("You and your settings")).click()
@@ -128,7 +128,7 @@ def test_lost_connection_marks_the_button_of_the_navigation(phone: Desk) -> None
 
 def test_targets_of_the_inbox_are_large_enough(phone: Desk) -> None:
     phone.sign_in()
-    navigation(phone).get_by_role("button", name="All", exact=True).click()
+    navigation(phone).get_by_role("link", name="All", exact=True).click()
     expect(phone.page.get_by_role("option").first).to_be_visible()
     assert phone.page.evaluate(SMALL, ".list") == []
     phone.page.get_by_role("button", name="Any status").click()
