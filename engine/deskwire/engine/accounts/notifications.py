@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, Literal, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: Final[tuple[Weekday, ...]] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -29,20 +28,8 @@ class QuietHours(Struct, frozen=True, rename="camel"):
     end: str | None = None
     days: tuple[Weekday, ...] = ()
 
-    def covers(self, at: int) -> bool:
-        """Return whether a time (ms) is quiet. A time zone that this installation no longer knows counts as UTC."""
-        local = datetime.fromtimestamp(at / 1000, zone_named(self.time_zone) or UTC)
-        if WEEKDAYS[local.weekday()] in self.days:
-            return True
-        if self.start is None or self.end is None:
-            return False
-        clock = f"{local:%H:%M}"
-        if self.start < self.end:
-            return self.start <= clock < self.end
-        return clock >= self.start or clock < self.end
 
-
-class NotificationSettings(Struct, frozen=True):
+class NotificationSettings(Struct, frozen=True, rename="camel"):
     """The notification settings of a user, the same in all projects and browsers.
 
     Args:
@@ -80,22 +67,8 @@ class NotificationSettingsTransaction(NotificationSettingsReader, Protocol):
 
 def settings_view(settings: NotificationSettings) -> Mapping[str, Any]:
     """Return the object of the settings."""
-    quiet = settings.quiet_hours
-    return {
-        "mine": settings.mine,
-        "teams": settings.teams,
-        "unassigned": settings.unassigned,
-        "mentions": settings.mentions,
-        "preview": settings.preview,
-        "sound": settings.sound,
-        "quietHours": quiet
-        and {
-            "start": quiet.start,
-            "end": quiet.end,
-            "days": [*quiet.days],
-            "timeZone": quiet.time_zone,
-        },
-    }
+    view: Mapping[str, Any] = to_builtins(settings)
+    return view
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final, Literal, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 Step = Literal["chat", "colleague", "history", "webhook", "secondFactor"]
 
@@ -19,7 +19,7 @@ STEPS: Final[Mapping[Step, str | None]] = {
 """The steps in order, with the permission to do them; None if every user can."""
 
 
-class SetupState(Struct, frozen=True):
+class SetupState(Struct, frozen=True, rename="camel"):
     """The steps that are done.
 
     Args:
@@ -41,18 +41,12 @@ class SetupReader(Protocol):
     """The query of the first steps."""
 
     def setup_state(self, project: int, organisation: int, user: int) -> SetupState:
-        """Return which steps are done, by storage keys."""
+        """Return the steps that are done. All arguments are storage keys."""
 
 
 def steps(state: SetupState, permissions: Collection[str]) -> list[dict[str, object]]:
-    """Return the steps that a user with these permissions can do, as the API shows them."""
-    done: Mapping[Step, bool] = {
-        "chat": state.chat,
-        "colleague": state.colleague,
-        "history": state.history,
-        "webhook": state.webhook,
-        "secondFactor": state.second_factor,
-    }
+    """Return the objects of the steps that these permissions allow."""
+    done = to_builtins(state)
     return [
         {"name": name, "done": done[name]}
         for name, permission in STEPS.items()

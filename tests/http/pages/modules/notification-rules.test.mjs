@@ -4,7 +4,6 @@ import { test } from "node:test";
 import "./browser.mjs";
 
 const { isQuiet, reasonToNotify } = await import(new URL("core/notification-rules.js", desk));
-/** The service decides pushes of the same cases in tests/engine/push. */
 const cases = JSON.parse(readFileSync(new URL("../../../support/data/notifications.json", import.meta.url)));
 const me = { id: cases.me.id, teams: new Set(cases.me.teams) };
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** The decision of which events a user is notified, and of quiet hours: pure functions. The service decides pushes by the same rules (engine/push). */
+/** The decision of which events a user is notified, and of quiet hours: pure functions. */
 /** @import { Envelope, NotificationSettings } from "./types.js" */
 
 /** The user: id, the ids of the user's teams, and whether the user follows a conversation. @typedef {{id: string, teams: ReadonlySet<string>, follows?: (conversationId: string) => boolean}} Me */
