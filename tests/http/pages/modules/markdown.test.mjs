@@ -193,3 +193,11 @@ test("line breaks stay, and an answer below a quote is not part of it", () => {
 });
 
 test("texts of nodes are their texts in order", () => assert.equal(textOf(parse("a *b `c`* [d](https://e.example)")), "a b c d"));
+
+// Mentions in notes.
+
+test("texts are marked, also in other markup, and code is not", () => {
+  const mark = (text) => text.toUpperCase();
+  const marked = draw(parse("Ask **@Grace** about `@Grace`\n\n```\n@Grace\n```"), h, "", mark).flat(Infinity);
+  assert.equal(shown(marked).replace(/\s+/g, " "), "ASK @GRACE ABOUT @Grace@Grace");
+});

@@ -170,12 +170,13 @@ const TAGS = { p: "p", quote: "blockquote", ul: "ul", ol: "ol", li: "li", strong
 /**
  * Return the elements of parsed blocks. Their tags are those above, `bdi` and `span`.
  * @param {readonly (Node | string)[]} nodes @param {(tag: any, props: any, ...children: any[]) => any} h @param {string} [newTab]  hidden words after each link
+ * @param {(text: string) => any} [mark]  returns the content that replaces a text outside code
  * @returns {any[]}
  */
-export const draw = (nodes, h, newTab = "") =>
+export const draw = (nodes, h, newTab = "", mark) =>
   nodes.map((each) => {
-    if (typeof each === "string") return each;
-    const kids = draw(each.kids, h, newTab);
+    if (typeof each === "string") return mark ? mark(each) : each;
+    const kids = draw(each.kids, h, newTab, each.type === "code" || each.type === "pre" ? undefined : mark);
     return each.href === undefined ? h(TAGS[each.type], each.value === undefined ? null : { value: each.value }, ...kids) : drawLink(each, kids, h, newTab);
   });
 

@@ -18,9 +18,9 @@ const SHAPES = {
   quote: "M3 3v10M7 5h7M7 8h7M7 11h4",
 };
 
-/** Text of a message that is Markdown. @param {{text: string, class?: string}} props */
-export function Markdown({ text, ...rest }) {
-  const nodes = useMemo(() => draw(parse(text), h), [text]);
+/** Text of a message that is Markdown. @param {{text: string, class?: string, mark?: (text: string) => any}} props */
+export function Markdown({ text, mark, ...rest }) {
+  const nodes = useMemo(() => draw(parse(text), h, "", mark), [text, mark]);
   return html`<div class=${cx("text markup", rest.class)} dir="auto">${nodes}</div>`;
 }
 
