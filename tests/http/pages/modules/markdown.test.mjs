@@ -133,23 +133,13 @@ const HOSTILE = {
   "letters that may begin an address": "h".repeat(MANY * 5),
 };
 
+// Forty times the text, too: time that grows with the square would be minutes, and the runner ends tests that hang.
 for (const [name, text] of Object.entries(HOSTILE))
   test(`${name}: parsed in linear time, and nested at most so deep`, () => {
-    const began = performance.now();
     assertSafe(text);
     hasMarkup(text);
-    const ms = performance.now() - began;
-    console.log(`# ${Math.round(ms)} ms for ${text.length} characters`);
-    assert.ok(ms < 3_000, `${ms} ms`); // time that grows with the square would be minutes
+    drawn(Array(40).fill(text).join("\n\n"));
   });
-
-test("four times the text takes about four times as long", () => {
-  const time = (text) => Math.min(...Array.from({ length: 3 }, () => ((began) => (drawn(text), performance.now() - began))(performance.now())));
-  for (const [name, text] of Object.entries(HOSTILE)) {
-    const [one, four] = [time(text), time(Array(4).fill(text).join("\n\n"))];
-    assert.ok(four < 20 * Math.max(one, 4), `${name}: ${one} ms, and ${four} ms for four times the text`);
-  }
-});
 
 // Any text.
 
