@@ -116,7 +116,7 @@ def test_two_tabs_show_one_notification_and_play_one_sound(desk: Desk) -> None:
     second.get_by_role("region", name="Conversations").click()  # a page plays sounds only after a click
     ready(second)
     desk.stage.converse("ada", "Hello", name="Ada")
-    expect(second.get_by_role("button", name="Unassigned 1")).to_be_visible()
+    expect(second.get_by_role("link", name="Unassigned 1")).to_be_visible()
     desk.eventually(lambda: [each["title"] for page in (desk.page, second) for each in shown(page)], ["Ada"])
     assert desk.page.evaluate("tones") + second.evaluate("tones") == 2
     desk.page.close()  # the other tab takes over
@@ -265,7 +265,7 @@ class TestSettings:
         )
         desk.page.reload()
         desk.stage.converse("ada", "Hello", name="Ada")
-        expect(desk.page.get_by_role("button", name="Unassigned 1")).to_be_visible()
+        expect(desk.page.get_by_role("link", name="Unassigned 1")).to_be_visible()
         desk.open("/desk/settings/notifications")
         button = desk.page.get_by_role("button", name="Turn on in this browser")
         denied = desk.page.get_by_text("Notifications of this site are blocked")
