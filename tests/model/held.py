@@ -90,7 +90,7 @@ class SendHeld(OnHeld):
         elif found.state == "sent":
             assert (answer.status, answer.body.get("id")) == (200, found.id), answer
         else:
-            good(answer, {**send(world, found), "internal": False})
+            good(answer, {**send(world, found), "internal": False, "mentions": []})
 
 
 def send(world: World, held: HeldMessage) -> JSON:

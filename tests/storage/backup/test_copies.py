@@ -60,7 +60,7 @@ async def test_an_upgrade_copies_the_database_as_it_was(
     assert copy.stat().st_mode & 0o777 == 0o600
     with closing(sqlite3.connect(copy)) as connection:
         assert connection.execute("SELECT count(*) FROM memory").fetchone() == (0,)
-        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (2,)
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (3,)
 
 
 async def test_a_new_directory_needs_no_copy(tmp_path: Path) -> None:

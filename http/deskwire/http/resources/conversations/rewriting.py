@@ -23,6 +23,7 @@ from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransa
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import RedactMessageRequest
+from deskwire.http.resources.conversations.writing import FOR_CUSTOMER
 
 
 class BesideTransaction(AuditTransaction, StoredResponseTransaction, Protocol):
@@ -67,7 +68,7 @@ async def redact(call: Call[RedactMessageRequest, Any], *, internal: bool) -> An
     command = RedactMessage(
         _message_id(call), internal, body.text, ranges, tuple(body.attachments), body.all_attachments
     )
-    return await _carry_out(call, command, _message if internal else _without_internal)
+    return await _carry_out(call, command, _message if internal else _public_message)
 
 
 async def delete(call: Call[Any, Any], *, internal: bool) -> Answer:
@@ -92,8 +93,8 @@ def _message(receipt: Receipt) -> Mapping[str, Any]:
     return receipt.message
 
 
-def _without_internal(receipt: Receipt) -> Mapping[str, Any]:
-    return {name: value for name, value in _message(receipt).items() if name != "internal"}
+def _public_message(receipt: Receipt) -> Mapping[str, Any]:
+    return {name: value for name, value in _message(receipt).items() if name not in FOR_CUSTOMER}
 
 
 def _message_id(call: Call[Any, Any]) -> str:
