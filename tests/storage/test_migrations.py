@@ -118,6 +118,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0067_identities",
         "m0068_second_factors",
         "m0069_conversations_by_channel",
+        "m0070_saved_views",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

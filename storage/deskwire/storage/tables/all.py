@@ -49,6 +49,7 @@ from deskwire.storage.tables.conversations.drafts import DraftReads, DraftWrites
 from deskwire.storage.tables.conversations.held_messages import HeldReads, HeldWrites
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
+from deskwire.storage.tables.conversations.saved_views import SavedViewReads, SavedViewWrites
 from deskwire.storage.tables.customers import CustomerSessionReads, CustomerSessionWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites, FeedReads
@@ -108,6 +109,7 @@ class AllReads(
     ConsumerReads,
     MemoryReads,
     TranslationReads,
+    SavedViewReads,
     SnippetReads,
     SurveyReads,
     SurveyResponseReads,
@@ -155,6 +157,7 @@ class AllWrites(
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
+    SavedViewWrites,
     SnippetWrites,
     ChannelWrites,
     SurveyWrites,

@@ -156,6 +156,7 @@ MIGRATIONS: Final = (
     # An older node would let users in after the password alone.
     Migration("m0041_second_factors", "m0041_second_factors", additions.SECOND_FACTORS),
     Migration("m0042_conversations_by_channel", "m0041_second_factors", indexes=(_BY_CHANNEL,)),
+    Migration("m0043_saved_views", "m0041_second_factors", additions.SAVED_VIEWS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

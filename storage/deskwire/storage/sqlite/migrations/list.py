@@ -77,6 +77,7 @@ from deskwire.storage.sqlite.migrations import (
     m0067_identities,
     m0068_second_factors,
     m0069_conversations_by_channel,
+    m0070_saved_views,
 )
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ SCRIPTS: Final = {
         m0067_identities,
         m0068_second_factors,
         m0069_conversations_by_channel,
+        m0070_saved_views,
     )
 }
 """The SQL of each migration by name, in the order of application."""
