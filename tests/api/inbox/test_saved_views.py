@@ -57,7 +57,7 @@ async def test_wrong_filter_is_refused_with_every_problem(service: Service) -> N
     assert await problems(service.dashboard, filter={"assignee": "usr_0"}) == [
         ("/filter/assignee", "unknown")
     ]
-    assert await problems(service.dashboard, teamId="team_0") == [("/teamId", "unknown")]
+    assert await problems(service.dashboard, visibility="team", teamId="team_0") == [("/teamId", "unknown")]
 
 
 async def test_own_views_are_seen_by_their_user_alone(service: Service) -> None:
