@@ -129,6 +129,8 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     team = (await service.dashboard.post("/teams", json={"name": "Billing"})).json()
     hello = {"shortcut": "hi", "title": "Hello", "text": "Hello"}
     snippet = (await service.dashboard.post("/snippets", json=hello)).json()
+    open_ones = {"name": "Open", "filter": {"status": "OPEN"}}
+    view = (await service.dashboard.post("/views", json=open_ones)).json()
     made = await survey(service)
     flow = (await service.dashboard.post("/workflows", json=workflow([send(1)]))).json()
     answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
@@ -163,6 +165,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "ticket_id": ticket["id"],
         "team_id": team["id"],
         "snippet_id": snippet["id"],
+        "view_id": view["id"],
         "survey_id": made["id"],
         "version": "1",
         "workflow_id": flow["id"],
