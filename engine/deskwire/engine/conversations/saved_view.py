@@ -85,7 +85,7 @@ class ViewEditor(Struct, frozen=True):
 
 
 def moved(views: Sequence[SavedView], view: SavedView, after: SavedView | None) -> Sequence[SavedView]:
-    """Return the views whose position changes if a view moves behind another, or with None to the front."""
+    """Return the views whose position changes if a view moves after another, or with None to the front."""
     others = [each for each in views if each.id != view.id]
     at = 0 if after is None else 1 + [each.id for each in others].index(after.id)
     ordered = [*others[:at], view, *others[at:]]

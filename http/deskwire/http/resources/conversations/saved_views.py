@@ -10,7 +10,6 @@ from pydantic import Field
 from deskwire.engine.accounts.teams import Team, TeamReader
 from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.conversations.inbox import COUNT_MAX
-from deskwire.engine.conversations.listing import EXAMINED_MAX
 from deskwire.engine.conversations.saved_view import (
     OWN_VIEWS_MAX,
     SHARED_VIEWS_MAX,
@@ -50,6 +49,8 @@ _ACCESS: Final = personal(dashboard("conversations.read"))
 _NULLABLE: Final = ("team_id", "after")
 _PERSONAL_DATA: Final = frozenset({"q", "contact"})
 """Conditions that name a customer. A view would keep them after the customer's erasure."""
+_EXAMINED_MAX: Final = 20_000  # conversations that the counts of one list examine together
+_EXAMINED_FOR_VIEW_MAX: Final = 2_000  # and of one view, so that a list with few views stays cheap, too
 
 Conditions = Annotated[dict[str, Annotated[str, Field(min_length=1, max_length=1_000)]], Field(max_length=30)]
 """Parameters of `GET /v3/conversations` with their values."""
@@ -72,7 +73,7 @@ class CreateViewRequest(Body):
 
 
 class ChangeViewRequest(Body):
-    """The fields to change. `after` moves the view behind another of the same visibility; null moves it to the front."""
+    """The fields to change. `after` moves the view after another of the same visibility; null moves it to the front."""
 
     name: Name | None = None
     filter: Conditions | None = None
@@ -147,16 +148,18 @@ def _counts(
 ) -> dict[str, dict[str, Any]]:
     """Return the counts of views by id. One whose filter names a member who is gone has none."""
     found: dict[str, dict[str, Any]] = {}
+    examined = min(_EXAMINED_FOR_VIEW_MAX, _EXAMINED_MAX // max(1, len(views)))
     for view in views:
-        query = parse_query(ConversationConditions, {name: [value] for name, value in view.filter.items()})
         try:
+            given = {name: [value] for name, value in view.filter.items()}
+            query = parse_query(ConversationConditions, given)
             wanted = filter_of(reader, query, call.project, call.user, now, for_agents=True)
         except BadRequest:
             found[view.id] = {"count": None}
             continue
         if query.sort == "waiting":
             wanted = replace(wanted, waiting=True)
-        value, exact = reader.count_some_conversations(call.project.rowid, wanted, COUNT_MAX, EXAMINED_MAX)
+        value, exact = reader.count_some_conversations(call.project.rowid, wanted, COUNT_MAX, examined)
         found[view.id] = {"count": {"value": value, "more": not exact}}
     return found
 
@@ -201,8 +204,8 @@ async def change_view(call: Call[ChangeViewRequest, Query]) -> Answer:
         if after != before:
             after = replace(after, updated_at=now)
             tx.save_view(after)
-        if moves:
-            after = _move(tx, call, after, after_id)
+        if moves or after.visibility != before.visibility:
+            after = _move(tx, call, after, after_id, to_end=not moves)
         if moves or after != before:
             _notify(tx, call, after)
         return after
@@ -210,13 +213,18 @@ async def change_view(call: Call[ChangeViewRequest, Query]) -> Answer:
     return saved_view_view(await call.services.store.write(change))
 
 
-def _move(tx: Transaction, call: Call[Any, Any], view: SavedView, after_id: str | None) -> SavedView:
-    """Move a view behind another one of its visibility; return it as stored. Raises Invalid for an unknown one."""
+def _move(
+    tx: Transaction, call: Call[Any, Any], view: SavedView, after_id: str | None, *, to_end: bool
+) -> SavedView:
+    """Move a view after another one of its visibility; return it as stored. Raises Invalid for an unknown one."""
     own = view.visibility == "me"
     project = call.project.rowid
     seen = tx.saved_views(project, call.user.rowid) if own else tx.shared_views(project)
-    beside = [each for each in seen if each.visibility == view.visibility]
-    behind = next((each for each in beside if each.id == after_id and each.id != view.id), None)
+    beside = [each for each in seen if each.visibility == view.visibility and each.id != view.id]
+    if to_end:
+        behind = beside[-1] if beside else None
+    else:
+        behind = next((each for each in beside if each.id == after_id), None)
     if after_id is not None and behind is None:
         raise Invalid(
             Problem("/after", "unknown", "There is no other view with this id and the same visibility.")

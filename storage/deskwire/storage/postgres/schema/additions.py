@@ -438,11 +438,11 @@ CREATE TABLE followers (
 CREATE INDEX followers_by_conversation ON followers (conversation);
 """)
 
-# Saved views of the inbox; see the migration of SQLite.
+# Saved views of the inbox; see the migration of SQLite. An older node deletes teams and leaves their views, so a cascade deletes these.
 SAVED_VIEWS: Final = typed("""
 CREATE TABLE saved_views (
     rowid IDENTITY, id TEXT NOT NULL UNIQUE, project bigint NOT NULL REFERENCES projects, name TEXT NOT NULL,
-    filter TEXT NOT NULL, visibility TEXT NOT NULL, team bigint REFERENCES teams, position bigint NOT NULL,
+    filter TEXT NOT NULL, visibility TEXT NOT NULL, team bigint REFERENCES teams ON DELETE CASCADE, position bigint NOT NULL,
     author bigint NOT NULL REFERENCES users, created_at bigint NOT NULL, updated_at bigint NOT NULL
 );
 CREATE INDEX saved_views_by_project ON saved_views (project, visibility);

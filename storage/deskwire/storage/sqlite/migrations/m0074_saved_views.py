@@ -6,7 +6,7 @@ SQL: Final = """
 -- `filter` is a JSON object of parameters of lists; `visibility` is me, team or project.
 CREATE TABLE saved_views (
     rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL REFERENCES projects, name TEXT NOT NULL,
-    filter TEXT NOT NULL, visibility TEXT NOT NULL, team INTEGER REFERENCES teams, position INTEGER NOT NULL,
+    filter TEXT NOT NULL, visibility TEXT NOT NULL, team INTEGER REFERENCES teams ON DELETE CASCADE, position INTEGER NOT NULL,
     author INTEGER NOT NULL REFERENCES users, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX saved_views_by_project ON saved_views (project, visibility);

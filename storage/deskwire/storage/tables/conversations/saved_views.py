@@ -18,7 +18,7 @@ _VIEW: Final = (
 )
 _SHARED: Final = "v.visibility <> 'me'"
 _SEEN: Final = (
-    "(v.visibility = 'project' OR (v.visibility = 'me' AND v.author = ?) OR (v.visibility = 'team' AND EXISTS "
+    "(v.visibility = 'project' OR (v.visibility = 'me' AND v.author = ?) OR (v.visibility = 'team' AND t.id IS NOT NULL AND EXISTS "
     "(SELECT 1 FROM team_members m WHERE m.team = v.team AND m.user = ?)))"
 )
 _ORDER: Final = (
