@@ -1,4 +1,4 @@
-"""Saved views: who sees and changes them, their filters, counts, order and limits."""
+"""Saved views: their readers and editors, their filters, counts, order and limits."""
 
 from __future__ import annotations
 

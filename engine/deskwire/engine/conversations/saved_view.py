@@ -102,7 +102,7 @@ class SavedViewReader(TeamReader, Protocol):
         """Return the views that a user sees, in the order in which they are shown."""
 
     def shared_view(self, project: int, view_id: str) -> SavedView | None:
-        """Return a view for a team or the project, whoever looks."""
+        """Return a view for any team or the project."""
 
     def shared_views(self, project: int) -> Sequence[SavedView]:
         """Return the views of a project for teams and for everyone, in their order."""

@@ -263,7 +263,7 @@ def _notify(tx: Transaction, call: Call[Any, Any], view: SavedView) -> None:
 
 
 def _find(reader: SavedViewReader, call: Call[Any, Any]) -> SavedView:
-    """Return the view in the path. Who may change all shared views finds those of other teams as well."""
+    """Return the view in the path. A caller with `projects.manage` finds those of other teams, too."""
     project, view_id = call.project.rowid, call.path["view_id"]
     view = reader.saved_view(project, call.user.rowid, view_id)
     if view is None and "projects.manage" in call.access.permissions:
