@@ -151,7 +151,8 @@ def test_views_are_renamed_shared_and_moved_and_other_tabs_follow(
     desk.sign_in()
     link(desk, "Three").click()
     pick(desk, "Move this view up")
-    expect(desk.page.get_by_text("“Three” moved up")).to_be_visible()
+    notices = desk.page.get_by_role("region", name="Notices")
+    expect(notices).to_contain_text("“Three” moved up")
     assert order(desk) == ["One", "Three", "Two"]
     desk.eventually(lambda: order(other), ["One", "Three", "Two"])
     pick(desk, "Rename or share…")
@@ -206,6 +207,7 @@ def test_view_of_another_user_is_not_available(desk: Desk, window: Callable[...,
 def test_view_is_opened_and_saved_from_the_palette(desk: Desk, stage: Stage) -> None:
     saved(stage, "Palette refunds", filter={"assignee": "me", "status": "OPEN,PENDING", "snoozed": "false"})
     desk.sign_in()
+    expect(link(desk, "Palette refunds")).to_be_visible()
     desk.page.keyboard.press("Control+k")
     desk.page.keyboard.type("palette ref")
     desk.page.keyboard.press("Enter")
