@@ -10,7 +10,9 @@ import pytest
 
 from deskwire.http.resources.conversations import saved_views
 from tests.support.api.service import Service
-from tests.support.api.staff import person
+from tests.support.api.agent_stream import page
+from tests.support.api.staff import organisation_of, person
+from tests.support.stores import beside
 
 
 async def make(http: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:
@@ -134,3 +136,66 @@ async def test_views_have_a_limit(service: Service, monkeypatch: pytest.MonkeyPa
     shared = await make(service.dashboard, visibility="project")
     answer = await service.dashboard.patch(f"/views/{shared['id']}", json={"visibility": "me"})
     assert answer.json()["code"] == "view_limit_reached"
+
+
+async def test_view_for_a_team_needs_its_team(service: Service) -> None:
+    assert await problems(service.dashboard, visibility="team") == [("/teamId", "required")]
+    made = await make(service.dashboard)
+    answer = await service.dashboard.patch(f"/views/{made['id']}", json={"visibility": "team"})
+    assert [each["code"] for each in answer.json()["errors"]] == ["required"]
+    team = (await service.dashboard.post("/teams", json={"name": "Returns"})).json()["id"]
+    assert await problems(service.dashboard, teamId=team) == [("/teamId", "not_for_team")]
+
+
+async def test_view_with_a_new_visibility_comes_last(service: Service) -> None:
+    for name in ("Shared one", "Shared two"):
+        await make(service.dashboard, name=name, visibility="project")
+    own = await make(service.dashboard, name="Own")
+    await service.dashboard.patch(f"/views/{own['id']}", json={"visibility": "project"})
+    assert await names(service.dashboard) == ["Shared one", "Shared two", "Own"]
+
+
+async def test_leaving_a_team_and_removal_end_the_views_of_a_member(service: Service) -> None:
+    project = {"project": service.demo["projectId"]}
+    async with person(service, "agent") as other:
+        team = (
+            await service.dashboard.post("/teams", json={"name": "Returns", "members": [other.id]})
+        ).json()
+        fields = {"name": "Of the team", "filter": {}, "visibility": "team", "teamId": team["id"]}
+        shared = (await other.http.post("/views", json=fields, headers=project)).json()["id"]
+        own = await other.http.post("/views", json={"name": "Own", "filter": {}}, headers=project)
+        assert own.status_code == 200, own.text
+        assert await names(other.http, project) == ["Own", "Of the team"]
+        await service.dashboard.patch(f"/teams/{team['id']}", json={"members": []})
+        assert await names(other.http, project) == ["Own"]
+        answer = await other.http.patch(f"/views/{shared}", json={"name": "X"}, headers=project)
+        assert answer.status_code == 404, answer.text
+        members = f"/organisations/{await organisation_of(service)}/members"
+        assert (await service.dashboard.delete(f"{members}/{other.id}")).status_code == 200
+        assert (await other.http.get("/views", headers=project)).status_code in (401, 403, 404)
+    left = (await service.dashboard.get(f"/views/{shared}")).json()
+    assert (left["name"], left["teamId"]) == ("Of the team", team["id"]), "a shared view stays"
+    with beside(service.directory) as connection:
+        assert connection.execute("SELECT name FROM saved_views").fetchall() == [("Of the team",)]
+
+
+async def test_every_change_of_a_view_reaches_agents_streams(service: Service) -> None:
+    async with page(service.dashboard) as desk:
+        made = await make(service.dashboard)
+        path = f"/views/{made['id']}"
+        await service.dashboard.patch(path, json={"name": "Renamed"})
+        await service.dashboard.patch(path, json={"name": "Renamed"})
+        await service.dashboard.delete(path)
+        await service.create()
+        found = [await desk.event() for _ in range(4)]
+    settings = {"what": "views", "id": made["id"]}
+    assert [each["data"] for each in found[:3]] == [settings] * 3
+    assert found[3]["type"] == "conversation.created", "an equal change is no event"
+
+
+async def test_count_is_null_without_the_member_that_the_filter_names(service: Service) -> None:
+    team = (await service.dashboard.post("/teams", json={"name": "Returns"})).json()["id"]
+    await make(service.dashboard, filter={"assignee": team})
+    await service.dashboard.delete(f"/teams/{team}")
+    (item,) = (await service.dashboard.get("/views", params={"counts": "true"})).json()["items"]
+    assert item["count"] is None

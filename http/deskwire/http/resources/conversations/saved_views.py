@@ -121,7 +121,7 @@ async def create_view(call: Call[CreateViewRequest, Query]) -> Answer:
 
     def create(tx: Transaction) -> SavedView:
         _check_filter(tx, call, view.filter, now)
-        _check(tx, call, view)
+        _check_new(tx, call, view)
         _check_limit(tx, call, view)
         stored = tx.insert_saved_view(view)
         _notify(tx, call, stored)
@@ -194,7 +194,7 @@ async def change_view(call: Call[ChangeViewRequest, Query]) -> Answer:
         after = replace(before, **given)
         if after.visibility != "team" and "team_id" not in given:
             after = replace(after, team_id=None)
-        _check(tx, call, after)
+        _check_new(tx, call, after)
         if (after.visibility == "me") != (before.visibility == "me"):
             if after.visibility == "me" and after.author.rowid != call.user.rowid:
                 raise Invalid(
@@ -273,13 +273,18 @@ def _find(reader: SavedViewReader, call: Call[Any, Any]) -> SavedView:
     return view
 
 
+def _check_new(reader: TeamReader, call: Call[Any, Any], view: SavedView) -> None:
+    """Raise Forbidden or Invalid if the caller may not store this view."""
+    if view.visibility == "team" and view.team_id is None:
+        raise Invalid(Problem("/teamId", "required", "A view with `visibility` `team` needs its team."))
+    _check(reader, call, view)
+
+
 def _check(reader: TeamReader, call: Call[Any, Any], view: SavedView) -> None:
     """Raise Forbidden or Invalid if the caller may not have a view like this one."""
     if view.visibility != "team" and view.team_id is not None:
         raise Invalid(Problem("/teamId", "not_for_team", "Only a view with `visibility` `team` has a team."))
     team = None if view.team_id is None else _team(reader, call, view.team_id)
-    if view.visibility == "team" and team is None and "projects.manage" not in call.access.permissions:
-        raise Invalid(Problem("/teamId", "required", "A view with `visibility` `team` needs its team."))
     ViewEditor(call.user.rowid, call.access.permissions).check(view, team)
 
 

@@ -22,13 +22,21 @@ let marks = /** @type {ReadonlyMap<string, string>} */ (new Map());
 export async function loadViews() {
   const mine = ++round;
   if (!project.peek() || signedOut.peek()) return;
+  if (!may("conversations.read")) return void (savedViews.value = []);
   try {
     const { items } = await retryRateLimited(() => get("views", { counts: true }));
     const foreign = await foreignView(items);
-    if (mine === round) savedViews.value = [...items, ...foreign];
-  } catch {
-    if (mine === round) setTimeout(() => mine === round && loadViews(), RETRY_MS);
+    if (mine === round) setViews([...items, ...foreign]);
+  } catch (error) {
+    if (mine !== round) return;
+    if (error instanceof Problem && error.status < 500) savedViews.value ??= []; // the user's rights have changed; the session is loaded again
+    else setTimeout(() => mine === round && loadViews(), RETRY_MS);
   }
+}
+
+/** Set the views if they differ, so that equal answers render nothing. @param {SavedView[]} views */
+function setViews(views) {
+  if (JSON.stringify(views) !== JSON.stringify(savedViews.peek())) savedViews.value = views;
 }
 
 /** Return the view in the address, if it is of a team that the user manages without being in it. @param {SavedView[]} items @returns {Promise<SavedView[]>} */
