@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from deskwire.http.resources.conversations import saved_views
-from tests.support.api.service import Service
 from tests.support.api.agent_stream import page
+from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of, person
 from tests.support.stores import beside
 
