@@ -51,6 +51,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "PutMemoryRequest": {"name": "x", "content": "x"},
     "ChangeMemoryRequest": {"content": "x"},
     "ChangeSnippetRequest": {"title": "x"},
+    "ChangeViewRequest": {"name": "x"},
     "ChangeSurveyRequest": {"name": "x"},
     "ValidateSurveyRequest": {"definition": {}},
     "PublishSurveyVersionRequest": {"definition": {}},
