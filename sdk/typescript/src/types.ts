@@ -682,7 +682,7 @@ export interface ChangeTicketsRequest {
   payload: TicketChanges;
 }
 
-/** The fields to change. `after` moves the view behind another of the same visibility; null moves it to the front. */
+/** The fields to change. `after` moves the view after another of the same visibility; null moves it to the front. */
 export interface ChangeViewRequest {
   name?: string | undefined;
   filter?: Record<string, string> | undefined;
@@ -3531,7 +3531,7 @@ export interface SavedDraft {
   merged: boolean;
 }
 
-/** A saved view. `count` is there with `counts=true`; null if the filter names a member who is gone. */
+/** A saved view. `count` is there with `counts=true`, unless the filter names a user or team that is gone. */
 export interface SavedView {
   id: string;
   name: string;

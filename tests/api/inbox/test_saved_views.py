@@ -193,9 +193,9 @@ async def test_every_change_of_a_view_reaches_agents_streams(service: Service) -
     assert found[3]["type"] == "conversation.created", "an equal change is no event"
 
 
-async def test_count_is_null_without_the_member_that_the_filter_names(service: Service) -> None:
+async def test_view_that_names_a_deleted_team_has_no_count(service: Service) -> None:
     team = (await service.dashboard.post("/teams", json={"name": "Returns"})).json()["id"]
     await make(service.dashboard, filter={"assignee": team})
     await service.dashboard.delete(f"/teams/{team}")
     (item,) = (await service.dashboard.get("/views", params={"counts": "true"})).json()["items"]
-    assert item["count"] is None
+    assert "count" not in item

@@ -25,7 +25,7 @@ class ViewCount(Shape):
 
 
 class SavedView(Shape):
-    """A saved view. `count` is there with `counts=true`; null if the filter names a member who is gone."""
+    """A saved view. `count` is there with `counts=true`, unless the filter names a user or team that is gone."""
 
     id: ViewId
     name: Annotated[str, Field(examples=["Returns that wait"])]

@@ -802,7 +802,7 @@ class ChangeTicketsRequest(TypedDict):
 
 
 class ChangeViewRequest(TypedDict):
-    """The fields to change. `after` moves the view behind another of the same visibility; null moves it to the front."""
+    """The fields to change. `after` moves the view after another of the same visibility; null moves it to the front."""
 
     name: NotRequired[str]
     filter: NotRequired[dict[str, str]]
@@ -4019,7 +4019,7 @@ class SavedDraft(TypedDict):
 
 
 class SavedView(TypedDict):
-    """A saved view. `count` is there with `counts=true`; null if the filter names a member who is gone."""
+    """A saved view. `count` is there with `counts=true`, unless the filter names a user or team that is gone."""
 
     id: str
     name: str

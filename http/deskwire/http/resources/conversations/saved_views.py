@@ -146,7 +146,7 @@ async def list_views(call: Call[Body, ViewList]) -> Answer:
 def _counts(
     reader: Reader, call: Call[Any, Any], views: Sequence[SavedView], now: int
 ) -> dict[str, dict[str, Any]]:
-    """Return the counts of views by id. One whose filter names a member who is gone has none."""
+    """Return the counts of views by id, without those whose filter names a user or team that is gone."""
     found: dict[str, dict[str, Any]] = {}
     examined = min(_EXAMINED_FOR_VIEW_MAX, _EXAMINED_MAX // max(1, len(views)))
     for view in views:
@@ -155,7 +155,6 @@ def _counts(
             query = parse_query(ConversationConditions, given)
             wanted = filter_of(reader, query, call.project, call.user, now, for_agents=True)
         except BadRequest:
-            found[view.id] = {"count": None}
             continue
         if query.sort == "waiting":
             wanted = replace(wanted, waiting=True)
