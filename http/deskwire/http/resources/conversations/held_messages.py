@@ -61,7 +61,7 @@ async def list_of_conversation(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", "/held-messages", operation_id="listHeldMessages", answer=page_of(writing.HeldMessage))
 async def list_held(call: Call[Body, Query]) -> Answer:
-    """List your held messages in a project, oldest first: at most 100, so there is one page."""
+    """List your held and scheduled messages in a project, oldest first: at most 100 of each, so there is one page."""
     author, project = call.user.rowid, call.project.rowid
     return _listed(
         call, await call.services.store.read(lambda reader: reader.held_messages(author, project, None))

@@ -437,3 +437,9 @@ CREATE TABLE followers (
 );
 CREATE INDEX followers_by_conversation ON followers (conversation);
 """)
+
+# Held messages whose author chose the time; see the migration of SQLite. An older node refuses such a message if anything changed.
+SCHEDULED_MESSAGES: Final = typed("""
+ALTER TABLE held_messages ADD COLUMN scheduled bigint NOT NULL DEFAULT 0;
+ALTER TABLE held_messages ADD COLUMN unless_replied bigint NOT NULL DEFAULT 0;
+""")
