@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import trio
 
-from tests.api.writing.test_held_messages import ended, until_sent
+from tests.api.writing.test_held_messages import ended, until_sent, uploaded
 from tests.support.api.agent_stream import page as opened
 from tests.support.api.inbox import later, pointers, reply, view
 from tests.support.api.service import Service, running
@@ -144,6 +144,19 @@ async def test_scheduled_message_is_sent_early_only_once(service: Service) -> No
     assert found(await service.dashboard.post(f"{path}/send", json={})) == message
     assert code(await service.dashboard.delete(path)) == (409, "already_sent")
     assert await texts(service, conversation) == ["Hello", "Hello?", "Now"]
+
+
+async def test_discarded_message_leaves_the_draft_as_it_is(service: Service) -> None:
+    conversation = await service.create()
+    upload_id = await uploaded(service)
+    waiting = await schedule(service.dashboard, conversation, "Never mind", attachments=[upload_id])
+    draft = (await write(service.dashboard, conversation, "Another text"))["draft"]
+    path = f"/held-messages/{waiting['id']}"
+    gone = found(await service.dashboard.delete(path, params={"discard": "true"}))
+    assert gone == {"id": waiting["id"], "deleted": True, "draft": None}
+    assert (await drafts(service.dashboard, conversation))["reply"] == draft
+    assert code(await service.dashboard.delete(path)) == (404, "held_message_not_found")
+    assert (await service.http.delete(f"/uploads/{upload_id}")).status_code == 200
 
 
 async def test_changes_after_a_scheduled_message_are_in_its_commit(service: Service) -> None:

@@ -258,13 +258,20 @@ def hold_message(
 
 
 def take_back(
-    tx: HoldingTransaction, project: Project, author: tuple[int, str], message_id: str, at: int
-) -> Draft:
+    tx: HoldingTransaction,
+    project: Project,
+    author: tuple[int, str],
+    message_id: str,
+    at: int,
+    *,
+    discard: bool = False,
+) -> Draft | None:
     """Remove a held message, merge its text and attachments into its author's draft, and return the draft.
 
     Args:
         author: storage key and id of the user who takes it back.
         at: the time, in milliseconds.
+        discard: whether to leave the draft as it is, and return None.
 
     Raises NotFound (`held_message_not_found`), and Conflict (`already_sent`).
     """
@@ -276,9 +283,13 @@ def take_back(
     found = tx.conversation(project.rowid, held.conversation_id)
     assert found is not None, "a held message is deleted with its conversation"
     tx.delete_held(held)
-    written = DraftWrite(held.text, held.attachments, None, None, held.if_sequence, held.mentions)
-    key = draft_key(found[0], held.author, internal=held.internal)
-    draft = write_draft(tx, key, written, at, bounded=False).draft
-    assert draft is not None, "a message has a text or an attachment"
+    draft = None
+    if discard:
+        tx.release_uploads(held.conversation, [each.id for each in held.attachments])
+    else:
+        written = DraftWrite(held.text, held.attachments, None, None, held.if_sequence, held.mentions)
+        key = draft_key(found[0], held.author, internal=held.internal)
+        draft = write_draft(tx, key, written, at, bounded=False).draft
+        assert draft is not None, "a message has a text or an attachment"
     tx.note_writing(HeldEnded(held.author, held.project, held.conversation_id, held.id, "taken_back", None))
     return draft

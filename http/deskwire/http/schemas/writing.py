@@ -121,6 +121,6 @@ class HeldMessage(Shape):
 
 
 class WithdrawnMessage(Deleted):
-    """The confirmation that a message is not sent, and the draft with its text."""
+    """The confirmation that a message is not sent, and the draft with its text; null if it was discarded."""
 
-    draft: Draft
+    draft: Draft | None

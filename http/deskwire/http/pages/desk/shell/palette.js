@@ -18,12 +18,12 @@ import { fold } from "../core/folding.js";
 
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", filter: "filter", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "nobody", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
-  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
+  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", sendLater: "clock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
   snooze: "moon", tag: "tag", ticket: "tag", linkTicket: "tag", unlinkTicket: "tag", unread: "mail", follow: "eye", viewMentions: "at", viewFollowing: "eye", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
 const TICKETS = ["ticket", "linkTicket", "unlinkTicket"];
-const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "follow", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
-const ALONE = new Set(["rename", "copyLink", "block", "remove", ...TICKETS]);
+const HERE = ["reply", "note", "sendLater", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "follow", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
+const ALONE = new Set(["sendLater", "rename", "copyLink", "block", "remove", ...TICKETS]);
 const WRITES = new Set(["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "start"]);
 const GO = ["filter", "viewMine", "viewMentions", "viewFollowing", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
 
