@@ -449,3 +449,9 @@ CREATE INDEX saved_views_by_project ON saved_views (project, visibility);
 CREATE INDEX saved_views_by_author ON saved_views (author);
 CREATE INDEX saved_views_by_team ON saved_views (team) WHERE team IS NOT NULL;
 """) + forget_answers_trigger("saved_views", "DELETE", None)
+
+# Held messages whose author chose the time; see the migration of SQLite. An older node refuses such a message if anything changed.
+SCHEDULED_MESSAGES: Final = typed("""
+ALTER TABLE held_messages ADD COLUMN scheduled bigint NOT NULL DEFAULT 0;
+ALTER TABLE held_messages ADD COLUMN unless_replied bigint NOT NULL DEFAULT 0;
+""")

@@ -82,6 +82,7 @@ from deskwire.storage.sqlite.migrations import (
     m0072_notification_settings,
     m0073_mentions_and_followers,
     m0074_saved_views,
+    m0075_scheduled_messages,
 )
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ SCRIPTS: Final = {
         m0072_notification_settings,
         m0073_mentions_and_followers,
         m0074_saved_views,
+        m0075_scheduled_messages,
     )
 }
 """The SQL of each migration by name, in the order of application."""
