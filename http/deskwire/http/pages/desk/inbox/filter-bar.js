@@ -80,6 +80,6 @@ export function FilterBar({ options: { status, sort, unread }, change }) {
   return html`<${Menu} label=${statusText(status) + (unread ? ` · ${t.list.unread}` : "")} kind="quiet" class="small" caret entries=${statuses} />
     <${Button} label=${t.filter.button} icon="filter" kind="quiet" class="small" popup="dialog" keys="f" press=${() => (dialog.value = { name: "filter" })} />
     <span class="grow"></span>
-    <${Menu} label=${sorts[sort]} icon="sort" kind="quiet" class="small" entries=${orders} />
+    <${Menu} label=${sorts[sort]} icon="sort" only=${sort === "activity"} kind="quiet" class="small" entries=${orders} />
     <${Menu} label=${texts.actions} icon="more" only kind="quiet" class="small" entries=${viewCommands} />`;
 }
