@@ -84,7 +84,7 @@ def test_reply_is_scheduled_edited_and_cancelled_by_mouse(
     expect(desk.box).to_have_value("See you tomorrow")
     expect(desk.box).to_be_focused()
     expect(waiting(desk)).to_have_count(0)
-    pick_time(desk, "Monday morning|^In an hour")
+    pick_time(desk, "In an hour")
     waiting(desk).get_by_role("button", name="Cancel").click()
     expect(waiting(desk)).to_have_count(0)
     desk.eventually(lambda: scheduled(stage), [])
@@ -126,6 +126,36 @@ def test_reply_is_scheduled_by_keyboard_alone_and_by_the_palette(
     keyboard.press("Enter")
     expect(desk.page.get_by_role("heading", name="Scheduled", exact=True)).to_be_visible()
     expect(desk.page.locator(".scheduled-list li")).to_have_count(2)
+
+
+@pytest.mark.parametrize(
+    ("today", "times"),
+    [
+        (
+            "2026-12-02T10:20",
+            ["In an hour11:20", "Tomorrow morningThu 3 Dec, 09:00", "Monday morningMon 7 Dec, 09:00"],
+        ),
+        ("2026-12-06T23:30", ["In an hourMon 7 Dec, 00:30", "Tomorrow morningMon 7 Dec, 09:00"]),
+        (
+            "2026-12-31T08:00",
+            [
+                "In an hour09:00",
+                "Tomorrow morningFri 1 Jan 2027, 09:00",
+                "Monday morningMon 4 Jan 2027, 09:00",
+            ],
+        ),
+    ],
+)
+def test_times_to_choose_from_fit_the_day(
+    window: Callable[..., Desk], stage: Stage, ada: dict[str, Any], today: str, times: list[str]
+) -> None:
+    desk = shown(window(stage, **BERLIN), ada)
+    desk.box.fill("Soon")
+    desk.page.clock.set_fixed_time(f"{today}+01:00")
+    desk.box.press("Control+Alt+Enter")
+    choices = desk.page.get_by_role("dialog", name="Send later").locator(".menu-item")
+    expect(choices).to_have_count(len(times))
+    assert [each.replace("\n", "") for each in choices.all_inner_texts()] == times
 
 
 def test_time_of_its_own_is_checked_and_kept(
