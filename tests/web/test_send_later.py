@@ -140,8 +140,8 @@ def test_reply_is_scheduled_by_keyboard_alone_and_by_the_palette(
             "2026-12-31T08:00",
             [
                 "In an hour09:00",
-                "Tomorrow morningFri 1 Jan 2027, 09:00",
-                "Monday morningMon 4 Jan 2027, 09:00",
+                "Tomorrow morningFri, 1 Jan 2027, 09:00",
+                "Monday morningMon, 4 Jan 2027, 09:00",
             ],
         ),
     ],

@@ -199,7 +199,7 @@ function Editor({ id }) {
     reportTyping(id, false, note);
     try {
       const out = await send(id, { text: text.trim(), format: formatOf(text.trim()), internal: note, files, mentions: note ? mentions : [], ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), later, draftVersion: lifted.taken.base.version });
-      if (later) void answerOf(out.key).then((answer) => answer && notify(t.composer.scheduled(momentAhead(later.sendAt)), { icon: "clock", action: t.composer.undo, run: () => void undoSending(out) }));
+      if (later) void answerOf(out.key).then((answer) => answer && notify(t.composer.scheduled(momentAhead(later.sendAt)), { as: "scheduled", icon: "clock", action: t.composer.undo, run: () => void undoSending(out) }));
       else recordReply(out, one);
     } catch (error) {
       lifted.failed();

@@ -2,6 +2,7 @@
 /** A scheduled reply above the editor, and its actions. */
 import { html, useEffect } from "../vendor/preact.js";
 import { t } from "./scheduled-texts.js";
+import { t as desk } from "../core/texts-lazy.js";
 import { Button, Icon, cx, fullTime, notify, now } from "../ui/parts.js";
 import { Text, momentAhead, zoneName } from "../ui/format.js";
 import { call, newKey } from "../core/api.js";
@@ -27,7 +28,14 @@ async function scheduleAgain(one) {
 
 /** Cancel a scheduled reply; the notice can schedule it again. @param {HeldMessage} one */
 export async function cancelScheduled(one) {
-  if (await cancelHeld(one, true)) notify(t.cancelled, { action: t.undo, run: () => void scheduleAgain(one) });
+  if (await cancelHeld(one, true)) notify(t.cancelled, { as: "scheduled", action: t.undo, run: () => void scheduleAgain(one) });
+}
+
+/** Put a scheduled reply back into the editor; the notice replaces that of its scheduling. @param {HeldMessage} one @returns {Promise<boolean>} False if it was not cancelled. */
+export async function editScheduled(one) {
+  const done = await cancelHeld(one);
+  if (done) notify(desk.composer.taken, { as: "scheduled" });
+  return done;
 }
 
 /** Send a scheduled reply now, unless the conversation has messages that this page does not show yet. @param {HeldMessage} one */
@@ -50,6 +58,6 @@ export function ScheduledReply({ of, closed }) {
     <div class="grow"><p><${Icon} name="clock" /><time datetime=${of.sendAt} title=${fullTime(of.sendAt)}>${due ? t.sending : t.at(momentAhead(of.sendAt), zoneName)}</time></p>
       <p class="words"><${Text} text=${of.text.slice(0, TEXT_MAX)} />${of.attachments.length > 0 && html` <span class="muted">${t.files(of.attachments.length)}</span>`}</p>
       ${(closed || of.unlessReplied) && html`<p class=${cx("muted", closed && "warn")}>${closed ? t.closed : t.onlyUnless}</p>`}</div>
-    <span class="does"><${Button} class="small" label=${t.now} press=${() => sendScheduledNow(of)} /><${Button} class="small" label=${t.edit} press=${() => cancelHeld(of)} /><${Button} class="small" kind="quiet" label=${t.cancel} press=${() => cancelScheduled(of)} /></span>
+    <span class="does"><${Button} class="small" label=${t.now} press=${() => sendScheduledNow(of)} /><${Button} class="small" label=${t.edit} press=${() => editScheduled(of)} /><${Button} class="small" kind="quiet" label=${t.cancel} press=${() => cancelScheduled(of)} /></span>
   </section>`;
 }

@@ -10,7 +10,7 @@ import { Link } from "../ui/link.js";
 import { fetchRow, row } from "../core/store.js";
 import { go } from "../core/session.js";
 import { cancelHeld, reload, scheduledMessages, sendNowOrNotify } from "./held-messages.js";
-import { cancelScheduled, sendScheduledNow, useIsDue } from "./scheduled-reply.js";
+import { cancelScheduled, editScheduled, sendScheduledNow, useIsDue } from "./scheduled-reply.js";
 /** @import { HeldMessage } from "../core/types.js" */
 
 const TEXT_MAX = 300;
@@ -18,7 +18,7 @@ const CALLS = [{ method: "GET", path: "held-messages" }];
 
 /** Put a reply back into the editor of its conversation. @param {HeldMessage} one */
 const edit = async (one) => {
-  if (await cancelHeld(one)) go(`c/${one.conversationId}`);
+  if (await editScheduled(one)) go(`c/${one.conversationId}`);
 };
 
 /** @param {{of: HeldMessage}} props */
