@@ -3,8 +3,8 @@
 - A held message is private to its author until it is sent, and has the id that the message will have.
 - It is sent at `send_at`, whether or not its author has a page open. All checks are made then: the author's permissions, the
   preconditions, the uploads, and the changes that follow the message.
-- A scheduled message is one whose author chose the time. Whatever happened in the meantime, it is sent, except that a close
-  refuses it, and with `unless_replied` also a message of the contact.
+- A scheduled message is one whose author chose the time. It is sent also if the conversation has changed since, but a close
+  refuses it, and with `unless_replied` a message of the contact.
 - A message that is refused then is kept with the reason, until its author sends it or takes it back.
 - It ends in one commit, which either posts the message or puts its text back into a draft.
 """
