@@ -461,4 +461,5 @@ def test_admin_pages_of_a_viewer_have_no_control_that_writes(
     desk.view()
     desk.row("Sean Seen").click()
     expect(desk.said("Hello")).to_be_visible()
-    expect(desk.page.get_by_role("button", name="Actions for this message")).to_have_count(0)
+    desk.said("Hello").get_by_role("button", name="Actions for this message").click()
+    expect(desk.page.get_by_role("menuitem")).to_have_text(["Copy link"])

@@ -281,8 +281,7 @@ def test_axe_finds_nothing_about_scheduled_replies_at_390_pixels(
     schedule(stage, ada, "A long word: " + "x" * 200, 600, unlessReplied=True)
     schedule(stage, ada, "Refused", 0.2, unlessReplied=True)
     stage.say(ada, "Wait")
-    phone = {"viewport": {"width": 390, "height": 800}}
-    with opened(browser, stage, **phone, **BERLIN, **SCHEMES[scheme]) as desk:
+    with opened(browser, stage, viewport={"width": 390, "height": 800}, **SCHEMES[scheme]) as desk:
         shown(desk, ada)
         expect(waiting(desk)).to_have_count(1)
         expect(desk.page.locator(".moved")).to_have_count(1)

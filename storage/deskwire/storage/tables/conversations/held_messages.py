@@ -178,5 +178,6 @@ def _held_of(row: Sequence[Any]) -> HeldMessage:
     refusal = None if problem is None else SendRefusal(*orjson.loads(problem))
     then = None if follow is None else orjson.loads(follow)
     content = (bool(internal), text, attachments_of(attachments), if_sequence, then)
-    values = (*ids, *content, send_at, created_at, refusal, rowid, text_format, mentions_of(mentions))
-    return HeldMessage(*values, bool(scheduled), bool(unless_replied))
+    kind = (bool(scheduled), bool(unless_replied))
+    values = (*ids, *content, send_at, created_at, refusal, rowid, text_format, mentions_of(mentions), *kind)
+    return HeldMessage(*values)

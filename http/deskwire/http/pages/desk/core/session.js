@@ -214,8 +214,11 @@ export const typedWords = signal({});
 /** Return the full address of a place, with its project. Reads a signal. @param {string} where @param {string|undefined} [of] */
 export const hrefOf = (where, of = project.value?.id) => [`${ROOT}desk`, of, where].filter(Boolean).join("/");
 
+const CONVERSATION = /^c\/(cnv_\w+)(?:\/m\/(msg_\w+))?(?:\?|$)/;
 /** The open conversation; null for none. */
-export const open = computed(() => /^c\/(cnv_\w+)(?:\?|$)/.exec(place.value)?.[1] ?? null);
+export const open = computed(() => CONVERSATION.exec(place.value)?.[1] ?? null);
+/** The message of the open conversation to which the address leads; null for none. */
+export const linkedMessage = computed(() => CONVERSATION.exec(place.value)?.[2] ?? null);
 
 const FIRST_VIEW = "inbox/mine";
 const IN_INBOX = /^inbox(?:[/?]|$)/;

@@ -81,6 +81,8 @@ export const t = {
     empty: "No messages yet", older: "Loading older messages", begin: "Start of the conversation",
     note: "Note · only agents see it", system: "System", toEnd: "Newest messages",
     /** @param {number} n */ newBelow: (n) => many(n, "new message", "new messages"),
+    copyMessageLink: "Copy link", linkLoading: "Loading the linked message…", linkGone: "The linked message was deleted, or never existed.",
+    linkFailed: (/** @type {string} */ why) => `Couldn't load the linked message: ${why}`,
     redacted: "Redacted", redact: "Redact…", deleteMessage: "Delete…", messageActions: "Actions for this message", showAll: "Show more", showLess: "Show less",
     /** @param {string} name */ attachment: (name) => `Attachment ${name}`,
     /** @param {string} names */ view: (names) => `${names} is viewing`,

@@ -11,6 +11,8 @@ import { receiptOf } from "../core/customer-state.js";
 /** @import { Signal } from "../vendor/preact.js" */
 
 const PAGE = 50;
+/** The most that the service returns. */
+const LARGE_PAGE = 200;
 const THREADS_MAX = 20;
 const RETRY_DELAY_MS = 5_000;
 
@@ -137,14 +139,57 @@ async function loadNewest(id) {
   }
 }
 
-/** Load older messages. @param {string} id @returns {Promise<void>} */
-export async function loadOlder(id) {
+/** The requests for older messages by conversation. @type {Map<string, Promise<void>>} */
+const loadsOfOlder = new Map();
+
+/** Load older messages. @param {string} id @param {number} [limit] @returns {Promise<void>} */
+export function loadOlder(id, limit = PAGE) {
+  const before = loadsOfOlder.get(id);
+  if (before) return before;
+  const load = loadOlderPage(id, limit).finally(() => loadsOfOlder.delete(id));
+  loadsOfOlder.set(id, load);
+  return load;
+}
+
+/**
+ * Load a thread up to a message. Throws Offline or Problem.
+ * @param {string} id @param {string} messageId @returns {Promise<boolean>} False if the conversation has no such message, or it was deleted.
+ */
+export async function loadUpTo(id, messageId) {
+  const still = runGuard();
+  const isLoaded = () => Boolean(known.peek().threads.get(id)?.ids.has(messageId));
+  if (isLoaded()) return true;
+  if (!(await exists(id, messageId))) return false;
+  while (still() && threads.has(id) && !isLoaded()) {
+    const before = threads.get(id)?.peek().cursor;
+    await loadOlder(id, LARGE_PAGE);
+    const { cursor = null, error = null } = threads.get(id)?.peek() ?? {};
+    if (error) throw error;
+    if (cursor === before) break;
+  }
+  return isLoaded();
+}
+
+/** Return whether a message exists; a deleted one keeps its place, but is in no list. @param {string} id @param {string} messageId */
+async function exists(id, messageId) {
+  const list = async (/** @type {Record<string, unknown>} */ query) => (await retryRateLimited(() => get(`conversations/${id}/messages`, { limit: 1, ...query }))).items[0];
+  try {
+    const before = await list({ order: "desc", before: messageId });
+    return (await list(before ? { after: before.id } : {}))?.id === messageId;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 404) return false;
+    throw error;
+  }
+}
+
+/** @param {string} id @param {number} limit */
+async function loadOlderPage(id, limit) {
   const still = runGuard();
   const { cursor, loadingOlder, asked } = threads.get(id)?.peek() ?? { cursor: null, loadingOlder: false, asked: 0 };
   if (!cursor || loadingOlder) return;
   setProgress(id, { loadingOlder: true, error: null });
   try {
-    const page = await retryRateLimited(() => get(`conversations/${id}/messages`, { order: "desc", limit: PAGE, cursor }));
+    const page = await retryRateLimited(() => get(`conversations/${id}/messages`, { order: "desc", limit, cursor }));
     const before = known.peek().threads.get(id);
     if (!still() || !before || threads.get(id)?.peek().asked !== asked) return;
     batch(() => {

@@ -6,7 +6,7 @@ import { Avatar, Button, Icon, Menu, Popover, clockTime, contactName, cx, dialog
 import { Clock, Text, exactTime } from "../ui/format.js";
 import { ROOT, call } from "../core/api.js";
 import { consumers, deliveries, receiptIn } from "./conversation.js";
-import { may, user } from "../core/session.js";
+import { hrefOf, linkedMessage, may, user } from "../core/session.js";
 import { row } from "../core/store.js";
 import { resend, withdraw } from "../core/outbox.js";
 import { returnToDraft, useSecondsLeft } from "./held-messages.js";
@@ -189,11 +189,14 @@ const outgoingMessage = (out) => ({
   mentions: out.mentions ?? [],
 });
 
-/** The menu of one message, for users who may delete. @param {{of: AgentMessage}} props */
+/** Copy the address of a message. @param {AgentMessage} of */
+const copyLink = ({ id, conversationId }) => navigator.clipboard?.writeText(location.origin + hrefOf(`c/${conversationId}/m/${id}`)).then(() => notify(t.copied));
+
+/** The menu of one message: its link, and its removal for users who may delete. @param {{of: AgentMessage}} props */
 function MessageMenu({ of }) {
   const open = (/** @type {string} */ what) => () => void (dialog.value = { name: "rewrite", message: of, what });
   const redact = of.text || of.attachments?.length ? [{ label: t.thread.redact, icon: "pencil", pick: open("redact") }] : [];
-  return html`<${Menu} label=${t.thread.messageActions} icon="more" only kind="quiet" class="small rewriting" entries=${() => [...redact, { label: t.thread.deleteMessage, icon: "close", danger: true, pick: open("delete") }]} />`;
+  return html`<${Menu} label=${t.thread.messageActions} icon="more" only kind="quiet" class="small rewriting" entries=${() => [{ label: t.thread.copyMessageLink, icon: "copy", pick: () => void copyLink(of) }, ...(may("conversations.delete") ? [...redact, { label: t.thread.deleteMessage, icon: "close", danger: true, pick: open("delete") }] : [])]} />`;
 }
 
 /**
@@ -215,10 +218,10 @@ export function Run(props) {
     ${!internal && face}
     <div class="said">
       <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
-      ${messages.map((each) => html`<div key=${each.id} id=${each.id} class=${cx("message", (held || (out && out.state !== "stored")) && "kept", out?.state === "refused" && "refused")}>
+      ${messages.map((each) => html`<div key=${each.id} id=${each.id} tabindex=${linkedMessage.value === each.id ? -1 : undefined} aria-current=${linkedMessage.value === each.id ? "true" : undefined} class=${cx("message", linkedMessage.value === each.id && "found", (held || (out && out.state !== "stored")) && "kept", out?.state === "refused" && "refused")}>
         ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} id=${each.id} text=${each.text} format=${each.format} mentions=${each.mentions ?? []} />`}
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${AttachmentLink} key=${file.id} of=${file} />`)}</div>`}
-        ${!out && !held && may("conversations.delete") && html`<${MessageMenu} of=${each} />`}
+        ${!out && !held && html`<${MessageMenu} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
       </div>`)}
       ${out ? html`<${OutgoingStatus} out=${out} />` : held ? html`<${HeldStatus} of=${held} />` : !internal && html`<${DeliveryStatus} messages=${messages} ours=${side === "out"} />`}

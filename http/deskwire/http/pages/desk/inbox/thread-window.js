@@ -62,6 +62,13 @@ function observing(element) {
 const renderAll = () => shown.forEach((each) => each.moved(true));
 if (typeof addEventListener === "function") addEventListener("beforeprint", renderAll);
 
+/** Render the chunk of a message, if it is loaded. @param {string} id @returns {boolean} */
+export function renderMessage(id) {
+  const of = [...shown.values()].find((chunk) => /** @type {Part[]} */ (/** @type {any} */ (chunk).props.of).some((each) => each.kind === "run" && each.messages.some((one) => one.id === id)));
+  of?.moved(true);
+  return Boolean(of);
+}
+
 /** A chunk of the thread. It renders again only if its content changes, and nothing of it while it is far from the viewport. */
 export class Chunk extends Component {
   box = { current: /** @type {HTMLElement | null} */ (null) };

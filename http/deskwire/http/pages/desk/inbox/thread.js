@@ -17,6 +17,7 @@ import { Viewers, filter } from "./list.js";
 import { FAILED, Run, rememberStoreTime } from "./message.js";
 import { Chunk, chunks, keyOf } from "./thread-window.js";
 import { Composer } from "./composer.js";
+import { LinkedMessage } from "./linked-message.js";
 import { menuEntries as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery, Outgoing } from "../core/types.js" */
 
@@ -148,6 +149,7 @@ function Log({ id }) {
   const toEnd = () => box.current?.scrollTo({ top: 0 });
   if (it.state === "failed" && !it.messages.length) return html`<${Failed} error=${it.error} title=${t.thread.failed} again=${() => reload(id)} />`;
   return html`<div class="log-box">
+    <${LinkedMessage} id=${id} ready=${it.state === "ready"} />
     <div ref=${box} class="log" role="log" aria-live="off" aria-label=${t.thread.label} aria-busy=${it.state === "loading"} tabindex="0" onScroll=${scrolled}>
       <div class="log-in">
         ${it.older ? html`<div class="older">${it.loadingOlder && html`<${Icon} name="spin" class="spin" /><span class="sr">${t.thread.older}</span>`}</div>` : it.state === "ready" && html`<div class="older">${it.messages.length ? t.thread.begin : !waiting.length && t.thread.empty}</div>`}
