@@ -52,7 +52,7 @@ class Subscriber:
     async def until(self, done: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         """Wait until the member's pushes are as wanted, and return them."""
         with trio.fail_after(HANG_TIMEOUT_S):
-            while not done(found := await self.pushes()):
+            while not done(found := await self.pushes()):  # noqa: ASYNC110
                 await trio.sleep(0.05)  # poll: there is no notification
         return found
 

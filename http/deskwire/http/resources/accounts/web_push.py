@@ -60,6 +60,7 @@ class PushKeys(Body):
         str,
         _readable(_point, "This is not a public key of P-256 in base64url (65 bytes, uncompressed)."),
         Field(
+            alias="p256dh",  # not p256Dh
             max_length=100,
             examples=[
                 "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
