@@ -4343,7 +4343,7 @@ export class MeResource {
   /**
    * Have this session's browser notified when the desk is closed, by the push service at `endpoint`.
    *
-   * It replaces the session's earlier subscription, and that of another session of the same browser. It ends with the session. The address of the endpoint must be public, as that of a webhook.
+   * It replaces the session's earlier subscription, and that of another session of the same browser. It ends with the session. The address of the endpoint must be public, like that of a webhook.
    *
    * `PUT /v3/users/me/push-subscription`
    */

@@ -1,4 +1,4 @@
-"""The payload of a push: what the browser shows, in the words of the desk's own notifications."""
+"""The payload of a push: the title and text of the notification, in the words of the desk's own ones."""
 
 from __future__ import annotations
 

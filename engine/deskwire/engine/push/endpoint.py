@@ -1,4 +1,4 @@
-"""The endpoint and keys of a browser's subscription, which are stored encrypted: who knows them can send to the browser."""
+"""The endpoint and keys of a browser's subscription, which are stored encrypted because anyone with them can send to the browser."""
 
 from __future__ import annotations
 

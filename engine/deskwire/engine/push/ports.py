@@ -92,7 +92,7 @@ class Push(Struct, frozen=True):
         conversation, event: ids.
         at: time of the event.
         due_at: time of the next attempt. During an attempt, the time after which it counts as interrupted.
-        detail: what the push service or the network answered.
+        detail: the last failure, as the push service or the network reported it.
         rowid: storage key, 0 before it is stored.
     """
 

@@ -110,7 +110,7 @@ async def put_subscription(call: Call[PutPushSubscriptionRequest, Query]) -> Ans
     """Have this session's browser notified when the desk is closed, by the push service at `endpoint`.
 
     It replaces the session's earlier subscription, and that of another session of the same browser. It ends with the session. The
-    address of the endpoint must be public, as that of a webhook.
+    address of the endpoint must be public, like that of a webhook.
     """
     body, services = call.body, call.services
     problems = await services.webhooks.check_url(body.endpoint)

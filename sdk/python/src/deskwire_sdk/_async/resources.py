@@ -4208,7 +4208,7 @@ class AsyncMe:
     async def put_push_subscription(self, *, endpoint: str, keys: types.PushKeys) -> types.PushState:
         """Have this session's browser notified when the desk is closed, by the push service at `endpoint`.
 
-        It replaces the session's earlier subscription, and that of another session of the same browser. It ends with the session. The address of the endpoint must be public, as that of a webhook.
+        It replaces the session's earlier subscription, and that of another session of the same browser. It ends with the session. The address of the endpoint must be public, like that of a webhook.
         """
         found: types.PushState = await self._transport.json(
             Request("PUT", "/v3/users/me/push-subscription", body={"endpoint": endpoint, "keys": keys})

@@ -29,7 +29,7 @@ export async function turnOn() {
   localStorage.setItem(OWNER, user.peek()?.id ?? "");
 }
 
-/** End the subscription, at the service first: what it sends after that would be lost. Throws Offline or Problem. */
+/** End the subscription, at the service first, so that it sends nothing to an address that has ended. Throws Offline or Problem. */
 export async function turnOff() {
   await call("DELETE", PATH);
   await forget();
