@@ -28,7 +28,7 @@ async def agent(service: Service, role: str = "agent") -> AsyncIterator[Person]:
 
 
 async def owner(service: Service) -> str:
-    """Return the user id of the demo's owner, who writes the notes."""
+    """Return the user id of the demo's owner, the author of the notes."""
     return str((await service.dashboard.get("/users/me")).json()["id"])
 
 

@@ -246,7 +246,7 @@ def accept_with_new_account(
 
 
 def accept_with_account(tx: InvitationTransaction, hashed: bytes, user: User, at: int) -> Member:
-    """Make the owner of an account a member, who has signed in with the account's own password. The link ends.
+    """Make the holder of an account a member, after a sign-in with the account's own password. The link ends.
 
     Args:
         hashed: SHA-256 of the link's token.

@@ -41,7 +41,7 @@ INSERT_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
     "(SELECT project FROM conversations WHERE rowid = ?2))"
 )
-# Messages with an id of a client or a format are few beside those of backends, whose statement stays as short as it was.
+# Only messages with a client id or a format need these columns; the statement for the many others stays short.
 INSERT_LONG_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project, client_id, format) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
     "(SELECT project FROM conversations WHERE rowid = ?2), ?12, ?13)"

@@ -36,7 +36,7 @@ export function Page() {
   const now = query.value;
   const filter = Object.fromEntries(FILTERS.flatMap((name) => (now.get(name) ? [[name, now.get(name)]] : [])));
   const of = useList(`organisations/${project.value?.organisationId}/audit`, filter);
-  const actors = [{ value: "", label: t.audit.anybody }, ...["server_key", "machine", "operator", "system"].map((each) => ({ value: each, label: /** @type {any} */ (t.audit.actors)[each] })), ...people().users.map((each) => ({ value: each.id, label: each.name }))];
+  const actors = [{ value: "", label: t.audit.anyActor }, ...["server_key", "machine", "operator", "system"].map((each) => ({ value: each, label: /** @type {any} */ (t.audit.actors)[each] })), ...people().users.map((each) => ({ value: each.id, label: each.name }))];
   const time = (/** @type {string} */ name, /** @type {string} */ label) => html`<label class="label"><span>${label}</span><input class="field" type="datetime-local" defaultValue=${toLocal(now.get(name))} onChange=${(/** @type {any} */ event) => setQuery({ [name]: fromLocal(event.target.value) })} /></label>`;
   const tools = html`<label class="label"><span class="sr">${t.audit.actor}</span><select class="field" onChange=${(/** @type {any} */ event) => setQuery({ actor: event.target.value })}>${actors.map((each) => html`<option key=${each.value} value=${each.value} selected=${each.value === (now.get("actor") ?? "")}>${each.label}</option>`)}</select></label>${time("since", t.audit.since)}${time("until", t.audit.until)}`;
   const columns = [

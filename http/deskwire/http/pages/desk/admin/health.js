@@ -34,7 +34,7 @@ export function Page() {
   return html`<${Frame} title=${t.pages.health} actions=${html`<${Button} icon="reopen" label=${t.health.refresh} press=${of.reload} />`} calls=${[of.call]}><${States} of=${of}>${(/** @type {any} */ now) => html`
     <p class=${cx("lead", now.healthy ? "good" : "warn")} role="status">${now.healthy ? t.health.well : t.health.unwell}</p>
     <${Pairs} of=${[
-      [t.health.oldestWaiting, now.oldestWaiting ? html`<${Ago} at=${now.oldestWaiting.waitingSince} /> · <${Link} to=${`c/${now.oldestWaiting.conversationId}`}>${t.health.open}<//>` : t.health.nobodyWaits],
+      [t.health.oldestWaiting, now.oldestWaiting ? html`<${Ago} at=${now.oldestWaiting.waitingSince} /> · <${Link} to=${`c/${now.oldestWaiting.conversationId}`}>${t.health.open}<//>` : t.health.noneWaiting],
       [t.health.outstanding, t.health.deliveries(now.outstanding)],
       [t.health.uploads, html`${t.health.used(sizeText(now.uploads.usedBytes), sizeText(now.uploads.quotaBytes))} <meter class="share" min="0" max="1" high="0.9" value=${now.uploads.quotaBytes ? Math.min(1, now.uploads.usedBytes / now.uploads.quotaBytes) : 1} aria-hidden="true"></meter>`],
     ]} />

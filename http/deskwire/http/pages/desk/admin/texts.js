@@ -155,7 +155,7 @@ export const t = {
   },
 
   audit: {
-    at: "Time", actor: "Actor", action: "Action", object: "Target", details: "Details", since: "Since", until: "Until", anybody: "Any actor", none: "No records yet", noneFound: "No records match these filters",
+    at: "Time", actor: "Actor", action: "Action", object: "Target", details: "Details", since: "Since", until: "Until", anyActor: "Any actor", none: "No records yet", noneFound: "No records match these filters",
     /** @type {Record<string, string>} */
     actions: {
       "sign_in.succeeded": "Signed in", "sign_in.failed": "Sign-in failed", "sign_in.proved": "Identity proved again", "sign_in.new_device": "Signed in with a new browser", "access.refused": "Access refused",
@@ -165,7 +165,7 @@ export const t = {
   },
 
   health: {
-    well: "All deliveries succeed.", unwell: "Some deliveries are failing.", refresh: "Refresh", oldestWaiting: "Longest-waiting customer", nobodyWaits: "No one is waiting.", open: "Open the conversation", outstanding: "Outstanding", uploads: "Uploads",
+    well: "All deliveries succeed.", unwell: "Some deliveries are failing.", refresh: "Refresh", oldestWaiting: "Longest-waiting customer", noneWaiting: "No one is waiting.", open: "Open the conversation", outstanding: "Outstanding", uploads: "Uploads",
     deliveries: (/** @type {number} */ n) => many(n, "delivery", "deliveries"), used: (/** @type {string} */ used, /** @type {string} */ quota) => `${used} of ${quota}`,
     endpoints: "Webhook endpoints", endpoint: "Endpoint", state: "State", lastDelivery: "Last delivery", noEndpoints: "No webhook endpoints yet",
     consumers: "Stream consumers", consumer: "Consumer", channel: "Channel", connected: "connected", away: "away", lag: "Unconfirmed events", noConsumers: "No stream consumers yet",

@@ -39,7 +39,7 @@ function List() {
     { label: t.tickets.title, cell: (/** @type {any} */ row) => html`<${Link} to=${`tickets/${row.id}`}><${Name} name=${row.title} /><//>${row.tags.map((/** @type {string} */ tag) => html` <span key=${tag} class="chip tag"><bdi class="ellipsis">${tag}</bdi></span>`)}` },
     { label: t.tickets.status, cell: (/** @type {any} */ row) => html`${/** @type {any} */ (t.tickets.statuses)[row.status]}${row.snoozedUntil && html` <span class="chip">${t.tickets.until(futureTime(row.snoozedUntil))}</span>`}` },
     { label: t.tickets.priority, cell: (/** @type {any} */ row) => html`<${Priority} of=${row.priority} />` },
-    { label: t.tickets.assignee, cell: (/** @type {any} */ row) => [nameOf(row.processingUser), nameOf(row.processingTeam)].filter(Boolean).join(", ") || t.tickets.nobody },
+    { label: t.tickets.assignee, cell: (/** @type {any} */ row) => [nameOf(row.processingUser), nameOf(row.processingTeam)].filter(Boolean).join(", ") || t.tickets.unassigned },
     { label: t.tickets.updated, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.updatedAt} />`, less: true },
   ];
   const actions = manages && html`<${Button} icon="plus" kind="primary" label=${t.tickets.create} press=${() => setMaking(true)} />`;
@@ -63,7 +63,7 @@ function Filters() {
   return html`<form role="search" onSubmit=${search}><label class="label"><span class="sr">${t.search}</span><input class="field" type="search" placeholder=${t.tickets.find} value=${q} onInput=${(/** @type {any} */ event) => setQ(event.target.value)} onChange=${search} /></label></form>
     ${select("status", t.tickets.status, [{ value: "", label: t.tickets.anyStatus }, ...choices(t.tickets.statuses)])}
     ${select("priority", t.tickets.priority, [{ value: "", label: t.tickets.anyPriority }, ...choices(t.tickets.priorities)])}
-    ${select("assignee", t.tickets.assignee, [{ value: "", label: t.tickets.anybody }, { value: "none", label: t.tickets.nobody }, ...userChoices("").slice(1), ...teamChoices("").slice(1)])}
+    ${select("assignee", t.tickets.assignee, [{ value: "", label: t.tickets.anyAssignee }, { value: "none", label: t.tickets.unassigned }, ...userChoices("").slice(1), ...teamChoices("").slice(1)])}
     ${select("sort", t.tickets.sort, choices(t.tickets.sorts))}
     ${now.get("tag") && html`<span class="chip tag">${now.get("tag")}<button type="button" aria-label=${t.tickets.anyTag} onClick=${() => setQuery({ tag: null })}>×</button></span>`}`;
 }
@@ -81,7 +81,7 @@ function Bulk({ ids, done }) {
   };
   const pick = (/** @type {string} */ label, /** @type {{value: string, label: string}[]} */ options, /** @type {(value: string) => any} */ payload) =>
     html`<label class="label"><span class="sr">${label}</span><select class="field" value="" onChange=${(/** @type {any} */ event) => event.target.value && change(payload(event.target.value === "none" ? null : event.target.value))}><option value="">${label}</option>${options.map((each) => html`<option key=${each.value} value=${each.value}>${each.label}</option>`)}</select></label>`;
-  const none = { value: "none", label: t.tickets.nobody };
+  const none = { value: "none", label: t.tickets.unassigned };
   return html`<div class="bulk-bar" role="group" aria-label=${t.tickets.selected(ids.length)}><strong>${t.tickets.selected(ids.length)}</strong>
     ${pick(t.tickets.giveUser, [none, ...userChoices("").slice(1)], (id) => ({ processingUser: id }))}
     ${pick(t.tickets.giveTeam, [none, ...teamChoices("").slice(1)], (id) => ({ processingTeam: id }))}

@@ -177,7 +177,7 @@ export const t = {
     noTimeline: "No activity yet.", notAllowed: "Your role can't read this.", saved: "Contact saved.",
     saveFailed: (/** @type {string} */ why) => `Couldn't save the contact: ${why}`,
     channel: "Channel", deletedChannel: "Deleted channel", browser: "Browser",
-    status: "Status", priority: "Priority", copyId: "Copy conversation ID", nobody: "Unassigned",
+    status: "Status", priority: "Priority", copyId: "Copy conversation ID", unassigned: "Unassigned",
   },
 
   mentions: {
@@ -272,7 +272,7 @@ export const t = {
   },
 
   dialogs: {
-    assign: "Assign to", me: "Me", nobody: "Unassigned", teams: "Teams", people: "People", filterPeople: "Name of a person or team",
+    assign: "Assign to", me: "Me", unassigned: "Unassigned", teams: "Teams", people: "People", filterPeople: "Name of a person or team",
     noPeople: "No matching people or teams.", snooze: "Snooze until", laterToday: "Later today", tomorrow: "Tomorrow", nextWeek: "Next week",
     date: "A date and time", until: "Until", snoozeIt: "Snooze", inPast: "This time is in the past.", tags: "Tags", tagPlaceholder: "Add a tag",
     createTag: (/** @type {string} */ name) => `Create “${name}”`,
@@ -295,7 +295,7 @@ export const t = {
   },
 
   receipts: {
-    title: "Delivery of this message", nobody: "No endpoints or stream consumers yet.", sending: "Sending…", log: "Delivery log", again: "Send again", failed: (/** @type {string} */ why) => `Couldn't send it again: ${why}`,
+    title: "Delivery of this message", none: "No endpoints or stream consumers yet.", sending: "Sending…", log: "Delivery log", again: "Send again", failed: (/** @type {string} */ why) => `Couldn't send it again: ${why}`,
     sent: (/** @type {string} */ name) => `Sending to ${name} again.`, onItsWay: (/** @type {string} */ name) => `Already on its way to ${name}.`,
     heard: (/** @type {string} */ id) => `${id} has confirmed it`, behind: (/** @type {string} */ id) => `${id} has not confirmed it yet`, away: (/** @type {string} */ id) => `${id} is not connected and has not confirmed it`, consumer: "stream consumer",
   },

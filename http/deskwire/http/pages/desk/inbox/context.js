@@ -78,7 +78,7 @@ function About({ id }) {
   if (!one) return null;
   return html`<${Section} name="about" title=${t.context.about}>
     ${one.channelId && html`<p class="by-channel"><${Icon} name="chat" /><span class="muted">${t.context.channel}</span> <${ChannelName} id=${one.channelId} /></p>`}
-    <${Pairs} of=${/** @type {[string, unknown][]} */ ([[t.context.assignee, one.assignee?.name ?? t.context.nobody], [t.context.created, fullShort(one.createdAt)], ...(one.rating == null ? [] : [[t.context.rating, `${one.rating}/10${one.ratingComment ? `: ${one.ratingComment}` : ""}`]]), ...(one.contactSeenAt ? [[t.context.seen, fullShort(one.contactSeenAt)]] : []), ...Object.entries(one.attributes ?? {})])} />
+    <${Pairs} of=${/** @type {[string, unknown][]} */ ([[t.context.assignee, one.assignee?.name ?? t.context.unassigned], [t.context.created, fullShort(one.createdAt)], ...(one.rating == null ? [] : [[t.context.rating, `${one.rating}/10${one.ratingComment ? `: ${one.ratingComment}` : ""}`]]), ...(one.contactSeenAt ? [[t.context.seen, fullShort(one.contactSeenAt)]] : []), ...Object.entries(one.attributes ?? {})])} />
     <div class="chosen">${one.tags.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}${may("conversations.manage") && html`<${Button} class="small" kind="quiet" icon="tag" label=${t.actions.tag} press=${() => runCommand("tag")} />`}</div>
   <//>`;
 }

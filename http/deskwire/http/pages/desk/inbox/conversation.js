@@ -248,10 +248,10 @@ async function sendSeen(id, index) {
   if (still() && unreportedSeen.get(id) === index) unreportedSeen.delete(id);
 }
 
-/** @param {string} id @param {any} told */
-function applySeen(id, told) {
+/** @param {string} id @param {any} answer */
+function applySeen(id, answer) {
   const before = known.peek().rows.get(id);
-  const { seenIndex = told.index ?? null, unread = 0, mentioned, unseenMentions } = told.mine ?? told;
+  const { seenIndex = answer.index ?? null, unread = 0, mentioned, unseenMentions } = answer.mine ?? answer;
   if (before) put({ ...before, mine: { seenIndex, unread, mentioned: mentioned ?? before.mine.mentioned, unseenMentions: unseenMentions ?? before.mine.unseenMentions } });
 }
 

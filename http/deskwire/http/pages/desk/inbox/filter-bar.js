@@ -12,7 +12,7 @@ export const NAMES = ["assignee", "tag", "allTags", "withoutTags", "activeWithin
 /** Return the name of an assignee in a filter. @param {string} id */
 export function assigneeName(id) {
   if (id === "me") return t.you;
-  if (id === "none") return t.dialogs.nobody;
+  if (id === "none") return t.dialogs.unassigned;
   const { users, teams } = people();
   return [...users, ...teams].find((each) => each.id === id)?.name ?? id;
 }

@@ -50,7 +50,7 @@ export function Filters() {
     close();
   };
   const others = assignable().filter((each) => each.id !== user.value?.id);
-  const assignees = [{ value: "me", label: t.you }, { value: "none", label: t.dialogs.nobody }, ...people().teams.map((each) => ({ value: each.id, label: each.name })), ...others.map((each) => ({ value: each.id, label: each.name }))];
+  const assignees = [{ value: "me", label: t.you }, { value: "none", label: t.dialogs.unassigned }, ...people().teams.map((each) => ({ value: each.id, label: each.name })), ...others.map((each) => ({ value: each.id, label: each.name }))];
   const within = (/** @type {string} */ each) => t.filter.within(t.filter.duration(each));
   const before = (/** @type {string} */ each) => t.filter.before(t.filter.duration(each));
   const priorities = Object.entries(t.filter.priorities).map(([value, label]) => ({ value, label }));

@@ -232,7 +232,7 @@ export const VIEWS = [
   { key: "mentions", icon: "at", count: (each) => each.mentions },
   { key: "following", icon: "eye", count: (each) => each.following },
   { key: "waiting", icon: "clock", count: (each) => each.waiting },
-  { key: "unassigned", icon: "nobody", count: (each) => each.unassigned },
+  { key: "unassigned", icon: "unassigned", count: (each) => each.unassigned },
   { key: "snoozed", icon: "moon", count: (each) => each.snoozed },
   { key: "all", icon: "all" },
 ];

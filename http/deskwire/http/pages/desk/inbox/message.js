@@ -232,7 +232,7 @@ export function Receipts({ conversationId, groups, words }) {
   const streamConsumers = consumers(conversationId, newest);
   return html`<div tabindex="-1" autofocus><h2>${t.receipts.title}</h2>${groups.map(({ at, sequence, of }) => html`<p class="muted" key=${sequence}><${Clock} at=${at} /> <${Link} to=${`history/${conversationId}?at=${sequence}`} class="num">#${sequence}<//></p>
     <ul>${of.map((each) => html`<${EndpointReceipt} key=${each.endpointId} of=${each} conversationId=${conversationId} words=${words(each)} />`)}${streamConsumers.map((each) => html`<${ConsumerReceipt} key=${each.channel} of=${each} sequence=${sequence} />`)}</ul>`)}
-    ${groups.every((each) => !each.of.length) && !streamConsumers.length && html`<p class="muted">${t.receipts.nobody}</p>`}</div>`;
+    ${groups.every((each) => !each.of.length) && !streamConsumers.length && html`<p class="muted">${t.receipts.none}</p>`}</div>`;
 }
 
 /** @param {{of: Delivery, conversationId: string, words: {text: string, detail: string, state: string}}} props */

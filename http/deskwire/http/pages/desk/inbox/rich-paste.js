@@ -31,7 +31,7 @@ const decoded = (text) =>
 /** Return a text with a backslash before what would be markup. @param {string} text */
 const escaped = (text) => text.replace(/[`[\]]|<(?=\S)|(?<![\s*])\*|\*(?!\s)|(?<![\p{L}\p{N}\s_])_|_(?![\p{L}\p{N}\s_])/gu, "\\$&").replace(/^(\s*)([-+>](?=\s)|\d{1,9}(?=[.)]\s))/gm, (_, space, mark) => (/\d/.test(mark) ? `${space}${mark}\\` : `${space}\\${mark}`));
 
-/** Return the end of a tag, whose attributes may have `>` in quotes; the end of the text if it is not closed. @param {string} html @param {number} from */
+/** Return the index after a tag's closing `>`, ignoring a quoted `>`; the length of the text if the tag is not closed. @param {string} html @param {number} from */
 function tagEnd(html, from) {
   let quote = "";
   for (let at = from; at < html.length; at += 1) {

@@ -61,7 +61,7 @@ function Shown({ of, save }) {
     ${of.description && html`<p class="muted clip" dir="auto">${of.description}</p>`}
     <div class="chosen"><${Priority} of=${of.priority} />${of.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.until(futureTime(of.snoozedUntil))}</span>`}${of.tags.map((/** @type {string} */ each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}</div>
     ${select("status", choices(t.statuses))}${select("priority", choices(t.priorities))}
-    ${select("processingUser", userChoices(t.nobody))}${select("processingTeam", teamChoices(t.noTeam))}
+    ${select("processingUser", userChoices(t.unassigned))}${select("processingTeam", teamChoices(t.noTeam))}
     <label class="label">${LABELS.type}<input class="field" disabled=${!manages} value=${of.type ?? ""} maxlength=${TYPE_MAX} autocomplete="off" dir="auto" onChange=${typed} /></label>
     <div class="chosen">${manages && html`<${Menu} label=${t.snooze} icon="moon" class="small" entries=${sleep} />`}<${Link} to=${`tickets/${of.id}`} class="button small" aria-keyshortcuts="Shift+T"><span>${t.open}</span><//>${manages && html`<${Button} class="small" kind="quiet" label=${t.unlink} press=${() => runCommand("unlinkTicket")} />`}</div>
   </div>`;

@@ -25,7 +25,7 @@ function Contacts() {
   ];
   const tools = html`<label class="label"><span>${t.search}</span><input class="field" type="search" value=${q} onChange=${(/** @type {any} */ event) => setQuery({ q: event.target.value.trim() })} /></label>`;
   return html`<${Frame} title=${t.pages.memory} calls=${[of.call]} tools=${tools}><p class="muted">${t.memory.choose}</p>
-    <${ListTable} of=${of} caption=${t.memory.contacts} columns=${columns} empty=${html`<${Empty} icon="person" title=${q ? t.nothingFound : t.memory.nobody} />`} /><//>`;
+    <${ListTable} of=${of} caption=${t.memory.contacts} columns=${columns} empty=${html`<${Empty} icon="person" title=${q ? t.nothingFound : t.memory.none} />`} /><//>`;
 }
 
 /** @param {{path: string, entry: any, close: () => void, done: () => Promise<unknown>}} props  entry: the entry to change; null for a new one */

@@ -57,7 +57,7 @@ export function Page() {
     <${Choose} label=${t.reports.by} value=${by} set=${(/** @type {string} */ value) => setQuery({ by: value === "day" ? null : value })} of=${Object.entries(t.reports.groups)} />
     ${dated && html`<${Choose} label=${t.period} value=${days} set=${(/** @type {string} */ value) => setQuery({ days: value === "30" ? null : value })} of=${t.periods} />`}`;
   const csv = html`<${Button} icon="file" label=${t.csv} press=${() => download(`reports/${metric}.csv`, wanted, `${metric}.csv`)} />`;
-  const name = (/** @type {any} */ row) => (by === "day" ? dayName(row.key) : html`<bdi>${row.key === null ? t.reports.nobody : (row.name ?? (by === "tag" ? row.key : t.reports.deleted))}</bdi>`);
+  const name = (/** @type {any} */ row) => (by === "day" ? dayName(row.key) : html`<bdi>${row.key === null ? t.reports.unassigned : (row.name ?? (by === "tag" ? row.key : t.reports.deleted))}</bdi>`);
   const column = (/** @type {Figure} */ each, /** @type {number} */ i, /** @type {any[]} */ rows) => {
     const most = Math.max(1e-9, ...rows.map((row) => row[each.name] ?? 0));
     return { label: figureName(each), num: true, less: i > 2, cell: (/** @type {any} */ row) => html`${shown(each, row[each.name])}${i === 0 && by !== "day" && html` <${Bar} share=${(row[each.name] ?? 0) / most} />`}` };

@@ -50,7 +50,7 @@ export const t = {
   },
 
   reports: {
-    by: "By", groups: { day: "Day", agent: "Agent", team: "Team", tag: "Tag" }, nobody: "Unassigned", deleted: "Deleted", nothing: "No data for this period", minutes: "minutes",
+    by: "By", groups: { day: "Day", agent: "Agent", team: "Team", tag: "Tag" }, unassigned: "Unassigned", deleted: "Deleted", nothing: "No data for this period", minutes: "minutes",
     names: { "first-response": "First response", "time-to-close": "Time to close", csat: "CSAT", volume: "Volume", backlog: "Backlog" },
     texts: {
       "first-response": "How long contacts waited for an agent's first reply. Bots do not count.", "time-to-close": "How long conversations were open, from creation or the last reopening until they were closed.",
@@ -103,7 +103,7 @@ export const t = {
   },
 
   memory: {
-    choose: "Select a contact to see its memory.", contact: "Contact", contacts: "Contacts", email: "Email", userId: "External ID", nobody: "No contacts yet", name: "Name", nameHint: "Such as “shoe size”. An entry with the same name is replaced.", content: "Content", description: "Source",
+    choose: "Select a contact to see its memory.", contact: "Contact", contacts: "Contacts", email: "Email", userId: "External ID", none: "No contacts yet", name: "Name", nameHint: "Such as “shoe size”. An entry with the same name is replaced.", content: "Content", description: "Source",
     add: "Add", change: "Edit the entry", saved: "Saved.", forget: "Delete", clear: "Delete all", forgotten: "Deleted.", nothing: "No memory entries yet", nothingText: "Bots and agents save facts here for the next conversation.", off: "Memory is turned off", offText: "It is turned off in the project's settings. Existing entries are kept but not shown.",
     losesOne: (/** @type {string} */ name) => `The entry “${name}”`, losesAll: (/** @type {string} */ name) => `All memory entries of ${name}`, stays: "The contact and the conversations.",
   },

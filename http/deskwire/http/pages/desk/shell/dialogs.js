@@ -42,7 +42,7 @@ function Assign({ ids }) {
   const all = [
     ...[...users].sort((a, b) => Number(b.id === user.value?.id) - Number(a.id === user.value?.id)).map((each) => ({ key: each.id, label: each.name, hint: each.id === user.value?.id ? t.dialogs.me : "", chosen: each.id === now, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, pick: give({ type: "user", id: each.id, name: each.name }) })),
     ...teams.map((each) => ({ key: each.id, label: each.name, icon: "people", chosen: each.id === now, pick: give({ type: "team", id: each.id, name: each.name }) })),
-    { key: "none", label: t.dialogs.nobody, icon: "nobody", chosen: !now, pick: give(null) },
+    { key: "none", label: t.dialogs.unassigned, icon: "unassigned", chosen: !now, pick: give(null) },
   ].filter((each) => fold(each.label).includes(fold(q)));
   return html`<${Dialog} title=${t.dialogs.assign} close=${close}><div class="body"><${Chooser} label=${t.dialogs.filterPeople} options=${all} empty=${t.dialogs.noPeople} q=${q} type=${setQ} /></div><//>`;
 }

@@ -10,11 +10,11 @@ export function nameOf(id) {
   return [...users, ...teams].find((each) => each.id === id)?.name ?? id;
 }
 
-/** Return the users to choose from, the current user first. @param {string} nobody  the label for none */
-export function userChoices(nobody) {
+/** Return the users to choose from, the current user first. @param {string} unassigned  the label of no user */
+export function userChoices(unassigned) {
   const me = user.value?.id;
   const users = [...assignable()].sort((a, b) => Number(b.id === me) - Number(a.id === me));
-  return [{ value: "", label: nobody }, ...users.map((each) => ({ value: each.id, label: each.id === me ? t.me(each.name) : each.name }))];
+  return [{ value: "", label: unassigned }, ...users.map((each) => ({ value: each.id, label: each.id === me ? t.me(each.name) : each.name }))];
 }
 
 /** Return the teams to choose from. @param {string} none */

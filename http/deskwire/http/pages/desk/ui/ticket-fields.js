@@ -40,7 +40,7 @@ export const TicketFields = ({ of }) => html`
     <${Field} name="type" label=${t.type} initial=${of?.type} maxlength="50" />
   </div>
   <div class="field-row">
-    <${Field} name="processingUser" label=${t.user} initial=${of?.processingUser} options=${userChoices(t.nobody)} />
+    <${Field} name="processingUser" label=${t.user} initial=${of?.processingUser} options=${userChoices(t.unassigned)} />
     <${Field} name="processingTeam" label=${t.team} initial=${of?.processingTeam} options=${teamChoices(t.noTeam)} />
   </div>
   <${Field} name="tags" label=${t.tags} hint=${shared.commas} initial=${of?.tags.join(", ")} />`;

@@ -5,7 +5,7 @@ import { many } from "./texts.js";
 export const t = {
   one: "Ticket", title: "Title", description: "Description", status: "Status", priority: "Priority", type: "Type", assignee: "Assigned to", user: "Person", team: "Team", tags: "Tags",
   snoozed: "Snoozed until", snooze: "Snooze", wake: "Unsnooze", conversation: "Conversation", contact: "Contact", updated: "Changed", createdAt: "Created", lastActivity: "Last activity",
-  id: "ID", nobody: "Unassigned", noTeam: "No team", anybody: "Any assignee", anyStatus: "Any status", anyPriority: "Any priority", anyTag: "Any tag", sort: "Order", find: "Find tickets",
+  id: "ID", unassigned: "Unassigned", noTeam: "No team", anyAssignee: "Any assignee", anyStatus: "Any status", anyPriority: "Any priority", anyTag: "Any tag", sort: "Order", find: "Find tickets",
   statuses: { OPEN: "Open", IN_PROGRESS: "In progress", DONE: "Done" }, priorities: { LOW: "Low", MEDIUM: "Medium", HIGH: "High", URGENT: "Urgent" },
   sorts: { "": "Newest first", updatedAt: "Last changed", priority: "Most urgent", lastActivity: "Last activity" },
   durations: { 3600: "for an hour", 86400: "for a day", 604800: "for a week", 0: "Unsnooze" },
