@@ -64,7 +64,7 @@ async def test_subscription_needs_a_session(service: Service) -> None:
         ({"endpoint": URL, "keys": keys(p256dh="AAAA", auth="AAAA")}, {"/keys/p256dh", "/keys/auth"}),
         ({"endpoint": URL, "keys": keys(p256dh="B" + "A" * 86)}, {"/keys/p256dh"}),
         ({"endpoint": URL, "keys": keys(auth="BTBZMqHH6r4Tts7J/aSIgg")}, {"/keys/auth"}),
-        ({"endpoint": URL, "keys": keys(auth="x" * 5_000)}, {"/keys/auth"}),
+        ({"endpoint": URL, "keys": keys(auth="x" * 10_000)}, {"/keys/auth"}),
         ({"endpoint": "ftp://127.0.0.1/x", "keys": keys()}, {"/endpoint"}),
         ({"endpoint": "https://user:pw@127.0.0.1/#x", "keys": keys()}, {"/endpoint"}),
         ({"endpoint": f"{URL}{'x' * 3_000}", "keys": keys()}, {"/endpoint"}),

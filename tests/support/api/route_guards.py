@@ -330,7 +330,7 @@ GET /v3/users/me/permissions                                    | user         |
 GET /v3/users/me/notifications                                  | user         | -                    | -
 PUT /v3/users/me/notifications                                  | user         | -                    | 8 KiB
 GET /v3/users/me/push-subscription                              | user         | -                    | -
-PUT /v3/users/me/push-subscription                              | user         | -                    | 8 KiB
+PUT /v3/users/me/push-subscription                              | user         | -                    | 64 KiB
 DELETE /v3/users/me/push-subscription                           | user         | -                    | 8 KiB
 GET /v3/users/me/pushes                                         | user         | -                    | -
 GET /v3/users/me/identities                                     | user         | -                    | -

@@ -18,7 +18,7 @@ from deskwire.engine.webhooks.url import URL_LENGTH_MAX
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
-from deskwire.http.api.routing import SIGNED_IN, Routes, in_session
+from deskwire.http.api.routing import MEDIUM, SIGNED_IN, Routes, in_session
 from deskwire.http.resources.accounts import users
 from deskwire.http.resources.accounts.requests import AccountList
 from deskwire.http.schemas import web_push as shapes
@@ -104,6 +104,7 @@ async def get_subscription(call: Call[Body, Query]) -> Answer:
     operation_id="putPushSubscription",
     body=PutPushSubscriptionRequest,
     answer=shapes.PushState,
+    limit=MEDIUM,
     unrecorded=_OWN,
 )
 async def put_subscription(call: Call[PutPushSubscriptionRequest, Query]) -> Answer:
