@@ -60,6 +60,7 @@ from deskwire.http.resources.conversations import (
     held_messages,
     own,
     s2s,
+    saved_views,
 )
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.customers import conversations as customer_conversations
@@ -120,6 +121,7 @@ _MODULES: Final = (
     own,
     drafts,
     held_messages,
+    saved_views,
     conversation_deliveries,
     workflows,
     workflow_runs,

@@ -46,6 +46,7 @@ Prefix = Literal[
     "eml",
     "idn",
     "pky",
+    "viw",
 ]
 
 _RANDOM_BITS: Final = 80

@@ -45,7 +45,7 @@ _GONE: Final = (404, 410)  # RFC 8030, 7.3
 _TOO_MANY: Final = 429
 
 
-class PushReader(PlanReader, DecisionReader, Protocol):
+class PushSendingReader(PlanReader, DecisionReader, Protocol):
     """Queries on events, and on everything that decides about a push."""
 
 
@@ -69,7 +69,7 @@ class PushSender:
 
     def __init__(
         self,
-        store: Store[PushReader, PushSendingTransaction],
+        store: Store[PushSendingReader, PushSendingTransaction],
         clock: Clock,
         sealing: Encryption,
         life: SessionLifetime,

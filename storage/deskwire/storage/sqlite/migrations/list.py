@@ -81,7 +81,11 @@ from deskwire.storage.sqlite.migrations import (
     m0071_formats_of_messages,
     m0072_notification_settings,
     m0073_mentions_and_followers,
+<<<<<<< HEAD
     m0076_web_push,
+=======
+    m0074_saved_views,
+>>>>>>> main
 )
 
 if TYPE_CHECKING:
@@ -158,7 +162,11 @@ SCRIPTS: Final = {
         m0071_formats_of_messages,
         m0072_notification_settings,
         m0073_mentions_and_followers,
+<<<<<<< HEAD
         m0076_web_push,
+=======
+        m0074_saved_views,
+>>>>>>> main
     )
 }
 """The SQL of each migration by name, in the order of application."""
