@@ -122,11 +122,8 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0071_formats_of_messages",
         "m0072_notification_settings",
         "m0073_mentions_and_followers",
-<<<<<<< HEAD
-        "m0076_web_push",
-=======
         "m0074_saved_views",
->>>>>>> main
+        "m0076_web_push",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

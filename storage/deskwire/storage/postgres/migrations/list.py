@@ -165,11 +165,8 @@ MIGRATIONS: Final = (
     Migration("m0044_formats_of_messages", "m0042_blocked_contacts", additions.FORMATS_OF_MESSAGES),
     Migration("m0045_notification_settings", "m0042_blocked_contacts", additions.NOTIFICATION_SETTINGS),
     Migration("m0046_mentions_and_followers", "m0042_blocked_contacts", additions.MENTIONS_AND_FOLLOWERS),
-<<<<<<< HEAD
-    Migration("m0049_web_push", "m0042_blocked_contacts", additions.WEB_PUSH),
-=======
     Migration("m0047_saved_views", "m0042_blocked_contacts", additions.SAVED_VIEWS),
->>>>>>> main
+    Migration("m0049_web_push", "m0042_blocked_contacts", additions.WEB_PUSH),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -438,7 +438,17 @@ CREATE TABLE followers (
 CREATE INDEX followers_by_conversation ON followers (conversation);
 """)
 
-<<<<<<< HEAD
+# Saved views of the inbox; see the migration of SQLite. An older node deletes teams and leaves their views, so a cascade deletes these.
+SAVED_VIEWS: Final = typed("""
+CREATE TABLE saved_views (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, project bigint NOT NULL REFERENCES projects, name TEXT NOT NULL,
+    filter TEXT NOT NULL, visibility TEXT NOT NULL, team bigint REFERENCES teams ON DELETE CASCADE, position bigint NOT NULL,
+    author bigint NOT NULL REFERENCES users, created_at bigint NOT NULL, updated_at bigint NOT NULL
+);
+CREATE INDEX saved_views_by_project ON saved_views (project, visibility);
+CREATE INDEX saved_views_by_author ON saved_views (author);
+CREATE INDEX saved_views_by_team ON saved_views (team) WHERE team IS NOT NULL;
+""") + forget_answers_trigger("saved_views", "DELETE", None)
 # Web push; see the migration of SQLite. Older programs do not know the subscriptions, so they end with their session by cascade.
 WEB_PUSH: Final = typed("""
 CREATE TABLE push_keys (number bigint PRIMARY KEY CHECK (number = 1), sealed bytea NOT NULL, created_at bigint NOT NULL);
@@ -461,16 +471,3 @@ CREATE INDEX pushes_due ON pushes (due_at, rowid) WHERE ended_at IS NULL;
 CREATE INDEX pushes_waiting ON pushes (subscription, conversation) WHERE status = 'waiting';
 CREATE INDEX pushes_by_end ON pushes (ended_at) WHERE ended_at IS NOT NULL;
 """)
-=======
-# Saved views of the inbox; see the migration of SQLite. An older node deletes teams and leaves their views, so a cascade deletes these.
-SAVED_VIEWS: Final = typed("""
-CREATE TABLE saved_views (
-    rowid IDENTITY, id TEXT NOT NULL UNIQUE, project bigint NOT NULL REFERENCES projects, name TEXT NOT NULL,
-    filter TEXT NOT NULL, visibility TEXT NOT NULL, team bigint REFERENCES teams ON DELETE CASCADE, position bigint NOT NULL,
-    author bigint NOT NULL REFERENCES users, created_at bigint NOT NULL, updated_at bigint NOT NULL
-);
-CREATE INDEX saved_views_by_project ON saved_views (project, visibility);
-CREATE INDEX saved_views_by_author ON saved_views (author);
-CREATE INDEX saved_views_by_team ON saved_views (team) WHERE team IS NOT NULL;
-""") + forget_answers_trigger("saved_views", "DELETE", None)
->>>>>>> main

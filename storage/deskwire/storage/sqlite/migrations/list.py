@@ -81,11 +81,8 @@ from deskwire.storage.sqlite.migrations import (
     m0071_formats_of_messages,
     m0072_notification_settings,
     m0073_mentions_and_followers,
-<<<<<<< HEAD
-    m0076_web_push,
-=======
     m0074_saved_views,
->>>>>>> main
+    m0076_web_push,
 )
 
 if TYPE_CHECKING:
@@ -162,11 +159,8 @@ SCRIPTS: Final = {
         m0071_formats_of_messages,
         m0072_notification_settings,
         m0073_mentions_and_followers,
-<<<<<<< HEAD
-        m0076_web_push,
-=======
         m0074_saved_views,
->>>>>>> main
+        m0076_web_push,
     )
 }
 """The SQL of each migration by name, in the order of application."""
