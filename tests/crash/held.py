@@ -1,4 +1,4 @@
-"""Agents that hold messages and cancel some while their server is killed, and the check of each message's fate.
+"""Agents that hold and schedule messages and cancel some while their server is killed, and the check of each message's fate.
 
 A message that was acknowledged as held is either sent once or, if cancelled, a draft again: never both, never twice,
 never neither.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import httpx
@@ -18,6 +19,8 @@ MARK: Final = "-held-"
 """Contained in the texts of held messages, and in the user ids of their contacts."""
 _PAUSE_S: Final = 0.05
 """Pause of the agent between two messages: a user may hold a hundred."""
+_AHEAD_S: Final = 1.5
+"""Time from the request to the time for which a message is scheduled."""
 _TAKEN_BACK: Final = 3
 """One in this many messages is cancelled."""
 
@@ -36,11 +39,22 @@ class HeldLedger:
 
 
 async def hold_one(
-    http: httpx.AsyncClient, conversation: str, text: str, ledger: HeldLedger, *, back: bool
+    http: httpx.AsyncClient,
+    conversation: str,
+    text: str,
+    ledger: HeldLedger,
+    *,
+    back: bool,
+    scheduled: bool = False,
 ) -> None:
-    """Hold a message for a second, and cancel it at once if `back`. Raises httpx.TransportError if the server is down."""
+    """Hold a message for a second, or schedule it; cancel it at once if `back`. Raises httpx.TransportError if the server is down."""
     path = f"/conversations/{conversation}/messages"
-    answer = await http.post(path, json={"text": text, "holdSeconds": 1})
+    at = (datetime.now(UTC) + timedelta(seconds=_AHEAD_S)).isoformat()
+    answer = await http.post(
+        path, json={"text": text, **({"sendAt": at} if scheduled else {"holdSeconds": 1})}
+    )
+    if scheduled and answer.status_code == httpx.codes.UNPROCESSABLE_ENTITY:
+        return  # the request was under way for longer
     if answer.status_code == httpx.codes.CONFLICT:
         return  # a hundred are held, because the sender was down
     assert answer.status_code == httpx.codes.OK, answer.text
@@ -61,9 +75,8 @@ async def hold_often(
     number = 0
     while not stopping():
         try:
-            await hold_one(
-                http, conversation, f"{name}{MARK}{number}.", ledger, back=number % _TAKEN_BACK == 0
-            )
+            text, back = f"{name}{MARK}{number}.", number % _TAKEN_BACK == 0
+            await hold_one(http, conversation, text, ledger, back=back, scheduled=number % 2 == 1)
         except httpx.TransportError:
             pass  # the server is down: poll until it is back
         number += 1

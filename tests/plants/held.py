@@ -19,10 +19,10 @@ from tests.plants.registry import Patch, plant
 def send_a_message_that_was_taken_back(patch: Patch) -> None:
     """Withdrawing a message copies its text to a draft, but leaves the message held."""
 
-    def leaving(tx: Any, *values: Any) -> Any:
+    def leaving(tx: Any, *values: Any, **named: Any) -> Any:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(HeldWrites, "delete_held", lambda *_: None)
-            return take_back(tx, *values)
+            return take_back(tx, *values, **named)
 
     patch.setattr(held_messages, "take_back", leaving)  # the name that the route uses
 

@@ -25,10 +25,11 @@ _PAUSE_S: Final = 0.02
 
 
 async def write(http: httpx.AsyncClient, conversation: str, name: str, ledger: HeldLedger) -> None:
-    """Hold messages until the server dies, and take every third one back."""
+    """Hold and schedule messages until the server dies, and take every third one back."""
     for number in range(10_000):
         try:
-            await hold_one(http, conversation, f"{name}-{number}.", ledger, back=number % 3 == 0)
+            text, back = f"{name}-{number}.", number % 3 == 0
+            await hold_one(http, conversation, text, ledger, back=back, scheduled=number % 2 == 1)
         except httpx.TransportError:
             return
         await trio.sleep(_PAUSE_S)  # the agent's own pace: a user may hold a hundred messages

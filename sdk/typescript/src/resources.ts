@@ -567,6 +567,11 @@ export interface DashboardDraftsListParams {
   cursor?: string | undefined;
 }
 
+export interface DashboardHeldMessagesDeleteParams {
+  /** Default: `false`. */
+  discard?: boolean | undefined;
+}
+
 export interface DashboardWebhooksListDeliveriesParams {
   /** Default: `50`. */
   limit?: number | undefined;
@@ -1914,7 +1919,7 @@ export class DashboardHeldMessagesResource {
   }
 
   /**
-   * List your held messages in a project, oldest first: at most 100, so there is one page.
+   * List your held and scheduled messages in a project, oldest first: at most 100 of each, so there is one page.
    *
    * Permission: `conversations.reply`.
    *
@@ -1936,14 +1941,14 @@ export class DashboardHeldMessagesResource {
   }
 
   /**
-   * Take a held message back: it is not sent, and its text and attachments return to your draft.
+   * Take a held message back: it is not sent, and its text and attachments return to your draft, unless you `discard` them.
    *
    * Permission: `conversations.reply`.
    *
    * `DELETE /v3/held-messages/{heldMessageId}`
    */
-  delete(heldMessageId: string, options?: RequestOptions): Promise<WithdrawnMessage> {
-    return this.#transport.json({ name: "dashboard.heldMessages.delete", method: "DELETE", path: `/v3/held-messages/${segment("heldMessageId", heldMessageId)}`, credential: true, project: true }, options);
+  delete(heldMessageId: string, params?: DashboardHeldMessagesDeleteParams, options?: RequestOptions): Promise<WithdrawnMessage> {
+    return this.#transport.json({ name: "dashboard.heldMessages.delete", method: "DELETE", path: `/v3/held-messages/${segment("heldMessageId", heldMessageId)}`, credential: true, project: true, query: params }, options);
   }
 
   /**

@@ -171,6 +171,8 @@ export interface AgentMessage {
 /**
  * A message as agents see it. An internal message is a note to other agents, and has no index. Only notes have mentions. Or: A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
  *
+ * It is `scheduled` if you chose the time; otherwise it waits some seconds for an undo. `unlessReplied` is true if a later message of the contact refuses it.
+ *
  * A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back.
  */
 export interface AgentMessageOrHeldMessage {
@@ -190,6 +192,8 @@ export interface AgentMessageOrHeldMessage {
   internal: boolean;
   mentions: Mention[];
   status?: "held" | "refused" | (string & {}) | undefined;
+  scheduled?: boolean | undefined;
+  unlessReplied?: boolean | undefined;
   /** A time in ISO 8601, UTC, with milliseconds. */
   sendAt?: string | undefined;
   then?: HeldThen | null | undefined;
@@ -1720,6 +1724,8 @@ export interface DashboardMergeContactRequest {
  *
  * With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back; `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that draft is removed in the same commit, while a newer one stays.
  *
+ * With `sendAt`, a time within a year, it is scheduled: it is stored as a held message, and sent then. `ifSequence` is checked at once. At its time a close in the meantime refuses it, and with `unlessReplied` also a message of the contact.
+ *
  * `mentions` has the ids of the users and teams whom a note mentions; the text usually has `@` and their names. They must be able to read conversations. They follow the conversation from then on, and so do you.
  */
 export interface DashboardPostMessageRequest {
@@ -1732,6 +1738,9 @@ export interface DashboardPostMessageRequest {
   ifSequence?: number | null | undefined;
   then?: FollowUpInput | null | undefined;
   holdSeconds?: number | null | undefined;
+  sendAt?: string | null | undefined;
+  /** Default: `false`. */
+  unlessReplied?: boolean | undefined;
   draftVersion?: number | null | undefined;
 }
 
@@ -2195,6 +2204,8 @@ export interface HeldAssignee {
 /**
  * A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
  *
+ * It is `scheduled` if you chose the time; otherwise it waits some seconds for an undo. `unlessReplied` is true if a later message of the contact refuses it.
+ *
  * A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back.
  */
 export interface HeldMessage {
@@ -2205,6 +2216,8 @@ export interface HeldMessage {
   internal: boolean;
   mentions: Mention[];
   status: "held" | "refused" | (string & {});
+  scheduled: boolean;
+  unlessReplied: boolean;
   /** A time in ISO 8601, UTC, with milliseconds. */
   sendAt: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
@@ -2224,7 +2237,7 @@ export interface HeldMessagePage {
 /**
  * The reason why a message was not sent.
  *
- * The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`, `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
+ * The code is `conversation_moved_on`, `contact_replied`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`, `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
  */
 export interface HeldProblem {
   code: string;
@@ -4973,12 +4986,12 @@ export interface WidgetTextsBody {
   offline?: string | null | undefined;
 }
 
-/** The confirmation that a message is not sent, and the draft with its text. */
+/** The confirmation that a message is not sent, and the draft with its text; null if it was discarded. */
 export interface WithdrawnMessage {
   /** The id of the deleted object. */
   id: string;
   deleted: boolean;
-  draft: Draft;
+  draft: Draft | null;
 }
 
 /** A workflow with its flows. */

@@ -1,4 +1,4 @@
-"""An agent at the desk, who holds messages for a while, withdraws some, and sends some early."""
+"""An agent at the desk, who holds or schedules messages, withdraws some, and sends some early."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import orjson
 import trio
 
 from deskwire.engine.accounts.credentials import Tokens
+from deskwire.engine.core.clock import iso
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Transaction
 from tests.simulation.held import HELD
 from tests.simulation.server import SECRET, Asked
-from tests.support.streaming import NOON, PROJECT_ID
+from tests.support.streaming import NOON, PROJECT_ID, trio_ms
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -56,7 +57,9 @@ class Agent:
                 nursery.start_soon(dice.choice((self._take_back, self._send)), message_id)
 
     async def _hold(self, conversation: str) -> None:
-        body = {"text": HELD.format(self._made), "holdSeconds": self._dice.choice(_HOLDS_S)}
+        seconds = self._dice.choice(_HOLDS_S)
+        when = {"sendAt": iso(trio_ms() + seconds * 1000)} if self._made % 2 else {"holdSeconds": seconds}
+        body = {"text": HELD.format(self._made), **when}
         self._made += 1
         asked = await self._call("POST", f"/conversations/{conversation}/messages", body)
         if (shown := _shown(asked)) is not None:

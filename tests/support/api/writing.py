@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 
+from tests.support.api.inbox import later
 from tests.support.api.service import Service
 
 Json = dict[str, Any]
@@ -37,6 +38,14 @@ async def hold(
     """Post a message that is held; return the held message."""
     path = f"/conversations/{conversation['id']}/messages"
     return found(await http.post(path, json={"text": text, "holdSeconds": seconds, **body}))
+
+
+async def schedule(
+    http: httpx.AsyncClient, conversation: Json, text: str, at: str | None = None, **body: Any
+) -> Json:
+    """Post a message that is scheduled for a time, by default in an hour; return the held message."""
+    path = f"/conversations/{conversation['id']}/messages"
+    return found(await http.post(path, json={"text": text, "sendAt": at or later(3_600), **body}))
 
 
 async def held(http: httpx.AsyncClient, conversation: Json | None = None) -> list[Json]:

@@ -215,15 +215,20 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
 
 
 def _reply(state: Conversation, command: Reply, at: int) -> tuple[Fact, ...]:
-    seen = command.if_sequence
-    if seen is not None and not state.last_turn <= seen <= state.sequence:
-        raise MovedOn
+    if command.if_sequence is not None:
+        require_seen(state, command.if_sequence)
     facts: list[Fact] = []
     for each in (command.message, *command.then):
         following = decide(state, each, at)
         facts += following
         state = after(state, following)
     return tuple(facts)
+
+
+def require_seen(state: Conversation, sequence: int) -> None:
+    """Raise MovedOn if the author of a reply, who knows the conversation up to this sequence, has not seen its present state."""
+    if not state.last_turn <= sequence <= state.sequence:
+        raise MovedOn
 
 
 class MovedOn(Conflict):

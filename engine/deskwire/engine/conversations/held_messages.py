@@ -1,8 +1,10 @@
-"""Held messages: stored before their author is answered, and sent some seconds later (ADR 53).
+"""Held messages: stored before their author is answered, and sent some seconds or days later (ADR 53).
 
 - A held message is private to its author until it is sent, and has the id that the message will have.
 - It is sent at `send_at`, whether or not its author has a page open. All checks are made then: the author's permissions, the
   preconditions, the uploads, and the changes that follow the message.
+- A scheduled message is one whose author chose the time. It is sent also if the conversation has changed since, but a close
+  refuses it, and with `unless_replied` a message of the contact.
 - A message that is refused then is kept with the reason, until its author sends it or takes it back.
 - It ends in one commit, which either posts the message or puts its text back into a draft.
 """
@@ -18,7 +20,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.conversations.conversation import Mention, Message, TextFormat, no_such_conversation
-from deskwire.engine.conversations.decide import MovedOn
+from deskwire.engine.conversations.decide import MovedOn, require_seen
 from deskwire.engine.conversations.drafts import (
     Draft,
     DraftWrite,
@@ -39,8 +41,11 @@ from deskwire.engine.uploads.upload import Attachment, unknown_upload
 HOLD_MAX_S: Final = 60
 """Seconds for which a message may be held."""
 
+SCHEDULE_MAX_S: Final = 366 * 86_400
+"""Seconds from now to the latest time that an author can choose: a year."""
+
 HELD_MAX: Final = 100
-"""Held messages that a user may have in a project, including refused ones."""
+"""Held messages that a user may have in a project, including refused ones; and as many scheduled ones."""
 
 
 class SendRefusal(Struct, frozen=True):
@@ -52,6 +57,14 @@ class SendRefusal(Struct, frozen=True):
 
 ATTACHMENT_GONE: Final = SendRefusal(
     "attachment_gone", "A file that was attached to this message was removed."
+)
+CONTACT_REPLIED: Final = SendRefusal(
+    "contact_replied",
+    "The customer has written since you scheduled this message, so it was not sent. Look, then send it or take it back.",
+)
+CLOSED_SINCE: Final = SendRefusal(
+    "conversation_closed",
+    "The conversation was closed after you scheduled this message, so it was not sent. Look, then send it or take it back.",
 )
 RESTORED: Final = SendRefusal(
     "restored",
@@ -65,10 +78,12 @@ class HeldMessage(Struct, frozen=True):
     Args:
         project, conversation, author: storage keys.
         author_id, author_name: the user's present id and name.
-        if_sequence: see `Reply`.
+        if_sequence: see `Reply`. Of a scheduled message: the sequence up to which the author knew the conversation.
         then: the changes that follow the message, in the form of the API.
         problem: why the message was not sent; None while it is held.
         format: see `Message`.
+        scheduled: whether the author chose the time; if not, the message only waits for an undo.
+        unless_replied: whether a later message of the contact refuses a scheduled message.
     """
 
     id: str
@@ -89,6 +104,8 @@ class HeldMessage(Struct, frozen=True):
     rowid: int = 0
     format: TextFormat | None = None
     mentions: tuple[Mention, ...] = ()
+    scheduled: bool = False
+    unless_replied: bool = False
 
 
 def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
@@ -102,6 +119,8 @@ def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
         "internal": held.internal,
         "mentions": [mention_view(each) for each in held.mentions],
         "status": "held" if problem is None else "refused",
+        "scheduled": held.scheduled,
+        "unlessReplied": held.unless_replied,
         "sendAt": iso(held.send_at),
         "createdAt": iso(held.created_at),
         "then": held.then,
@@ -142,11 +161,15 @@ def already_sent() -> Conflict:
     return Conflict("The message was sent already, so it can't be taken back.", code="already_sent")
 
 
-def too_many_held(number: int) -> Conflict:
-    """Return the refusal to hold another message."""
+def too_many_held(number: int, *, scheduled: bool) -> Conflict:
+    """Return the refusal to hold or schedule another message."""
+    kind, way_out = (
+        ("scheduled", "Take back or send some, or send this one without sendAt.")
+        if scheduled
+        else ("held", "Take back or send those that were refused, or send this one without holdSeconds.")
+    )
     return Conflict(
-        f"You have {number} held messages in this project, and {HELD_MAX} are the most. "
-        "Take back or send those that were refused, or send this one without holdSeconds.",
+        f"You have {number} {kind} messages in this project, and {HELD_MAX} are the most. {way_out}",
         code="held_message_limit_reached",
     )
 
@@ -160,14 +183,17 @@ class HeldReader(Protocol):
     def held_messages(self, author: int, project: int, conversation: int | None) -> Sequence[HeldMessage]:
         """Return a user's held messages in a project, or in one of its conversations, the oldest first."""
 
-    def count_held(self, author: int, project: int) -> int:
-        """Return the number of held messages that a user has in a project."""
+    def count_held(self, author: int, project: int, *, scheduled: bool) -> int:
+        """Return the number of scheduled, or of other held messages that a user has in a project."""
 
     def next_held(self) -> int | None:
         """Return the time (ms) of the next message to send in any project; None if none is held."""
 
     def due_held(self, until: int, limit: int) -> Sequence[HeldMessage]:
         """Return the messages to send by `until` (ms), the earliest first, without refused ones."""
+
+    def contact_wrote_since(self, conversation: int, sequence: int, at: int) -> bool:
+        """Return whether the contact has a message after this sequence; one without sequence counts after the time `at` (ms)."""
 
     def message_by(self, project: int, author_id: str, message_id: str) -> tuple[str, Message] | None:
         """Return an agent's message or note with the id of its conversation; None if it was deleted."""
@@ -205,16 +231,21 @@ def hold_message(
     Args:
         draft_version: the version of its draft, which is removed in this commit; None to leave the draft.
 
-    Raises NotFound (`conversation_not_found`), Conflict (`held_message_limit_reached`), and Invalid for an upload that is gone.
+    Raises NotFound (`conversation_not_found`), Conflict (`held_message_limit_reached`), Invalid for an upload that is gone, and
+    MovedOn if the message is to be scheduled and its author has not seen the conversation's present state.
     """
     found = tx.conversation(project.rowid, message.conversation_id)
     if found is None:
         raise no_such_conversation()
-    number = tx.count_held(message.author, project.rowid)
+    number = tx.count_held(message.author, project.rowid, scheduled=message.scheduled)
     if number >= HELD_MAX:
-        raise too_many_held(number)
+        raise too_many_held(number, scheduled=message.scheduled)
     state = found[0]
     held = replace(message, conversation=state.rowid)
+    if held.scheduled and held.if_sequence is None:
+        held = replace(held, if_sequence=state.sequence)
+    elif held.scheduled and held.if_sequence is not None:
+        require_seen(state, held.if_sequence)
     ids = [each.id for each in held.attachments]
     missing = tx.attach_uploads(project.rowid, state.rowid, ids) if ids else ()
     if missing:
@@ -227,13 +258,20 @@ def hold_message(
 
 
 def take_back(
-    tx: HoldingTransaction, project: Project, author: tuple[int, str], message_id: str, at: int
-) -> Draft:
+    tx: HoldingTransaction,
+    project: Project,
+    author: tuple[int, str],
+    message_id: str,
+    at: int,
+    *,
+    discard: bool = False,
+) -> Draft | None:
     """Remove a held message, merge its text and attachments into its author's draft, and return the draft.
 
     Args:
         author: storage key and id of the user who takes it back.
         at: the time, in milliseconds.
+        discard: whether to leave the draft as it is, and return None.
 
     Raises NotFound (`held_message_not_found`), and Conflict (`already_sent`).
     """
@@ -245,9 +283,13 @@ def take_back(
     found = tx.conversation(project.rowid, held.conversation_id)
     assert found is not None, "a held message is deleted with its conversation"
     tx.delete_held(held)
-    written = DraftWrite(held.text, held.attachments, None, None, held.if_sequence, held.mentions)
-    key = draft_key(found[0], held.author, internal=held.internal)
-    draft = write_draft(tx, key, written, at, bounded=False).draft
-    assert draft is not None, "a message has a text or an attachment"
+    draft = None
+    if discard:
+        tx.release_uploads(held.conversation, [each.id for each in held.attachments])
+    else:
+        written = DraftWrite(held.text, held.attachments, None, None, held.if_sequence, held.mentions)
+        key = draft_key(found[0], held.author, internal=held.internal)
+        draft = write_draft(tx, key, written, at, bounded=False).draft
+        assert draft is not None, "a message has a text or an attachment"
     tx.note_writing(HeldEnded(held.author, held.project, held.conversation_id, held.id, "taken_back", None))
     return draft

@@ -17,9 +17,12 @@ from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Assign, Close, Patch, PostMessage, Reply
 from deskwire.engine.conversations.commit_plan import Receipt
-from deskwire.engine.conversations.conversation import UNCLOSED, Author
+from deskwire.engine.conversations.conversation import UNCLOSED, Author, Conversation, no_such_conversation
+from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.conversations.held_messages import (
     ATTACHMENT_GONE,
+    CLOSED_SINCE,
+    CONTACT_REPLIED,
     HeldMessage,
     HoldingTransaction,
     SendingReader,
@@ -59,6 +62,37 @@ class PreparedSend(Struct, frozen=True):
     held: HeldMessage
     project: Project
     command: PostMessage | Reply
+
+
+def prepare_due(reader: SendingReader, held: HeldMessage, now: int) -> PreparedSend | SendRefusal:
+    """Return the command that sends a message at its time, now (ms); or why a scheduled one is not sent.
+
+    A scheduled message is sent with the present sequence: if anything comes in between, the actor refuses it with MovedOn, and it
+    is prepared again.
+
+    Raises NotFound for a deleted conversation, and Invalid like `prepare_send`.
+    """
+    if not held.scheduled:
+        return prepare_send(reader, held, now, if_sequence=held.if_sequence)
+    found = reader.conversation(held.project, held.conversation_id)
+    if found is None:
+        raise no_such_conversation()
+    state, seen = found[0], held.if_sequence or 0
+    if held.unless_replied and reader.contact_wrote_since(held.conversation, seen, held.created_at):
+        return CONTACT_REPLIED
+    if _closed_since(state, held):
+        return CLOSED_SINCE
+    return prepare_send(reader, held, now, if_sequence=state.sequence)
+
+
+def _closed_since(state: Conversation, held: HeldMessage) -> bool:
+    """Return whether the conversation is closed and was not when its author scheduled the message.
+
+    The sequence alone can't tell: agents and bots write in a closed conversation, too.
+    """
+    closed_at = state.closed_at
+    turned = state.last_turn > (held.if_sequence or 0) or not state.visible
+    return state.status == "CLOSED" and turned and closed_at is not None and closed_at >= held.created_at
 
 
 def prepare_send(
@@ -251,11 +285,17 @@ class HeldSender(ScheduledTask[SendingReader, HoldingTransaction]):
     async def _send(self, held: HeldMessage) -> None:
         """Send a message, or store why it can't be sent. Raises Unavailable if it is to be tried again."""
         try:
-            prepare = partial(prepare_send, held=held, now=self._clock(), if_sequence=held.if_sequence)
-            made = await self._store.read(prepare)
-            await send_held(self._actors, made, HeldSent(made))
+            made = await self._store.read(partial(prepare_due, held=held, now=self._clock()))
+            if isinstance(made, SendRefusal):
+                await self._refuse(held, made)
+            else:
+                await send_held(self._actors, made, HeldSent(made))
         except Unavailable:
             raise
+        except MovedOn as error:
+            if held.scheduled:  # something came in between
+                raise Unavailable("The conversation changed while its scheduled message was sent.") from error
+            await self._refuse(held, refusal_of(error))
         except NotFound:  # it was sent or taken back, or its conversation was deleted
             log.debug("held_messages.gone", message=held.id)
         except DomainError as error:

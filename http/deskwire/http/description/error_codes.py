@@ -368,7 +368,7 @@ CODES: Final = (
     Code(
         409,
         "held_message_limit_reached",
-        f"You have {HELD_MAX} held messages in the project; take back or send those that were refused.",
+        f"You have {HELD_MAX} held messages, or {HELD_MAX} scheduled ones, in the project; take back or send some.",
     ),
     Code(409, "conversation_hidden", "The customer can't see the conversation; make it visible first."),
     Code(409, "conversation_linked", "The conversation is linked to another ticket; remove that link first."),

@@ -84,8 +84,8 @@ class HeldThen(Shape):
 class HeldProblem(Shape):
     """The reason why a message was not sent.
 
-    The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`,
-    `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
+    The code is `conversation_moved_on`, `contact_replied`, `conversation_closed`, `permission_denied`, `attachment_gone`,
+    `assignee_gone`, `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
     """
 
     code: Annotated[str, Field(examples=["conversation_moved_on"])]
@@ -98,6 +98,9 @@ class HeldProblem(Shape):
 class HeldMessage(Shape):
     """A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
 
+    It is `scheduled` if you chose the time; otherwise it waits some seconds for an undo. `unlessReplied` is true if a later message
+    of the contact refuses it.
+
     A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back.
     """
 
@@ -108,6 +111,8 @@ class HeldMessage(Shape):
     internal: bool
     mentions: list[Mention]
     status: Literal["held", "refused"]
+    scheduled: bool
+    unless_replied: bool
     send_at: Moment
     created_at: Moment
     then: HeldThen | None
@@ -116,6 +121,6 @@ class HeldMessage(Shape):
 
 
 class WithdrawnMessage(Deleted):
-    """The confirmation that a message is not sent, and the draft with its text."""
+    """The confirmation that a message is not sent, and the draft with its text; null if it was discarded."""
 
-    draft: Draft
+    draft: Draft | None

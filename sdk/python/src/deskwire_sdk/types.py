@@ -213,6 +213,8 @@ class AgentMessage(TypedDict):
 class AgentMessageOrHeldMessage(TypedDict):
     """A message as agents see it. An internal message is a note to other agents, and has no index. Only notes have mentions. Or: A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
 
+    It is `scheduled` if you chose the time; otherwise it waits some seconds for an undo. `unlessReplied` is true if a later message of the contact refuses it.
+
     A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back."""
 
     id: str
@@ -234,6 +236,8 @@ class AgentMessageOrHeldMessage(TypedDict):
     mentions: list[Mention]
     status: NotRequired[str]
     """Known values: `held`, `refused`; a later release may add others."""
+    scheduled: NotRequired[bool]
+    unlessReplied: NotRequired[bool]
     sendAt: NotRequired[str]
     """A time in ISO 8601, UTC, with milliseconds."""
     then: NotRequired[HeldThen | None]
@@ -1989,6 +1993,8 @@ class DashboardPostMessageRequest(TypedDict):
 
     With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back; `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that draft is removed in the same commit, while a newer one stays.
 
+    With `sendAt`, a time within a year, it is scheduled: it is stored as a held message, and sent then. `ifSequence` is checked at once. At its time a close in the meantime refuses it, and with `unlessReplied` also a message of the contact.
+
     `mentions` has the ids of the users and teams whom a note mentions; the text usually has `@` and their names. They must be able to read conversations. They follow the conversation from then on, and so do you."""
 
     attachments: NotRequired[list[str]]
@@ -2000,6 +2006,9 @@ class DashboardPostMessageRequest(TypedDict):
     ifSequence: NotRequired[int | None]
     then: NotRequired[FollowUpInput | None]
     holdSeconds: NotRequired[int | None]
+    sendAt: NotRequired[str | None]
+    unlessReplied: NotRequired[bool]
+    """Default: `false`."""
     draftVersion: NotRequired[int | None]
 
 
@@ -2532,6 +2541,8 @@ class HeldAssignee(TypedDict):
 class HeldMessage(TypedDict):
     """A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
 
+    It is `scheduled` if you chose the time; otherwise it waits some seconds for an undo. `unlessReplied` is true if a later message of the contact refuses it.
+
     A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back."""
 
     id: str
@@ -2542,6 +2553,8 @@ class HeldMessage(TypedDict):
     mentions: list[Mention]
     status: str
     """Known values: `held`, `refused`; a later release may add others."""
+    scheduled: bool
+    unlessReplied: bool
     sendAt: str
     """A time in ISO 8601, UTC, with milliseconds."""
     createdAt: str
@@ -2562,7 +2575,7 @@ class HeldMessagePage(TypedDict):
 class HeldProblem(TypedDict):
     """The reason why a message was not sent.
 
-    The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`, `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`."""
+    The code is `conversation_moved_on`, `contact_replied`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`, `mention_gone`, `restored` (a backup was restored, so it may have been sent before) or `internal_error`."""
 
     code: str
     detail: str
@@ -5644,12 +5657,12 @@ class WidgetTextsBody(TypedDict):
 
 
 class WithdrawnMessage(TypedDict):
-    """The confirmation that a message is not sent, and the draft with its text."""
+    """The confirmation that a message is not sent, and the draft with its text; null if it was discarded."""
 
     id: str
     """The id of the deleted object."""
     deleted: bool
-    draft: Draft
+    draft: Draft | None
 
 
 class Workflow(TypedDict):

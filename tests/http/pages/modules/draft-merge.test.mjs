@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { joinTexts, merge } = await import(new URL("inbox/draft-merge.js", desk));
+const { EMPTY, joinTexts, merge, mergeFromServer } = await import(new URL("inbox/draft-merge.js", desk));
 
 test("one change is taken, whichever side made it", () => {
   assert.equal(merge("Hello", "Hello Ada", "Hello"), "Hello Ada");
@@ -61,4 +61,18 @@ test("no word that either side wrote is dropped, and both sides get the same", (
     assert.equal(result, merge(base.join(" "), b.join(" "), a.join(" ")));
     for (const word of [...a, ...b].filter((each) => /^[AB]/.test(each))) assert.ok(result.includes(word), `${word} of ${a} and ${b} is not in ${result}`);
   }
+});
+
+const given = (text, version = 2) => ({ text, version, attachments: [], mentions: [], baseSequence: null });
+
+test("a message that is taken back fills an editor that was emptied before the server knew", () => {
+  const emptied = { ...EMPTY, base: { ...EMPTY.base, version: 1, text: "Hello" } };
+  assert.equal(mergeFromServer(emptied, given("Hello")).text, "");
+  assert.equal(mergeFromServer(emptied, given("Hello"), { returned: true }).text, "Hello");
+  assert.equal(mergeFromServer({ ...emptied, sent: ["Hello"] }, given("Hello"), { returned: true }).text, "Hello");
+});
+
+test("a message that is taken back joins text that was written since", () => {
+  const written = { ...EMPTY, text: "More", base: { ...EMPTY.base, version: 1, text: "More" } };
+  assert.equal(mergeFromServer(written, given("More\n\nHello"), { returned: true }).text, "More\n\nHello");
 });

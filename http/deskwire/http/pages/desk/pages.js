@@ -19,6 +19,7 @@ import { t as insights } from "./insights/texts.js";
 
 PAGES.push(
   { path: "tickets", group: "work", title: admin.pages.tickets, icon: "tag", permission: "tickets.read", load: () => import("./admin/tickets.js") },
+  { path: "scheduled", group: "work", title: admin.pages.scheduled, icon: "clock", permission: "conversations.reply", load: () => import("./inbox/scheduled.js") },
   { path: "contacts", group: "work", title: admin.pages.contacts, icon: "person", permission: "contacts.read", load: () => import("./admin/contacts.js") },
   { path: "console", group: "console", title: admin.pages.health, icon: "wire", permission: "conversations.read", listed: "webhooks.manage", load: () => import("./admin/health.js") },
   { path: "settings/members", group: "settings", title: admin.pages.members, icon: "people", permission: "conversations.manage", listed: "members.manage", load: () => import("./admin/members.js") },

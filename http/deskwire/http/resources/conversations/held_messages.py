@@ -33,6 +33,12 @@ routes = Routes(WRITING, OWN, unrecorded=UNRECORDED)
 _ONE = "/held-messages/<held_message_id>"
 
 
+class TakeBackQuery(Query):
+    """With `discard`, the text and the attachments do not return to your draft."""
+
+    discard: bool = False
+
+
 class SendHeldMessageRequest(Body):
     """The precondition for sending now: with `ifSequence`, the message is refused if the conversation has newer messages or was closed.
 
@@ -61,7 +67,7 @@ async def list_of_conversation(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", "/held-messages", operation_id="listHeldMessages", answer=page_of(writing.HeldMessage))
 async def list_held(call: Call[Body, Query]) -> Answer:
-    """List your held messages in a project, oldest first: at most 100, so there is one page."""
+    """List your held and scheduled messages in a project, oldest first: at most 100 of each, so there is one page."""
     author, project = call.user.rowid, call.project.rowid
     return _listed(
         call, await call.services.store.read(lambda reader: reader.held_messages(author, project, None))
@@ -72,16 +78,18 @@ async def list_held(call: Call[Body, Query]) -> Answer:
     "DELETE",
     _ONE,
     operation_id="takeBackMessage",
+    query=TakeBackQuery,
     answer=writing.WithdrawnMessage,
     errors=("already_sent",),
 )
-async def take_back_message(call: Call[Body, Query]) -> Answer:
-    """Take a held message back: it is not sent, and its text and attachments return to your draft."""
-    message_id, now = _message_id(call), call.services.clock()
+async def take_back_message(call: Call[Body, TakeBackQuery]) -> Answer:
+    """Take a held message back: it is not sent, and its text and attachments return to your draft, unless you `discard` them."""
+    message_id, now, discard = _message_id(call), call.services.clock(), call.query.discard
 
     def job(tx: Transaction) -> dict[str, Any]:
-        draft = take_back(tx, call.project, (call.user.rowid, call.user.id), message_id, now)
-        return {"id": message_id, "deleted": True, "draft": draft_view(draft, shown(call))}
+        author = (call.user.rowid, call.user.id)
+        draft = take_back(tx, call.project, author, message_id, now, discard=discard)
+        return {"id": message_id, "deleted": True, "draft": draft and draft_view(draft, shown(call))}
 
     return await call.services.store.write(InlineJob(job))
 

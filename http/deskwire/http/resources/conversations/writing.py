@@ -18,7 +18,13 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.conversation import Author, Mention, Status
 from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.conversations.drafts import DraftSent
-from deskwire.engine.conversations.held_messages import HOLD_MAX_S, HeldMessage, held_view, hold_message
+from deskwire.engine.conversations.held_messages import (
+    HOLD_MAX_S,
+    SCHEDULE_MAX_S,
+    HeldMessage,
+    held_view,
+    hold_message,
+)
 from deskwire.engine.conversations.mentions import MENTIONS_MAX, find_mentions
 from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
 from deskwire.engine.core.clock import milliseconds
@@ -81,6 +87,9 @@ class DashboardPostMessageRequest(FormattedMessageInput):
     `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that
     draft is removed in the same commit, while a newer one stays.
 
+    With `sendAt`, a time within a year, it is scheduled: it is stored as a held message, and sent then. `ifSequence` is checked at
+    once. At its time a close in the meantime refuses it, and with `unlessReplied` also a message of the contact.
+
     `mentions` has the ids of the users and teams whom a note mentions; the text usually has `@` and their names. They must be able
     to read conversations. They follow the conversation from then on, and so do you.
     """
@@ -93,6 +102,8 @@ class DashboardPostMessageRequest(FormattedMessageInput):
     if_sequence: IfSequence | None = None
     then: FollowUpInput | None = None
     hold_seconds: Annotated[int, Field(ge=1, le=HOLD_MAX_S)] | None = None
+    send_at: Time | None = None
+    unless_replied: bool = False
     draft_version: Annotated[int, Field(ge=1, lt=1 << 53)] | None = None
 
 
@@ -143,8 +154,12 @@ async def post_message(call: Call[DashboardPostMessageRequest, Any]) -> Answer:
     if problems:
         raise Invalid(*problems)
     mentions = await _mentions(call)
-    if body.hold_seconds is not None:
-        return await _hold(call, attachments, mentions, body.hold_seconds)
+    send_at = await _send_at(call)
+    if send_at is not None:
+        try:
+            return await _hold(call, attachments, mentions, send_at)
+        except MovedOn:
+            raise MovedOn(await inbox.since(call, body.if_sequence or 0)) from None
     author = Author("agent", call.user.id, call.user.name)
     message_id = new_id("msg", call.services.clock())
     message = PostMessage(
@@ -186,11 +201,30 @@ async def _mentions(call: Call[DashboardPostMessageRequest, Any]) -> tuple[Menti
     return found.mentions
 
 
+async def _send_at(call: Call[DashboardPostMessageRequest, Any]) -> int | None:
+    """Return when the message is to be sent (ms), None for now. Raises Invalid for a time that can't be chosen."""
+    body, now = call.body, call.services.clock()
+    if body.send_at is None:
+        if body.unless_replied:
+            message = "Only scheduled messages have this condition: give `sendAt`, too."
+            raise Invalid(Problem("/unlessReplied", "not_allowed", message))
+        return None if body.hold_seconds is None else now + body.hold_seconds * 1000
+    if body.hold_seconds is not None:
+        raise Invalid(Problem("/sendAt", "not_allowed", "Give either `sendAt` or `holdSeconds`."))
+    at = milliseconds(body.send_at)
+    if at <= now:
+        raise Invalid(Problem("/sendAt", "not_ahead", "The time to send a message must be in the future."))
+    if at > now + SCHEDULE_MAX_S * 1000:
+        message = "A message can be scheduled for at most a year."
+        raise Invalid(Problem("/sendAt", "too_large", message))
+    return at
+
+
 async def _hold(
     call: Call[DashboardPostMessageRequest, Any],
     attachments: tuple[Attachment, ...],
     mentions: tuple[Mention, ...],
-    seconds: int,
+    send_at: int,
 ) -> Answer:
     """Store the message to be sent later. Return the held message."""
     body, user, now = call.body, call.user, call.services.clock()
@@ -208,10 +242,12 @@ async def _hold(
         attachments,
         body.if_sequence,
         None if body.then is None else body.then.model_dump(by_alias=True, exclude_unset=True),
-        now + seconds * 1000,
+        send_at,
         now,
         format=body.format,
         mentions=mentions,
+        scheduled=body.send_at is not None,
+        unless_replied=body.unless_replied,
     )
     show = partial(call.services.uploads.links.shown, now=now)
 
@@ -227,7 +263,7 @@ async def _hold(
 async def check_reply(call: Call[DashboardPostMessageRequest, Any]) -> None:
     """Check the attachments and mentions of a message, and its follow-up changes."""
     found = [*(await operations.attached(call, call.body.attachments, ""))[1]]
-    for check in (_mentions, _then):
+    for check in (_mentions, _then, _send_at):
         try:
             await check(call)
         except Invalid as refused:  # fields that failed their model have no value to check

@@ -1324,7 +1324,7 @@ class AsyncDashboardHeldMessages:
         self._transport = transport
 
     def list(self) -> AsyncPager[types.HeldMessage]:
-        """List your held messages in a project, oldest first: at most 100, so there is one page.
+        """List your held and scheduled messages in a project, oldest first: at most 100 of each, so there is one page.
 
         Permission: `conversations.reply`.
         """
@@ -1343,16 +1343,22 @@ class AsyncDashboardHeldMessages:
             Request("GET", f"/v3/conversations/{segment(conversation_id)}/held-messages", project=True),
         )
 
-    async def delete(self, held_message_id: str) -> types.WithdrawnMessage:
-        """Take a held message back: it is not sent, and its text and attachments return to your draft.
+    async def delete(self, held_message_id: str, *, discard: bool | None = None) -> types.WithdrawnMessage:
+        """Take a held message back: it is not sent, and its text and attachments return to your draft, unless you `discard` them.
 
         Permission: `conversations.reply`.
 
         Args:
+            discard: Default: `false`.
             held_message_id: The id of the held message, which becomes the message's id.
         """
         found: types.WithdrawnMessage = await self._transport.json(
-            Request("DELETE", f"/v3/held-messages/{segment(held_message_id)}", project=True)
+            Request(
+                "DELETE",
+                f"/v3/held-messages/{segment(held_message_id)}",
+                query={"discard": discard},
+                project=True,
+            )
         )
         return found
 
@@ -1453,6 +1459,8 @@ class AsyncDashboardMessages:
         if_sequence: int | Omit | None = OMIT,
         then: types.FollowUpInput | Omit | None = OMIT,
         hold_seconds: int | Omit | None = OMIT,
+        send_at: str | Omit | None = OMIT,
+        unless_replied: bool | Omit = OMIT,
         draft_version: int | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.AgentMessageOrHeldMessage:
@@ -1462,6 +1470,7 @@ class AsyncDashboardMessages:
 
         Args:
             internal: Default: `false`.
+            unless_replied: Default: `false`.
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
             conversation_id: The id of the conversation.
         """
@@ -1478,6 +1487,8 @@ class AsyncDashboardMessages:
                     "ifSequence": if_sequence,
                     "then": then,
                     "holdSeconds": hold_seconds,
+                    "sendAt": send_at,
+                    "unlessReplied": unless_replied,
                     "draftVersion": draft_version,
                 },
                 project=True,

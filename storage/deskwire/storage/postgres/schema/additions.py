@@ -449,6 +449,11 @@ CREATE INDEX saved_views_by_project ON saved_views (project, visibility);
 CREATE INDEX saved_views_by_author ON saved_views (author);
 CREATE INDEX saved_views_by_team ON saved_views (team) WHERE team IS NOT NULL;
 """) + forget_answers_trigger("saved_views", "DELETE", None)
+
+# Held messages whose author chose the time; see the migration of SQLite. An older node refuses such a message if anything changed.
+SCHEDULED_MESSAGES: Final = typed("""
+ALTER TABLE held_messages ADD COLUMN scheduled bigint NOT NULL DEFAULT 0;
+ALTER TABLE held_messages ADD COLUMN unless_replied bigint NOT NULL DEFAULT 0;
 # Web push; see the migration of SQLite. Older programs do not know the subscriptions, so they end with their session by cascade.
 WEB_PUSH: Final = typed("""
 CREATE TABLE push_keys (number bigint PRIMARY KEY CHECK (number = 1), sealed bytea NOT NULL, created_at bigint NOT NULL);

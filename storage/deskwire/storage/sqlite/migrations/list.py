@@ -82,6 +82,7 @@ from deskwire.storage.sqlite.migrations import (
     m0072_notification_settings,
     m0073_mentions_and_followers,
     m0074_saved_views,
+    m0075_scheduled_messages,
     m0076_web_push,
 )
 
@@ -160,6 +161,7 @@ SCRIPTS: Final = {
         m0072_notification_settings,
         m0073_mentions_and_followers,
         m0074_saved_views,
+        m0075_scheduled_messages,
         m0076_web_push,
     )
 }

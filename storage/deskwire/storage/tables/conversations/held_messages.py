@@ -20,7 +20,7 @@ from deskwire.storage.tables.conversations.mentions import mentions_json, mentio
 
 _HELD: Final = (
     "SELECT h.id, h.project, h.conversation, c.id, h.author, u.id, u.name, h.internal, h.text, h.attachments, "
-    "h.if_sequence, h.follow, h.send_at, h.created_at, h.problem, h.rowid, h.format, h.mentions FROM held_messages h "
+    "h.if_sequence, h.follow, h.send_at, h.created_at, h.problem, h.rowid, h.format, h.mentions, h.scheduled, h.unless_replied FROM held_messages h "
     "JOIN conversations c ON c.rowid = h.conversation JOIN users u ON u.rowid = h.author"
 )
 _CLAIMED: Final = either(_HELD + " WHERE h.id = ? AND h.project = ? {locking[h]}")
@@ -45,9 +45,10 @@ class HeldReads(Queries):
         rows = self.conn.execute(f"{_HELD} WHERE {where} ORDER BY h.rowid", values)
         return [_held_of(row) for row in rows]
 
-    def count_held(self, author: int, project: int) -> int:
+    def count_held(self, author: int, project: int, *, scheduled: bool) -> int:
         row = self.conn.execute(
-            "SELECT count(*) FROM held_messages WHERE author = ? AND project = ?", (author, project)
+            "SELECT count(*) FROM held_messages WHERE author = ? AND project = ? AND scheduled = ?",
+            (author, project, int(scheduled)),
         ).fetchone()
         return int(row[0])
 
@@ -63,6 +64,13 @@ class HeldReads(Queries):
             (until, limit),
         )
         return [_held_of(row) for row in rows]
+
+    def contact_wrote_since(self, conversation: int, sequence: int, at: int) -> bool:
+        sql = (
+            "SELECT 1 FROM messages WHERE conversation = ? AND author_type = 'contact' AND deleted_at IS NULL "
+            "AND (sequence > ? OR (sequence IS NULL AND created_at > ?)) LIMIT 1"
+        )
+        return self.conn.execute(sql, (conversation, sequence, at)).fetchone() is not None
 
     def message_by(self, project: int, author_id: str, message_id: str) -> tuple[str, Message] | None:
         row = self.conn.execute(_BY, (message_id, project, author_id)).fetchone()
@@ -81,7 +89,8 @@ class HeldWrites(DraftWrites):
     def insert_held(self, held: HeldMessage) -> None:
         self.inserted(
             "INSERT INTO held_messages (id, author, project, conversation, internal, if_sequence, follow, send_at, created_at, "
-            "problem, attachments, mentions, text, format) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "problem, attachments, mentions, text, format, scheduled, unless_replied) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 held.id,
                 held.author,
@@ -97,6 +106,8 @@ class HeldWrites(DraftWrites):
                 mentions_json(held.mentions),
                 held.text,
                 held.format,
+                int(held.scheduled),
+                int(held.unless_replied),
             ),
         )
         self.held_due.append(held.send_at)
@@ -163,9 +174,9 @@ def problem_as_stored(problem: SendRefusal) -> str:
 
 def _held_of(row: Sequence[Any]) -> HeldMessage:
     ids, (internal, text, attachments, if_sequence, follow), rest = row[:7], row[7:12], row[12:]
-    send_at, created_at, problem, rowid, text_format, mentions = rest
+    send_at, created_at, problem, rowid, text_format, mentions, scheduled, unless_replied = rest
     refusal = None if problem is None else SendRefusal(*orjson.loads(problem))
     then = None if follow is None else orjson.loads(follow)
     content = (bool(internal), text, attachments_of(attachments), if_sequence, then)
     values = (*ids, *content, send_at, created_at, refusal, rowid, text_format, mentions_of(mentions))
-    return HeldMessage(*values)
+    return HeldMessage(*values, bool(scheduled), bool(unless_replied))

@@ -8,7 +8,7 @@ export const t = {
   yes: "yes", no: "no", commas: shared.commas, me: shared.me,
   actionsFor: (/** @type {string} */ name) => `Actions for ${name}`,
   pages: {
-    tickets: "Tickets", contacts: "Contacts", members: "Members", organisation: "Organisation", roles: "Roles", teams: "Teams", projects: "Projects", channels: "Channels", keys: "Server keys",
+    tickets: "Tickets", scheduled: "Scheduled", contacts: "Contacts", members: "Members", organisation: "Organisation", roles: "Roles", teams: "Teams", projects: "Projects", channels: "Channels", keys: "Server keys",
     credentials: "Machine credentials", sessions: "Your sessions", snippets: "Snippets", health: "Health", account: "Your account", notifications: "Notifications", audit: "Audit trail",
   },
 

@@ -42,6 +42,7 @@ export const COMMANDS = [
   command("useAsNote", "composer"),
   command("send", "composer", "mod+enter"),
   command("sendClose", "composer", "mod+shift+enter"),
+  command("sendLater", "composer", "mod+alt+enter"),
   command("snippets", "composer", ";"),
   command("bold", "composer", "mod+b"),
   command("italic", "composer", "mod+i"),

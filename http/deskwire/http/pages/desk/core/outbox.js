@@ -261,16 +261,18 @@ async function enqueue(made, undoMs) {
   return entry;
 }
 
+/** @typedef {{sendAt: string, unlessReplied: boolean}} Later */
+
 /**
- * Send a message or note. Resolves once it is stored here, so that the draft can be emptied. With `holdSeconds` the server holds it for that long;
- * with `draftVersion` it removes that version of the draft.
+ * Send a message or note. Resolves once it is stored here, so that the draft can be emptied. With `holdSeconds` the server holds it for that long,
+ * with `later` until a time; with `draftVersion` it removes that version of the draft.
  * @param {string} conversationId
- * @param {{text: string, internal?: boolean, files?: OutgoingFile[], mentions?: readonly Mention[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, draftVersion?: number, format?: "markdown"}} message
+ * @param {{text: string, internal?: boolean, files?: OutgoingFile[], mentions?: readonly Mention[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, later?: Later|null, draftVersion?: number, format?: "markdown"}} message
  * @returns {Promise<Outgoing>}
  */
-export function send(conversationId, { text, internal = false, files = [], mentions = [], ifSequence = null, then = null, holdSeconds = 0, draftVersion = 0, format }) {
-  const body = { text, ...(format && { format }), internal, ...(mentions.length ? { mentions: [...new Set(mentions.map((each) => each.id))] } : {}), ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds ? { holdSeconds } : {}), ...(draftVersion ? { draftVersion } : {}) };
-  const expect = holdSeconds ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expectedAfter(then) };
+export function send(conversationId, { text, internal = false, files = [], mentions = [], ifSequence = null, then = null, holdSeconds = 0, later = null, draftVersion = 0, format }) {
+  const body = { text, ...(format && { format }), internal, ...(mentions.length ? { mentions: [...new Set(mentions.map((each) => each.id))] } : {}), ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds && !later ? { holdSeconds } : {}), ...later, ...(draftVersion ? { draftVersion } : {}) };
+  const expect = holdSeconds || later ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expectedAfter(then) };
   return enqueue({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files, mentions: [...mentions] }, 0);
 }
 

@@ -236,6 +236,8 @@
  * @property {boolean} internal
  * @property {Mention[]} mentions
  * @property {"held"|"refused"} status
+ * @property {boolean} scheduled  true if the author chose the time
+ * @property {boolean} unlessReplied  true if a later message of the customer refuses it
  * @property {string} sendAt
  * @property {string} createdAt
  * @property {any} then

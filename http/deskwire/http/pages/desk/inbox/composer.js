@@ -2,15 +2,15 @@
 /** The editor for replies and notes: each mode has its own text and files, and a picker inserts snippets. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Button, Icon, Kbd, Menu, contactName, cx, lazy, notify } from "../ui/parts.js";
-import { Text, tomorrow } from "../ui/format.js";
+import { Button, Icon, Kbd, Menu, contactName, cx, dialog, lazy, notify, spoken } from "../ui/parts.js";
+import { Text, momentAhead, tomorrow } from "../ui/format.js";
 import { row } from "../core/store.js";
 import { snippets, thread, reportTyping } from "./conversation.js";
 import { may, project, user } from "../core/session.js";
 import { resend, outgoing, scope, send, withdraw } from "../core/outbox.js";
 import { attach, detach, uploaded, uploads } from "../core/uploads.js";
 import { markUploaded, draft, edit, takeForSending, ready, moveDraft, draftLocation } from "./drafts.js";
-import { returnToDraft, heldIn, holdSeconds, restoredDraft, sendNowOrNotify, cancelHeld, useSecondsLeft } from "./held-messages.js";
+import { answerOf, returnToDraft, heldIn, holdSeconds, restoredDraft, sendNowOrNotify, cancelHeld, undoSending, useSecondsLeft, waitsForUndo } from "./held-messages.js";
 import { connection } from "../core/feed.js";
 import { ATTACHMENTS_MAX, MENTIONS_MAX, MESSAGE_TEXT_MAX } from "../core/limits.js";
 import { EDITOR, handle, startTypeAhead } from "../core/keys.js";
@@ -19,9 +19,11 @@ import { fold } from "../core/folding.js";
 import { FORMATS, continueList, formatOf, formatted, paste, replacePart } from "./formatting.js";
 import { FormatBar, Markdown } from "./format-bar.js";
 import { MentionPicker, NotifiedPeople, mentionQuery, offeredMentions } from "./mentions.js";
+/** @import { Later } from "../core/outbox.js" */
 /** @import { AgentMessage, HeldMessage, Mention, Mode, Outgoing, OutgoingFile, Then } from "../core/types.js" */
 
 const Voice = lazy(() => import("./voice.js"), "Voice");
+const ScheduledReply = lazy(() => import("./scheduled-reply.js"), "ScheduledReply");
 
 /** True while the formatting toolbar is shown. */
 let barShown = false;
@@ -53,7 +55,7 @@ function ConflictNotice({ out }) {
 
 /** A held message that the server could not send. @param {{of: HeldMessage}} props */
 function RefusedHeldReply({ of }) {
-  const moved = of.problem?.code === "conversation_moved_on";
+  const moved = ["conversation_moved_on", "contact_replied"].includes(of.problem?.code ?? "");
   const since = moved ? thread(of.conversationId).messages.filter((each) => each.createdAt > of.createdAt && each.author.id !== user.value?.id) : [];
   const title = since.length ? t.composer.movedOn(since.at(-1)?.author.name ?? "", since.length) : t.composer.refused(of.problem?.detail ?? "");
   return html`<${NotSentNotice} title=${title} since=${since} text=${of.text} anyway=${() => sendNowOrNotify(of, { ifSequence: null })} edit=${() => cancelHeld(of)} discard=${() => cancelHeld(of, true)} />`;
@@ -142,7 +144,7 @@ function Editor({ id }) {
   const out = outgoing(id).filter((each) => each.kind === "message");
   const moved = out.find((each) => each.state === "conflict");
   const held = heldIn(id);
-  const newest = held.findLast((each) => each.status === "held");
+  const newest = held.findLast(waitsForUndo);
   const offline = connection.value.state === "offline" || out.some((each) => each.waitsFor === "offline");
 
   const store = (/** @type {{text?: string, files?: OutgoingFile[], mentions?: Mention[]}} */ change, /** @type {string | undefined} */ shown = undefined, to = mode) => {
@@ -182,8 +184,9 @@ function Editor({ id }) {
 
   const uploading = files.some((each) => !each.uploadId && (uploads.value.get(each.key)?.progress ?? each.progress) < 1 && !uploads.value.get(each.key)?.problem);
   const empty = !text.trim() && !files.length;
+  const name = contactName(one?.contact);
   const tooLong = text.length > MESSAGE_TEXT_MAX;
-  const submit = async (/** @type {Then | null} */ then = null) => {
+  const submit = async (/** @type {Then | null} */ then = null, /** @type {Later | null} */ later = null) => {
     const to = latest.current;
     const { text, files, mentions } = draft(id, to) ?? { text: "", files: [], mentions: [] };
     if ((!text.trim() && !files.length) || text.length > MESSAGE_TEXT_MAX) return void focus();
@@ -195,8 +198,9 @@ function Editor({ id }) {
     setMention(null);
     reportTyping(id, false, note);
     try {
-      const out = await send(id, { text: text.trim(), format: formatOf(text.trim()), internal: note, files, mentions: note ? mentions : [], ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), draftVersion: lifted.taken.base.version });
-      recordReply(out, one);
+      const out = await send(id, { text: text.trim(), format: formatOf(text.trim()), internal: note, files, mentions: note ? mentions : [], ifSequence: note ? null : (one?.sequence ?? null), then: note ? null : then, holdSeconds: note ? 0 : holdSeconds(text), later, draftVersion: lifted.taken.base.version });
+      if (later) void answerOf(out.key).then((answer) => answer && notify(t.composer.scheduled(momentAhead(later.sendAt)), { as: "scheduled", icon: "clock", action: t.composer.undo, run: () => void undoSending(out) }));
+      else recordReply(out, one);
     } catch (error) {
       lifted.failed();
       return void notify(t.composer.refused(/** @type {Error} */ (error).message), { bad: true });
@@ -204,6 +208,12 @@ function Editor({ id }) {
     lifted.done();
     document.querySelector(".log")?.scrollTo({ top: 0 });
     focus();
+  };
+  const sendLater = () => {
+    const blank = !text.trim() && !files.length;
+    if (internal || blank) (show("reply"), notify(t.composer.writeFirst, { icon: "info" }));
+    else if (text.length <= MESSAGE_TEXT_MAX) dialog.value = { name: "sendLater", to: name, send: (/** @type {Later} */ later) => submit(null, later) };
+    return true;
   };
   const put = (/** @type {Mode} */ to, /** @type {OutgoingFile} */ file) => void uploaded(file).then((uploadId) => markUploaded(id, to, file.key, uploadId), () => {});
   const append = (/** @type {Iterable<File>} */ more) => {
@@ -260,7 +270,7 @@ function Editor({ id }) {
   };
   const format = (/** @type {keyof typeof FORMATS} */ name) => (box.current && document.activeElement === box.current && formatted.value ? (FORMATS[name](box.current, t.formatting.words), true) : false);
   const formats = { bold: () => format("bold"), italic: () => format("italic"), code: () => format("code"), link: () => box.current?.selectionStart !== box.current?.selectionEnd && format("link") };
-  useLayoutEffect(() => handle({ reply: () => (startTypeAhead(EDITOR), show("reply")), note: () => (startTypeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), ...formats, send: () => void submit(), sendClose: () => void submit({ close: true }), snippets: () => document.activeElement !== box.current && (startTypeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
+  useLayoutEffect(() => handle({ reply: () => (startTypeAhead(EDITOR), show("reply")), note: () => (startTypeAhead(EDITOR), show("note")), useAsReply: () => internal && !empty && (swap(), true), useAsNote: () => !internal && !empty && (swap(), true), ...formats, send: () => void submit(), sendClose: () => void submit({ close: true }), sendLater, snippets: () => document.activeElement !== box.current && (startTypeAhead(EDITOR), setSnippet({ q: "", from: text.length }), focus(), true) }));
   const typed = (/** @type {string} */ value, /** @type {string} */ shown) => (store({ text: value }, shown, latest.current), box.current && (setSnippet(snippetQuery(box.current)), setMention(latest.current === "note" ? mentionQuery(box.current) : null)));
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     if ((choices || offered) && options.current?.(event)) return void (event.preventDefault(), event.stopPropagation());
@@ -273,8 +283,8 @@ function Editor({ id }) {
     else if (event.clipboardData && box.current && paste(box.current, event.clipboardData)) event.preventDefault();
   };
   const dropped = (/** @type {DragEvent} */ event) => (event.preventDefault(), setOver(false), event.dataTransfer && append([...event.dataTransfer.files]));
-  const name = contactName(one?.contact);
   const ways = () => [
+    { label: t.composer.sendLater, icon: "clock", hint: spoken("mod+alt+enter"), pick: sendLater },
     { label: t.composer.sendClose, icon: "done", pick: () => submit({ close: true }) },
     { label: t.composer.sendPending, icon: "pause", pick: () => submit({ status: "PENDING" }) },
     { label: t.composer.sendSnooze, icon: "moon", pick: () => submit({ snoozedUntil: tomorrow().toISOString() }) },
@@ -289,7 +299,7 @@ function Editor({ id }) {
     html`<button type="button" class="mode" aria-pressed=${mode === of} onClick=${() => show(of)}><${Icon} name=${icon} />${t.composer[of]}${mode !== of && other && html`<span class="begun" title=${t.list.draft}><span class="sr"> ${t.list.draft}</span></span>`}<${Kbd} keys=${keys} /></button>`;
   const label = internal ? t.composer.writeNote : t.composer.replyTo(name);
   return html`<div class=${cx("composer", internal && "is-note")}>
-    ${moved && html`<${ConflictNotice} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${RefusedHeldReply} key=${each.id} of=${each} />` : html`<${HeldReply} key=${each.id} of=${each} newest=${each === newest} />`))}
+    ${moved && html`<${ConflictNotice} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${RefusedHeldReply} key=${each.id} of=${each} />` : each.scheduled ? html`<${ScheduledReply} key=${each.id} of=${each} closed=${one?.status === "CLOSED"} />` : html`<${HeldReply} key=${each.id} of=${each} newest=${each === newest} />`))}
     ${speaks && html`<${Voice} id=${id} insert=${(/** @type {string} */ words) => insert(words, speaks)} close=${() => (setSpeaks(null), focus())} />`}
     <div class="box">
       ${offered && html`<${MentionPicker} found=${offered} q=${mention?.q ?? ""} hook=${options} pick=${pick} away=${() => setMention(null)} />`}

@@ -123,20 +123,21 @@ const outgoingFile = (of) => ({ key: of.id, name: of.name, type: of.type ?? "", 
 /**
  * @typedef {object} Given
  * @property {string} [sent]  the text that this response confirms
- * @property {boolean} [keep]  keep the local text
+ * @property {boolean} [returned]  the user has taken a message back: an empty editor shows it, also if the server did not know yet that it was emptied
  */
 /**
  * Return a draft merged with the server's version.
  * @param {Draft} mine @param {any} given  a `Draft` of the API; null for none @param {Given} [how] @returns {Draft} The same object if nothing changes.
  */
-export function mergeFromServer(mine, given, { sent, keep = false } = {}) {
+export function mergeFromServer(mine, given, { sent, returned = false } = {}) {
   if (given && given.version < mine.base.version) return mine;
   if (!given && !mine.base.version && !mine.sent.length) return mine;
   const theirs = { text: given?.text ?? "", files: (given?.attachments ?? []).map(outgoingFile), mentions: /** @type {Mention[]} */ (given?.mentions ?? []) };
-  const ours = keep || (!saved(mine) && mine.sent.includes(theirs.text));
-  const merged = ours ? mine.text : merge(sent ?? mine.base.text, mine.text, theirs.text);
+  const shown = returned && empty(mine);
+  const ours = !shown && !saved(mine) && mine.sent.includes(theirs.text);
+  const merged = ours ? mine.text : merge(shown ? "" : (sent ?? mine.base.text), mine.text, theirs.text);
   const text = given || merged === mine.text ? merged : merged.trimStart();
   const base = given ? { version: given.version, text: theirs.text, files: ids(theirs.files), mentions: theirs.mentions } : NOTHING_ON_SERVER;
-  const files = keep ? mine.files : mergeFiles(mine.base.files, mine.files, theirs.files);
+  const files = mergeFiles(shown ? [] : mine.base.files, mine.files, theirs.files);
   return { ...mine, text, files, mentions: mentionsIn(text, mine.mentions, theirs.mentions), base, sent: [], baseSequence: given?.baseSequence ?? mine.baseSequence };
 }

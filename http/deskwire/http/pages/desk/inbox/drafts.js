@@ -187,8 +187,8 @@ function applyServerState(key, given, how = {}) {
   if (!saved(next)) scheduleSave(key, SAVE_DELAY_MS);
 }
 
-/** Merge a draft from a response, as after a cancelled reply. @param {string} id @param {Mode} mode @param {any} given @param {boolean} [keep]  keep the local text */
-export const applyServerDraft = (id, mode, given, keep = false) => applyServerState(keyOf(id, mode), given, { keep });
+/** Merge a draft from a response, as after a cancelled reply. @param {string} id @param {Mode} mode @param {any} given */
+export const applyServerDraft = (id, mode, given) => applyServerState(keyOf(id, mode), given, { returned: true });
 
 /** Apply the version that arrived while a save was in flight. @param {string} key */
 function applyDeferred(key) {

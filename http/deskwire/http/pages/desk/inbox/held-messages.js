@@ -27,6 +27,10 @@ export const holdSeconds = (text) => (undoSend.value === "auto" ? (text.length >
 
 /** The held messages of this user and project, oldest first. */
 const held = signal(/** @type {readonly HeldMessage[]} */ ([]));
+/** Return the scheduled messages of this user and project, the earliest first. Reads a signal. */
+export const scheduledMessages = () => held.value.filter((each) => each.scheduled).sort((a, b) => (a.sendAt < b.sendAt ? -1 : 1));
+/** True if a message waits for its undo. @param {HeldMessage} one */
+export const waitsForUndo = (one) => one.status === "held" && !one.scheduled;
 /** @type {Set<string>} */
 const endedIds = new Set();
 /** Return the held messages of a conversation. Reads a signal. @param {string} id */
@@ -103,19 +107,21 @@ export function returnToDraft(id, out) {
   announce(t.composer.taken);
 }
 
-/** Cancel a held message. Its text becomes a draft again, unless `discard`. @param {HeldMessage} one @param {boolean} [discard] */
+/** Cancel a held message. Its text becomes a draft again, unless `discard`. @param {HeldMessage} one @param {boolean} [discard] @returns {Promise<boolean>} False if it was not cancelled. */
 export async function cancelHeld(one, discard = false) {
   try {
-    const { draft } = await call("DELETE", `held-messages/${one.id}`);
+    const { draft } = await call("DELETE", `held-messages/${one.id}`, discard ? { query: { discard } } : {});
     removeHeld(one.id);
-    applyServerDraft(one.conversationId, modeOf(one), draft, discard);
-    if (discard) return;
+    if (discard) return true;
+    applyServerDraft(one.conversationId, modeOf(one), draft);
     restoredDraft.value = { id: one.conversationId, mode: modeOf(one) };
     announce(t.composer.taken);
+    return true;
   } catch (error) {
     const late = error instanceof Problem && (error.status === 409 || error.status === 404);
     if (late) removeHeld(one.id);
     notify(late ? t.composer.alreadySent : t.composer.notTakenBack(/** @type {Error} */ (error).message), { bad: true });
+    return false;
   }
 }
 
@@ -131,14 +137,14 @@ export const sendNowOrNotify = (one, body) => sendNow(one, body).catch((error) =
 /** @param {Outgoing} each */
 const isHeldOnTheWay = (each) => each.kind === "message" && each.body.holdSeconds && (each.state === "kept" || each.state === "sending");
 /** Return the newest message that can still be cancelled; null if there is none. @returns {HeldMessage|Outgoing|null} */
-export const undoable = () => entries.peek().findLast(isHeldOnTheWay) ?? held.peek().findLast((each) => each.status === "held") ?? null;
+export const undoable = () => entries.peek().findLast(isHeldOnTheWay) ?? held.peek().findLast(waitsForUndo) ?? null;
 
 /** Return when this computer sent the result of `undoable`, in ms. @param {HeldMessage|Outgoing} what */
 export const sentAt = (what) => ("key" in what ? what.createdAt : what.endsAt - (Date.parse(what.sendAt) - Date.parse(what.createdAt)));
 
 /** Cancel the result of `undoable`. @param {HeldMessage|Outgoing} what */
 export async function undoSending(what) {
-  if (!("key" in what)) return cancelHeld(what);
+  if (!("key" in what)) return void (await cancelHeld(what));
   const out = await withdraw(what.key);
   if (out) return returnToDraft(out.conversationId ?? "", out);
   const answer = await answerOf(what.key); // it was being sent
@@ -147,7 +153,7 @@ export async function undoSending(what) {
 }
 
 /** @param {string} key @returns {Promise<any>} The server's response to an outbox entry; null for none. */
-const answerOf = (key) =>
+export const answerOf = (key) =>
   new Promise((done) => {
     const stop = effect(() => {
       const one = entries.value.find((each) => each.key === key);
@@ -160,7 +166,7 @@ const answerOf = (key) =>
 hooks.send = async ({ kind, label, conversationId }) => {
   if (kind !== "action" || !STATUS_ACTIONS.has(label)) return;
   for (const each of untracked(() => heldIn(conversationId ?? ""))) {
-    if (each.status !== "held") continue;
+    if (!waitsForUndo(each)) continue;
     await sendNow(each).catch((error) => {
       if (!(error instanceof Problem) || error.status >= 500 || [401, 429].includes(error.status)) throw error;
     });
@@ -168,7 +174,16 @@ hooks.send = async ({ kind, label, conversationId }) => {
 };
 
 const load = () => void reload().catch((error) => error instanceof Problem || setTimeout(() => connection.peek().state === "live" && load(), RETRY_DELAY_MS));
-registerPart({ hello: load, ephemeral: onEphemeral, end: () => (endedIds.clear(), void (held.value = [])) });
+
+/** Drop the messages of deleted conversations, and notify the user of scheduled ones. @param {import("../core/state.js").State} next */
+function dropDeleted({ gone }) {
+  const lost = held.peek().filter((each) => gone.has(each.conversationId));
+  if (!lost.length) return;
+  for (const each of lost) removeHeld(each.id);
+  if (lost.some((each) => each.scheduled)) notify(t.composer.scheduledGone, { bad: true });
+}
+
+registerPart({ hello: load, ephemeral: onEphemeral, changed: dropDeleted, end: () => (endedIds.clear(), void (held.value = [])) });
 effect(() => {
   const answers = entries.value.flatMap((each) => (each.state === "stored" && each.answer?.status === "held" ? [each.answer] : []));
   untracked(() => answers.forEach((each) => addHeld(each)));

@@ -10,7 +10,7 @@ import { go, may, people, user } from "../core/session.js";
 import { outgoing } from "../core/outbox.js";
 import { reachable } from "../core/feed.js";
 import { draft, removeDraft } from "./drafts.js";
-import { heldIn } from "./held-messages.js";
+import { heldIn, waitsForUndo } from "./held-messages.js";
 import { handle, runCommand as command } from "../core/keys.js";
 import { Link } from "../ui/link.js";
 import { Viewers, filter } from "./list.js";
@@ -109,7 +109,7 @@ function Log({ id }) {
   const seenUpTo = useRef(it.messages.at(-1)?.id);
   const newestFew = it.messages.slice(-30);
   const waiting = outgoing(id).filter((each) => each.kind === "message" && each.state !== "conflict" && each.answer?.status !== "held" && !newestFew.some((message) => isAnswerTo(message, each)));
-  const held = heldIn(id).filter((each) => each.status === "held" && !newestFew.some((message) => message.id === each.id));
+  const held = heldIn(id).filter((each) => waitsForUndo(each) && !newestFew.some((message) => message.id === each.id));
   const arrived = outgoing(id).filter((each) => each.state === "stored" && each.answer && each.answer.status !== "held");
   useEffect(() => arrived.forEach((each) => rememberStoreTime(each.answer.id, each.tookMs)), [arrived.length]);
   const all = chunks(parts(it.messages, may("webhooks.manage")));

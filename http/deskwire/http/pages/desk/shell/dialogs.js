@@ -24,6 +24,7 @@ const SaveView = lazy(() => import("../inbox/saved-view-dialogs.js"), "SaveView"
 const DeleteView = lazy(() => import("../inbox/saved-view-dialogs.js"), "DeleteView");
 const Rename = lazy(() => import("../inbox/conversation-dialogs.js"), "Rename");
 const Remove = lazy(() => import("../inbox/conversation-dialogs.js"), "Remove");
+const SendLater = lazy(() => import("../inbox/send-later.js"), "SendLater");
 const CreateTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "CreateTicket");
 const LinkTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "LinkTicket");
 const Block = lazy(() => import("../inbox/conversation-dialogs.js"), "Block");
@@ -102,7 +103,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, saveView: SaveView, deleteView: DeleteView, remove: Remove, block: Block, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, saveView: SaveView, deleteView: DeleteView, remove: Remove, block: Block, sendLater: SendLater, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
 
 /** The open dialog. */
 export function Dialogs() {

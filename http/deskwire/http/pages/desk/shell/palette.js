@@ -5,7 +5,7 @@ import { t } from "../core/texts-lazy.js";
 import { Avatar, Icon, Kbd, dialog, theme } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { row } from "../core/store.js";
-import { assignable, go, may, page, people, user } from "../core/session.js";
+import { assignable, go, may, open, page, people, user } from "../core/session.js";
 import { COMMANDS, runCommand } from "../core/keys.js";
 import { show } from "../inbox/list.js";
 import { listedViews, viewCommands } from "../inbox/saved-views.js";
@@ -19,13 +19,13 @@ import { fold } from "../core/folding.js";
 
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", filter: "filter", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "unassigned", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
-  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
+  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", sendLater: "clock", assignMe: "person", assign: "people", close: "done", reopen: "reopen", pending: "pause",
   snooze: "moon", tag: "tag", ticket: "tag", linkTicket: "tag", unlinkTicket: "tag", unread: "mail", follow: "eye", viewMentions: "at", viewFollowing: "eye", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
 const TICKETS = ["ticket", "linkTicket", "unlinkTicket"];
-const HERE = ["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "follow", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
-const ALONE = new Set(["rename", "copyLink", "block", "remove", ...TICKETS]);
-const WRITES = new Set(["reply", "note", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "start"]);
+const HERE = ["reply", "note", "sendLater", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "follow", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
+const ALONE = new Set(["sendLater", "rename", "copyLink", "block", "remove", ...TICKETS]);
+const WRITES = new Set(["reply", "note", "sendLater", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "start"]);
 const GO = ["filter", "viewMine", "viewMentions", "viewFollowing", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
 
 /** @param {string[]} ids @returns {Choice[]} */
@@ -33,7 +33,7 @@ function choices(ids) {
   const one = ids.length === 1 ? row(ids[0] ?? "") : undefined;
   const writes = mayAct();
   const from = (/** @type {string[]} */ list, /** @type {string} */ group) =>
-    list.filter((id) => writes || !WRITES.has(id)).filter((id) => (id !== "remove" || may("conversations.delete")) && (id !== "block" || may("contacts.manage")) && (!ALONE.has(id) || ids.length < 2) && !(one && id === (one.archived ? "archive" : "unarchive")))
+    list.filter((id) => writes || !WRITES.has(id)).filter((id) => (id !== "remove" || may("conversations.delete")) && (id !== "block" || may("contacts.manage")) && (!ALONE.has(id) || ids.length < 2) && (id !== "sendLater" || open.value === ids[0]) && !(one && id === (one.archived ? "archive" : "unarchive")))
       .filter((id) => !TICKETS.includes(id) || (one && ticketCommands(one).includes(id)))
       .filter((id) => !(one && ((id === "close" && one.status === "CLOSED") || (id === "reopen" && one.status === "OPEN"))))
       .map((id) => ({ group, label: commandName(id, one), icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void runCommand(id) }));

@@ -27,6 +27,16 @@ export function exactTime(at) {
   return new Date(at).toDateString() === new Date(now.value).toDateString() ? time : `${dayOf(at)}, ${time}`;
 }
 
+const moment = { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
+/** Return a future moment with its weekday, date and time, and with its year unless that is the present one. @param {string | number | Date} at */
+export function momentAhead(at) {
+  const date = new Date(at);
+  const year = date.getFullYear() === new Date(now.value).getFullYear() ? {} : { year: "numeric" };
+  return date.toLocaleString(undefined, /** @type {Intl.DateTimeFormatOptions} */ ({ ...moment, ...year }));
+}
+/** The name of this browser's time zone, as Europe/Berlin. */
+export const zoneName = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
 /** Return tomorrow at nine. */
 export function tomorrow() {
   const at = new Date();

@@ -63,7 +63,7 @@ export const Icon = (props) =>
 export const cx = (...names) => names.filter(Boolean).join(" ");
 
 export const isMac = /Mac|iP(hone|ad|od)/.test(navigator.platform);
-const KEYS = /** @type {Record<string, string>} */ ({ mod: isMac ? "⌘" : "Ctrl", shift: isMac ? "⇧" : "Shift", enter: "↵", escape: "Esc", arrowdown: "↓", arrowup: "↑" });
+const KEYS = /** @type {Record<string, string>} */ ({ mod: isMac ? "⌘" : "Ctrl", shift: isMac ? "⇧" : "Shift", alt: isMac ? "⌥" : "Alt", enter: "↵", escape: "Esc", arrowdown: "↓", arrowup: "↑" });
 
 /** The keys of a combination such as `mod+shift+enter`, or of a sequence such as `g i`. @param {{keys: string}} props */
 export const Kbd = ({ keys }) =>
