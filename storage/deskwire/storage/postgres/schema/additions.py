@@ -454,6 +454,8 @@ CREATE INDEX saved_views_by_team ON saved_views (team) WHERE team IS NOT NULL;
 SCHEDULED_MESSAGES: Final = typed("""
 ALTER TABLE held_messages ADD COLUMN scheduled bigint NOT NULL DEFAULT 0;
 ALTER TABLE held_messages ADD COLUMN unless_replied bigint NOT NULL DEFAULT 0;
+""")
+
 # Web push; see the migration of SQLite. Older programs do not know the subscriptions, so they end with their session by cascade.
 WEB_PUSH: Final = typed("""
 CREATE TABLE push_keys (number bigint PRIMARY KEY CHECK (number = 1), sealed bytea NOT NULL, created_at bigint NOT NULL);
