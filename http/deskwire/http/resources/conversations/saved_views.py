@@ -83,7 +83,7 @@ class ChangeViewRequest(Body):
 
 
 class ViewList(Query):
-    """With `counts=true`, each view has the number of its conversations."""
+    """The parameter `counts` adds the number of its conversations to each view."""
 
     counts: Flag = False
 
