@@ -43,6 +43,7 @@ from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
+from deskwire.engine.push.vapid import VapidKey
 from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.channel import StreamChannel
 from deskwire.engine.stream.hub import Hub
@@ -66,7 +67,7 @@ from deskwire.http.api.auth.oidc import OidcSignIns
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
-from deskwire.http.api.services import SecondFactors, Services, Surveys, Webhooks
+from deskwire.http.api.services import SecondFactors, Services, Surveys, Webhooks, WebPush
 from deskwire.http.app import ROUTES
 from deskwire.http.description import errors_page, permissions
 from deskwire.http.description.asyncapi import document as asyncapi
@@ -448,6 +449,9 @@ class Server:
             credential_life=CredentialLife(),
             customers=customers,
             customer_limits=parts.customer_limits_of(config, Secrets(SECRET)),
+            push=WebPush(
+                VapidKey(self.disk, trio_ms, Encryption(Secrets(SECRET)), None), Encryption(Secrets(SECRET))
+            ),
             second_factors=SecondFactors(Encryption(Secrets(SECRET)).seal, Encryption(Secrets(SECRET)).open),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),

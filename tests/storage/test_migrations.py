@@ -124,6 +124,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0073_mentions_and_followers",
         "m0074_saved_views",
         "m0075_scheduled_messages",
+        "m0076_web_push",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

@@ -51,6 +51,7 @@ from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.idempotency.idempotent_requests import StoredResponseReader, StoredResponseTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
 from deskwire.engine.mail.ports import MailReader, MailTransaction
+from deskwire.engine.push.ports import WebPushReader, WebPushTransaction
 from deskwire.engine.reports.ports import ReportReader
 from deskwire.engine.search.ports import SearchReader, SourceTransaction
 from deskwire.engine.snippets.snippet import SnippetReader, SnippetTransaction
@@ -92,6 +93,7 @@ class Reader(
     TeamReader,
     RoleReader,
     MailReader,
+    WebPushReader,
     InvitationReader,
     IdentityReader,
     SessionReader,
@@ -141,6 +143,7 @@ class Transaction(
     TeamTransaction,
     RoleTransaction,
     MailTransaction,
+    WebPushTransaction,
     InvitationTransaction,
     IdentityChanges,
     OidcRequestTransaction,

@@ -32,6 +32,7 @@ from deskwire.engine.mail.queue import Mailer
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.push.vapid import VapidKey
 from deskwire.engine.search.indexer import POLL_INTERVAL_S, Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
@@ -50,7 +51,7 @@ from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.channel_cache import ChannelCache
 from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import ReadinessProbe
-from deskwire.http.api.services import SecondFactors, Services, Surveys
+from deskwire.http.api.services import SecondFactors, Services, Surveys, WebPush
 from deskwire.http.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.stream.server import RealtimeStream
@@ -112,6 +113,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     connections: Connections
     measured: Measurements
     mailer: Mailer | None
+    push_key: VapidKey
 
 
 async def assemble(
@@ -219,6 +221,7 @@ async def assemble(
         connections=connections,
         measured=wiring.measured(here, indexer, dispatcher, stream, follower, certificate, connections),
         mailer=wiring.mailer(config, sealing, url),
+        push_key=wiring.push_key(store, sealing, url),
     )
 
 
@@ -253,6 +256,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         webhooks=wiring.webhooks(
             config, parts.sealing, parts.endpoint_leases or parts.dispatcher, parts.versions
         ),
+        push=WebPush(parts.push_key, parts.sealing),
         sites=wiring.site_checks(config, parts.url),
         hub=parts.hub,
         agents=parts.agents,

@@ -236,6 +236,10 @@ async def serve(
             )
             pusher = wiring.pusher(config, store, parts.sealing)
             outgoing.start_soon(run_with_restarts, "audit.pushes", partial(while_leader, pusher.run))
+            pushes = wiring.push_sender(
+                config, store, parts.sealing, parts.push_key, parts.agents, parts.measured.pushes
+            )
+            outgoing.start_soon(run_with_restarts, "push.sender", partial(while_leader, pushes.run))
             if parts.mailer is not None:
                 mails = wiring.mail_queue(config, store, parts.mailer, parts.measured.mails)
                 outgoing.start_soon(run_with_restarts, "mail.queue", partial(while_leader, mails.run))

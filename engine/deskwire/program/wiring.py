@@ -56,6 +56,9 @@ from deskwire.engine.mail.queue import MailCounters, Mailer, MailQueue
 from deskwire.engine.mail.smtp import PORTS, SmtpServer
 from deskwire.engine.ports import Commit, Store
 from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
+from deskwire.engine.push.client import PushClient
+from deskwire.engine.push.sending import PushCounters, PushSender
+from deskwire.engine.push.vapid import VapidKey
 from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketFollower
@@ -341,6 +344,27 @@ def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
         return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
 
     return AuditPusher(store, wall_clock, sealing, client)
+
+
+def push_key(store: Store, sealing: Encryption, url: str) -> VapidKey:
+    """Return the key by which push services recognise the installation. They take an https URL as its contact."""
+    return VapidKey(store, wall_clock, sealing, url if url.startswith("https:") else None)
+
+
+def push_sender(
+    config: Config,
+    store: Store,
+    sealing: Encryption,
+    key: VapidKey,
+    agents: AgentStreams,
+    counters: PushCounters,
+) -> PushSender:
+    """Return the task that sends pushes, by the connections of webhooks."""
+    trusted = _trusted_roots()
+    client = PushClient(_connector(config, SystemResolver(), trusted), trusted, wall_clock)
+    return PushSender(
+        store, wall_clock, sealing, session_life(config), key, client, agents.desk_open, counters
+    )
 
 
 def mailer(config: Config, sealing: Encryption, url: str) -> Mailer | None:

@@ -43,6 +43,7 @@ from deskwire.http.resources.accounts import (
     teams,
     tokens,
     users,
+    web_push,
 )
 from deskwire.http.resources.channels import channels, public_channels
 from deskwire.http.resources.contacts import blocks as contact_blocks
@@ -151,6 +152,7 @@ _MODULES: Final = (
     members,
     roles,
     notifications,
+    web_push,
     invitations,
     links,
     projects,

@@ -15,6 +15,7 @@ from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.http1 import METHODS
 from deskwire.engine.mail.queue import MailCounters
 from deskwire.engine.privacy.retention import RetentionCounters
+from deskwire.engine.push.sending import PushCounters
 from deskwire.engine.search.indexer import Progress
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.http.transport.connection_slots import Connections
@@ -145,6 +146,7 @@ class Measurements(Struct, frozen=True):
             without one.
         identity: whether the database is the expected one.
         mails: counters of the mails that this node sent.
+        pushes: counters of the web pushes that this node sent.
         node: the figures of a node that shares its database; None for a single node.
     """
 
@@ -164,6 +166,7 @@ class Measurements(Struct, frozen=True):
     identity: DatabaseIdentity = field(default_factory=DatabaseIdentity)
     node: NodeMeasurements | None = None
     mails: MailCounters = field(default_factory=MailCounters)
+    pushes: PushCounters = field(default_factory=PushCounters)
     pruned: RetentionCounters = field(default_factory=RetentionCounters)
     stalls: Stalls = field(default_factory=Stalls)
     requests: RequestCounts = field(default_factory=RequestCounts)

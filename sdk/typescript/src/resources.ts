@@ -157,6 +157,8 @@ import type {
   ProofRequest,
   PublicChannel,
   PublishSurveyVersionRequest,
+  PushPage,
+  PushState,
   PutAllSeenRequest,
   PutAuditPushRequest,
   PutContactIdentityRequest,
@@ -164,6 +166,7 @@ import type {
   PutInsightsRequest,
   PutMemoryRequest,
   PutNotificationSettingsRequest,
+  PutPushSubscriptionRequest,
   PutSeenMentionsRequest,
   PutSeenRequest,
   PutTranslationRequest,
@@ -891,6 +894,12 @@ export interface MeListSessionsParams {
 export interface MeEndSessionsParams {
   /** Default: `false`. */
   others?: boolean | undefined;
+}
+
+export interface MeListPushesParams {
+  /** Default: `50`. */
+  limit?: number | undefined;
+  cursor?: string | undefined;
 }
 
 export interface MeListTokensParams {
@@ -4397,6 +4406,44 @@ export class MeResource {
    */
   putNotificationSettings(params: PutNotificationSettingsRequest, options?: RequestOptions): Promise<NotificationSettings> {
     return this.#transport.json({ name: "me.putNotificationSettings", method: "PUT", path: "/v3/users/me/notifications", credential: true, body: params }, options);
+  }
+
+  /**
+   * Fetch the key with which your browser subscribes to push notifications, and whether this session has a subscription.
+   *
+   * `GET /v3/users/me/push-subscription`
+   */
+  getPushSubscription(options?: RequestOptions): Promise<PushState> {
+    return this.#transport.json({ name: "me.getPushSubscription", method: "GET", path: "/v3/users/me/push-subscription", credential: true }, options);
+  }
+
+  /**
+   * Have this session's browser notified when the desk is closed, by the push service at `endpoint`.
+   *
+   * It replaces the session's earlier subscription, and that of another session of the same browser. It ends with the session. The address of the endpoint must be public, like that of a webhook.
+   *
+   * `PUT /v3/users/me/push-subscription`
+   */
+  putPushSubscription(params: PutPushSubscriptionRequest, options?: RequestOptions): Promise<PushState> {
+    return this.#transport.json({ name: "me.putPushSubscription", method: "PUT", path: "/v3/users/me/push-subscription", credential: true, body: params }, options);
+  }
+
+  /**
+   * End the push notifications of this session's browser. Pushes that wait for it are not sent.
+   *
+   * `DELETE /v3/users/me/push-subscription`
+   */
+  deletePushSubscription(options?: RequestOptions): Promise<PushState> {
+    return this.#transport.json({ name: "me.deletePushSubscription", method: "DELETE", path: "/v3/users/me/push-subscription", credential: true }, options);
+  }
+
+  /**
+   * List your push notifications of the last 7 days, newest first, each with the reason why it was sent or not.
+   *
+   * `GET /v3/users/me/pushes`
+   */
+  listPushes(params?: MeListPushesParams, options?: RequestOptions): PagePromise<PushPage> {
+    return this.#transport.pages({ name: "me.listPushes", method: "GET", path: "/v3/users/me/pushes", credential: true, query: params }, options);
   }
 
   /**

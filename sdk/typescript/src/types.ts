@@ -3230,12 +3230,62 @@ export interface PublishSurveyVersionRequest {
   definition: SurveyDefinitionInput;
 }
 
+/**
+ * A push notification of one event for one browser.
+ *
+ * `status` is `sent` once the push service of the browser has accepted it, and `reason` says why it ended: `accepted`; `accessLost`; `deskOpen`, the desk was open in the browser and notified the user itself; `erased`; `expired`, four hours had passed; `gone`, the push service no longer knows the browser; `interrupted`, the service stopped during the attempt; `quietHours`; `refused` by the push service; `seen` by the user in the meantime; `settings`, which had changed; `subscriptionEnded`, by sign-out or in the desk; `superseded` by a newer event of the conversation; `tooMany` waited; `unanswered`, the request may have arrived and is not repeated; `unreadable`, stored under another secret.
+ */
+export interface Push {
+  id: string;
+  projectId: string;
+  conversationId: string;
+  eventId: string;
+  /** Why the user is notified. */
+  cause: "mine" | "teams" | "unassigned" | "mention" | "following" | (string & {});
+  /** The browser by its own name. */
+  client: string;
+  status: "waiting" | "sending" | "sent" | "notSent" | (string & {});
+  reason: "accepted" | "accessLost" | "deskOpen" | "erased" | "expired" | "gone" | "interrupted" | "quietHours" | "refused" | "seen" | "settings" | "subscriptionEnded" | "superseded" | "tooMany" | "unanswered" | "unreadable" | (string & {}) | null;
+  /** The last failure, such as the status of the push service. */
+  detail: string | null;
+  attempts: number;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  nextAttemptAt: string | null;
+  endedAt: string | null;
+}
+
 /** The last attempt to push. `error` is null after a 2xx response, `status` is null without a response. */
 export interface PushAttempt {
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
   status: number | null;
   error: string | null;
+}
+
+/** The keys of the browser, in base64url: the public key `p256dh`, a point of P-256, and the secret `auth`. */
+export interface PushKeys {
+  p256dh: string;
+  auth: string;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface PushPage {
+  nextCursor: string | null;
+  items: Push[];
+}
+
+/** The web push of a session: the key with which its browser subscribes (`applicationServerKey`), and its subscription. */
+export interface PushState {
+  /** A point of P-256 in base64url. */
+  publicKey: string;
+  subscription: PushSubscriptionInfo | null;
+}
+
+/** The subscription of a session's browser. */
+export interface PushSubscriptionInfo {
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
 }
 
 /** The time up to which everything counts as seen; default now. null removes the mark. */
@@ -3295,6 +3345,12 @@ export interface PutNotificationSettingsRequest {
   preview: boolean;
   sound: boolean;
   quietHours: QuietHoursRequest | null;
+}
+
+/** The subscription of the browser, as `PushSubscription.toJSON()` has it, without `expirationTime`. */
+export interface PutPushSubscriptionRequest {
+  endpoint: string;
+  keys: PushKeys;
 }
 
 /** The id of the newest message or note of the conversation that you have seen. */

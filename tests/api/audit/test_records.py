@@ -57,7 +57,7 @@ def test_changes_of_recorded_objects_have_no_reason_to_be_unrecorded() -> None:
     }
     # The queue of mails records the link when it makes one; the call is the same for an unknown address.
     # Users choose their own notifications.
-    own = {"putNotificationSettings"}
+    own = {"putNotificationSettings", "putPushSubscription", "deletePushSubscription"}
     assert silent == {"testEndpoint", "inspectLink", "requestPasswordLink", *begun, *own}
 
 

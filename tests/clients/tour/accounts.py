@@ -15,6 +15,7 @@ from tests.support.api.browsers import browser, enter, staff
 from tests.support.api.openid import CLIENT_ID, browsing, parameters
 from tests.support.api.staff import PASSWORD, client, organisation_of, sign_in
 from tests.support.authenticator import Authenticator
+from tests.support.sockets.push_service import PushBrowser
 
 
 async def signing_in(call: Recorder) -> None:
@@ -28,10 +29,20 @@ async def signing_in(call: Recorder) -> None:
         await call("startSession", client=page, body={**credentials, "newPassword": None})
         await call("getSession", client=page)
         await call("proveSession", client=page, body={"password": PASSWORD})
+        await web_push(call, page)
         await second_factor(call, page, credentials)
         await call("endSession", client=page)
         agent = await stack.enter_async_context(client(call.service, issued["token"]))
         await own_account(call, agent, page, hired["email"])
+
+
+async def web_push(call: Recorder, page: httpx.AsyncClient) -> None:
+    """Call the operations of web push in a session."""
+    await call("getPushSubscription", client=page)
+    its = PushBrowser("https://127.0.0.1:8443/push/tour")
+    await call("putPushSubscription", client=page, body=its.subscription)
+    await call("listPushes", client=page, limit=10)
+    await call("deletePushSubscription", client=page)
 
 
 async def second_factor(call: Recorder, page: httpx.AsyncClient, credentials: dict[str, str]) -> None:

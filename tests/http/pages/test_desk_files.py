@@ -100,7 +100,7 @@ def test_all_modules_stay_within_the_growth_limit_of_the_wheel() -> None:
         path.stat().st_size for path in FOLDER.glob("**/*") if path.is_file() and path.suffix != ".woff2"
     )
     assert len(gzip.compress(b"".join(path.read_bytes() for path in MODULES))) <= 300 * KB
-    assert whole <= 1200 * KB, whole
+    assert whole <= 1300 * KB, whole
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)

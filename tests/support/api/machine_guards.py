@@ -43,6 +43,10 @@ DELETE /v3/users/me
 POST /v3/users/me/password
 GET /v3/users/me/notifications
 PUT /v3/users/me/notifications
+GET /v3/users/me/push-subscription
+PUT /v3/users/me/push-subscription
+DELETE /v3/users/me/push-subscription
+GET /v3/users/me/pushes
 GET /v3/users/me/identities
 DELETE /v3/users/me/identities/{identityId}
 GET /v3/users/me/sessions
@@ -151,6 +155,8 @@ READS_USER: Final = frozenset(
         "accounts/invitations._mailed",
         "accounts/notifications.get_settings",
         "accounts/notifications.put_settings",
+        "accounts/web_push.list_pushes",
+        "accounts/web_push.put_subscription",
         "accounts/identities.list_identities",
         "accounts/identities.unlink_identity",
         "accounts/members.acting_member",

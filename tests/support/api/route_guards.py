@@ -329,6 +329,10 @@ POST /v3/users/me/password                                      | user         |
 GET /v3/users/me/permissions                                    | user         | -                    | -
 GET /v3/users/me/notifications                                  | user         | -                    | -
 PUT /v3/users/me/notifications                                  | user         | -                    | 8 KiB
+GET /v3/users/me/push-subscription                              | user         | -                    | -
+PUT /v3/users/me/push-subscription                              | user         | -                    | 64 KiB
+DELETE /v3/users/me/push-subscription                           | user         | -                    | 8 KiB
+GET /v3/users/me/pushes                                         | user         | -                    | -
 GET /v3/users/me/identities                                     | user         | -                    | -
 DELETE /v3/users/me/identities/{identityId}                     | user         | -                    | 8 KiB
 DELETE /v3/users/me/sessions                                    | user         | -                    | 8 KiB

@@ -11,6 +11,7 @@ import trio
 
 from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.accounts.sessions import SessionCommit
+from deskwire.engine.agents.open_desks import Desk, OpenDesks
 from deskwire.engine.agents.presence import Agent, View, ephemeral_event, merged, presence_view
 from deskwire.engine.agents.remote import RemoteAgents
 from deskwire.engine.agents.rights import RightsReader, Viewer, find_lost_right
@@ -83,6 +84,7 @@ class AgentStreams(OpenStreams[AgentStream]):
         self._remote = RemoteAgents(
             bus or NoBus(), node, new_id("str", clock()), self._note_agent, self.broadcast_locally
         )
+        self._desks = OpenDesks(bus or NoBus(), new_id("str", clock()))
         self._presence_due = trio.Event()
         self._rights_due = trio.Event()
         self.rights_version: int = 0
@@ -146,6 +148,7 @@ class AgentStreams(OpenStreams[AgentStream]):
         _discard(self._by_project, stream.viewer.project.rowid, stream)
         _discard(self._by_user, stream.viewer.user, stream)
         self._shares.give_back(stream.viewer.project.organisation)
+        self._announce_desk(stream)
         for conversation in stream.view.conversations:
             _discard(self._viewers, (stream.viewer.project.rowid, conversation), stream)
         super().close(stream)
@@ -197,6 +200,20 @@ class AgentStreams(OpenStreams[AgentStream]):
     def is_present(self, user: int, project: int) -> bool:
         """Return whether a user has a stream of a project open on this node; both are storage keys."""
         return any(stream.viewer.project.rowid == project for stream in self._by_user.get(user, ()))
+
+    def desk_open(self, session: str, project: int) -> bool:
+        """Return whether a session (id) has the desk of a project (storage key) open, on any node."""
+        return self._desk_open_here((project, session)) or self._desks.is_open((project, session))
+
+    def _desk_open_here(self, desk: Desk) -> bool:
+        project, session = desk
+        return any(stream.viewer.session == session for stream in self._by_project.get(project, ()))
+
+    def _desks_here(self) -> Iterator[Desk]:
+        for project, streams in self._by_project.items():
+            yield from dict.fromkeys(
+                (project, stream.viewer.session) for stream in streams if stream.viewer.session is not None
+            )
 
     @property
     def projects(self) -> Collection[int]:
@@ -269,6 +286,7 @@ class AgentStreams(OpenStreams[AgentStream]):
             nursery.start_soon(self._check_rights)
             if not self._alone:
                 nursery.start_soon(self._remote.run, self._all_views)
+                nursery.start_soon(self._desks.run, self._desks_here)
                 nursery.start_soon(self._lapse)
 
     def _recipients(self, project: int, to_user: int | None, viewing: str | None) -> Iterable[AgentStream]:
@@ -285,7 +303,14 @@ class AgentStreams(OpenStreams[AgentStream]):
         self._by_project.setdefault(stream.viewer.project.rowid, {})[stream] = None
         self._by_user.setdefault(stream.viewer.user, {})[stream] = None
         self._shares.take(stream.viewer.project.organisation)
+        self._announce_desk(stream)
         self._note_presence(stream)
+
+    def _announce_desk(self, stream: AgentStream) -> None:
+        session = stream.viewer.session
+        if session is not None and not self._alone:
+            desk = (stream.viewer.project.rowid, session)
+            self._desks.announce(desk, is_open=self._desk_open_here(desk))
 
     def _note_presence(self, stream: AgentStream) -> None:
         self._ours_changed[stream.viewer.project.rowid, stream.agent] = None

@@ -38,6 +38,7 @@ Prefix = Literal[
     "str",
     "tok",
     "psh",
+    "psn",
     "chn",
     "cse",
     "rol",

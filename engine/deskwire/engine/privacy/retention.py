@@ -42,6 +42,7 @@ from deskwire.engine.customers.session import IDLE_MS, CustomerSessionTransactio
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransaction
 from deskwire.engine.mail.ports import MailTransaction
+from deskwire.engine.push.ports import WebPushTransaction
 from deskwire.engine.webhooks.ports import DeliveryTransaction
 
 log: Final = structlog.get_logger(__name__)
@@ -197,6 +198,7 @@ _KINDS: Final = (
     "links",
     "invitations",
     "mails",
+    "pushes",
 )
 
 
@@ -236,6 +238,7 @@ class RetentionTransaction(
     OidcRequestTransaction,
     CustomerSessionTransaction,
     MailTransaction,
+    WebPushTransaction,
     Protocol,
 ):
     """Changes that delete rows after their retention."""
@@ -320,6 +323,7 @@ class Retention:
         expired = now - EXPIRED_KEPT_MS
         await self._prune("invitations", lambda tx: tx.prune_invitations(expired, BATCH_SIZE))
         await self._prune("mails", lambda tx: tx.prune_mails(now, BATCH_SIZE))
+        await self._prune("pushes", lambda tx: tx.prune_pushes(now, BATCH_SIZE))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
     async def _prune(self, what: str, batch: Callable[[RetentionTransaction], int]) -> None:

@@ -506,7 +506,7 @@ class _Exchange:
         if self.quota is not None and self.quota.retry_after_s:
             raise refusal_of(self.quota, caller.user, counted)
         require_permission(access, caller)
-        if access.fresh:
+        if access.fresh or access.session_only:
             await require_fresh_proof(self._services, access, caller, request.at)
         return caller
 

@@ -108,7 +108,7 @@ class RouteAccess(Struct, frozen=True):
         also: permissions required in addition to `permission`, because a call reaches their objects (ADR
             70).
         fresh: a session also needs a proof of who uses it that is at most 15 minutes old (`proofs`).
-        session_only: refuse access tokens, which can't be proved again.
+        session_only: refuse access tokens, which can't be proved again and belong to no browser.
     """
 
     kind: AccessKind
@@ -186,6 +186,11 @@ def proved_session(access: RouteAccess) -> RouteAccess:
     It serves calls by which the thief of a token could keep the account after the token's end.
     """
     return replace(access, fresh=True, session_only=True)
+
+
+def in_session(access: RouteAccess) -> RouteAccess:
+    """Return the same access for sessions alone. It serves calls that are about the browser of a session."""
+    return replace(access, session_only=True)
 
 
 def customer() -> RouteAccess:

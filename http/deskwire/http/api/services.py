@@ -20,6 +20,7 @@ from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring, Secrets
 from deskwire.engine.core.values import replace
@@ -33,6 +34,7 @@ from deskwire.engine.mail.queue import Mailer
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.erasure import Erasures
+from deskwire.engine.push.vapid import VapidKey
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
@@ -78,6 +80,13 @@ class Webhooks(Struct, frozen=True):
     probe: Callable[[int, int | None], None]
     first_result: Callable[[Delivery], Awaitable[None]]
     following: trio.Lock = field(default_factory=trio.Lock)
+
+
+class WebPush(Struct, frozen=True):
+    """The operations on web push that its routes need: the installation's key, and the encryption of endpoints."""
+
+    key: VapidKey
+    sealing: Encryption
 
 
 class SiteChecks(Struct, frozen=True):
@@ -184,6 +193,7 @@ class Services(Struct, frozen=True):
     verifier: Verifier
     passwords: Passwords
     webhooks: Webhooks
+    push: WebPush
     sites: SiteChecks
     hub: Hub
     agents: AgentStreams

@@ -6,7 +6,7 @@ Labels have a few known values, never the id of a project, conversation, contact
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from msgspec.structs import asdict
 
@@ -15,6 +15,7 @@ from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Histogram
 from deskwire.engine.events.open_streams import OpenStreams
 from deskwire.engine.mail.ports import MailHealth
+from deskwire.engine.push.ports import PushReason
 from deskwire.http.api.routing import public_path
 from deskwire.http.api.services import Services
 from deskwire.http.metrics.metric import Metric, Rows, Scrape
@@ -438,6 +439,22 @@ METRICS: Final = (
         "gauge",
         "Mails of the last 7 days that failed for good; `deskwire mail list` has the reasons.",
         lambda s: [] if s.mails is None else [((), s.mails.failed)],
+    ),
+    # Web push
+    Metric(
+        "web_pushes_total",
+        "counter",
+        "Web pushes that ended at this node, by reason; `accepted`: the push service took it.",
+        lambda s: [
+            ((reason,), s.services.measured.pushes.ended.get(reason, 0)) for reason in get_args(PushReason)
+        ],
+        ("reason",),
+    ),
+    Metric(
+        "web_push_failures_total",
+        "counter",
+        "Attempts of this node to send a web push that failed and are retried.",
+        lambda s: [((), s.services.measured.pushes.failures)],
     ),
     # The stream
     Metric("stream_connections", "gauge", "Open websockets.", _one(lambda s: s.measured.consumers())),

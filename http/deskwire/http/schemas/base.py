@@ -102,6 +102,7 @@ TokenId = Annotated[
 ]
 InvitationId = Annotated[str, Field(pattern=f"^inv{_ULID}", examples=["inv_01KZ00000000000000000000J1"])]
 PasskeyId = Annotated[str, Field(pattern=f"^pky{_ULID}", examples=["pky_01KZ00000000000000000000P1"])]
+PushId = Annotated[str, Field(pattern=f"^psn{_ULID}", examples=["psn_01KZ00000000000000000000N1"])]
 SessionId = Annotated[str, Field(pattern=f"^ses{_ULID}", examples=["ses_01KZ00000000000000000000B1"])]
 CustomerSessionId = Annotated[str, Field(pattern=f"^cse{_ULID}", examples=["cse_01KZ00000000000000000000N1"])]
 ContactId = Annotated[str, Field(pattern=f"^con{_ULID}", examples=["con_01KZ0000000000000000C0NTCT"])]

@@ -3678,6 +3678,34 @@ class PublishSurveyVersionRequest(TypedDict):
     definition: SurveyDefinitionInput
 
 
+class Push(TypedDict):
+    """A push notification of one event for one browser.
+
+    `status` is `sent` once the push service of the browser has accepted it, and `reason` says why it ended: `accepted`; `accessLost`; `deskOpen`, the desk was open in the browser and notified the user itself; `erased`; `expired`, four hours had passed; `gone`, the push service no longer knows the browser; `interrupted`, the service stopped during the attempt; `quietHours`; `refused` by the push service; `seen` by the user in the meantime; `settings`, which had changed; `subscriptionEnded`, by sign-out or in the desk; `superseded` by a newer event of the conversation; `tooMany` waited; `unanswered`, the request may have arrived and is not repeated; `unreadable`, stored under another secret."""
+
+    id: str
+    projectId: str
+    conversationId: str
+    eventId: str
+    cause: str
+    """Why the user is notified. Known values: `mine`, `teams`, `unassigned`, `mention`, `following`; a later release may add others."""
+    client: str
+    """The browser by its own name."""
+    status: str
+    """Known values: `waiting`, `sending`, `sent`, `notSent`; a later release may add others."""
+    reason: str | None
+    """Known values: `accepted`, `accessLost`, `deskOpen`, `erased`, `expired`, `gone`, `interrupted`, `quietHours`, `refused`, `seen`, `settings`, `subscriptionEnded`, `superseded`, `tooMany`, `unanswered`, `unreadable`; a later release may add others."""
+    detail: str | None
+    """The last failure, such as the status of the push service."""
+    attempts: int
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    nextAttemptAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    endedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
 class PushAttempt(TypedDict):
     """The last attempt to push. `error` is null after a 2xx response, `status` is null without a response."""
 
@@ -3685,6 +3713,35 @@ class PushAttempt(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     status: int | None
     error: str | None
+
+
+class PushKeys(TypedDict):
+    """The keys of the browser, in base64url: the public key `p256dh`, a point of P-256, and the secret `auth`."""
+
+    p256dh: str
+    auth: str
+
+
+class PushPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[Push]
+
+
+class PushState(TypedDict):
+    """The web push of a session: the key with which its browser subscribes (`applicationServerKey`), and its subscription."""
+
+    publicKey: str
+    """A point of P-256 in base64url."""
+    subscription: PushSubscriptionInfo | None
+
+
+class PushSubscriptionInfo(TypedDict):
+    """The subscription of a session's browser."""
+
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
 
 
 class PutAllSeenRequest(TypedDict):
@@ -3749,6 +3806,13 @@ class PutNotificationSettingsRequest(TypedDict):
     preview: bool
     sound: bool
     quietHours: QuietHoursRequest | None
+
+
+class PutPushSubscriptionRequest(TypedDict):
+    """The subscription of the browser, as `PushSubscription.toJSON()` has it, without `expirationTime`."""
+
+    endpoint: str
+    keys: PushKeys
 
 
 class PutSeenMentionsRequest(TypedDict):

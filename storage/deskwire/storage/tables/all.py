@@ -26,6 +26,7 @@ from deskwire.storage.tables.accounts.sessions import (
 )
 from deskwire.storage.tables.accounts.setup import SetupReads
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
+from deskwire.storage.tables.accounts.web_push import WebPushReads
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
 from deskwire.storage.tables.audit_push import PushReads, PushWrites
 from deskwire.storage.tables.channels import ChannelReads, ChannelWrites
@@ -111,6 +112,7 @@ class AllReads(
     FactorReads,
     SetupReads,
     NotificationSettingsReads,
+    WebPushReads,
     ChannelReads,
     CustomerSessionReads,
     ConsumerReads,

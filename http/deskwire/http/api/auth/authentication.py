@@ -138,8 +138,8 @@ async def require_fresh_proof(services: Services, access: RouteAccess, caller: C
     session, user = caller.session, caller.user
     if access.session_only and session is None:
         raise Forbidden(
-            "An access token was shown, and this call needs a browser session with a recent proof of who uses it: "
-            "POST /v3/auth/session.",
+            "An access token was shown, and this call needs a browser session"
+            f"{' with a recent proof of who uses it' if access.fresh else ''}: POST /v3/auth/session.",
             code="session_required",
         )
     if not access.fresh or session is None or user is None or is_fresh(session.proved_at, at):

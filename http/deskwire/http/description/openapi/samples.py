@@ -61,6 +61,13 @@ BODIES: Final[Mapping[str, Any]] = {
         "sound": True,
         "quietHours": {"start": "18:00", "end": "08:00", "days": ["sat", "sun"], "timeZone": "Europe/Berlin"},
     },
+    "PutPushSubscriptionRequest": {
+        "endpoint": "https://push.example.net/push/JzLQ3raZJfFBR0aqvOMsLrt54w4rJUsV",
+        "keys": {
+            "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+            "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+        },
+    },
     "ChangeContactRequest": {"email": "ada@shop.example.org", "attributes": {"plan": "pro"}, "tags": ["vip"]},
     "StartCustomerSessionRequest": {
         "channelId": "chn_01KZ000000000000000000WDGT",

@@ -34,7 +34,7 @@ _ONE = "/held-messages/<held_message_id>"
 
 
 class TakeBackQuery(Query):
-    """With `discard`, the text and the attachments do not return to your draft."""
+    """The parameter `discard` deletes the text and the attachments, and leaves your draft as it is."""
 
     discard: bool = False
 

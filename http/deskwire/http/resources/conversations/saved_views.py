@@ -56,7 +56,7 @@ Conditions = Annotated[dict[str, Annotated[str, Field(min_length=1, max_length=1
 """Parameters of `GET /v3/conversations` with their values."""
 
 
-class Reader(SavedViewReader, InboxListReader, Protocol):
+class ViewListReader(SavedViewReader, InboxListReader, Protocol):
     """Reads of views, and of the lists that they stand for."""
 
 
@@ -91,7 +91,7 @@ class ViewList(Query):
 async def _precheck(call: Call[Any, Query]) -> None:
     given, now = call.body.filter, call.services.clock()
 
-    def check(reader: Reader) -> None:
+    def check(reader: ViewListReader) -> None:
         if given is not None:
             _check_filter(reader, call, given, now)
         if call.body.team_id is not None:
@@ -135,7 +135,7 @@ async def list_views(call: Call[Body, ViewList]) -> Answer:
     """List the views that you see, all of them on one page: your own, those of your teams, those of the project, each in order."""
     now = call.services.clock()
 
-    def read(reader: Reader) -> list[dict[str, Any]]:
+    def read(reader: ViewListReader) -> list[dict[str, Any]]:
         views = reader.saved_views(call.project.rowid, call.user.rowid)
         counts = _counts(reader, call, views, now) if call.query.counts else {}
         return [{**saved_view_view(each), **counts.get(each.id, {})} for each in views]
@@ -144,7 +144,7 @@ async def list_views(call: Call[Body, ViewList]) -> Answer:
 
 
 def _counts(
-    reader: Reader, call: Call[Any, Any], views: Sequence[SavedView], now: int
+    reader: ViewListReader, call: Call[Any, Any], views: Sequence[SavedView], now: int
 ) -> dict[str, dict[str, Any]]:
     """Return the counts of views by id, without those whose filter names a user or team that is gone."""
     found: dict[str, dict[str, Any]] = {}

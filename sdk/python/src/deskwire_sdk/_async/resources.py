@@ -4213,6 +4213,38 @@ class AsyncMe:
         )
         return found
 
+    async def get_push_subscription(self) -> types.PushState:
+        """Fetch the key with which your browser subscribes to push notifications, and whether this session has a subscription."""
+        found: types.PushState = await self._transport.json(Request("GET", "/v3/users/me/push-subscription"))
+        return found
+
+    async def put_push_subscription(self, *, endpoint: str, keys: types.PushKeys) -> types.PushState:
+        """Have this session's browser notified when the desk is closed, by the push service at `endpoint`.
+
+        It replaces the session's earlier subscription, and that of another session of the same browser. It ends with the session. The address of the endpoint must be public, like that of a webhook.
+        """
+        found: types.PushState = await self._transport.json(
+            Request("PUT", "/v3/users/me/push-subscription", body={"endpoint": endpoint, "keys": keys})
+        )
+        return found
+
+    async def delete_push_subscription(self) -> types.PushState:
+        """End the push notifications of this session's browser. Pushes that wait for it are not sent."""
+        found: types.PushState = await self._transport.json(
+            Request("DELETE", "/v3/users/me/push-subscription")
+        )
+        return found
+
+    def list_pushes(self, *, limit: int | None = None, cursor: str | None = None) -> AsyncPager[types.Push]:
+        """List your push notifications of the last 7 days, newest first, each with the reason why it was sent or not.
+
+        Args:
+            limit: Default: `50`.
+        """
+        return AsyncPager(
+            self._transport, Request("GET", "/v3/users/me/pushes", query={"limit": limit, "cursor": cursor})
+        )
+
     async def list_identities(self) -> types.Identities:
         """List the identities of the signed-in user at identity providers, oldest first."""
         found: types.Identities = await self._transport.json(Request("GET", "/v3/users/me/identities"))

@@ -291,7 +291,16 @@ def reset_restored_database(url: str, *, skip_pending: bool, now: int) -> int:
         connection.execute("DELETE FROM lanes")
         connection.execute("UPDATE consumers SET connected = 0, node = '', incarnation = 0, wanted = NULL")
         # A session or one-time link that has ended since must not become valid again; mails have such links.
-        for table in ("sessions", "challenges", "one_time_links", "mails", "oidc_requests"):
+        for table in (
+            "sessions",
+            "challenges",
+            "one_time_links",
+            "mails",
+            "oidc_requests",
+            "push_subscriptions",
+            "push_cursors",
+            "pushes",
+        ):
             connection.execute(f"DELETE FROM {table}")
         connection.execute("UPDATE installation SET epoch = epoch + 1")
         if not skip_pending:

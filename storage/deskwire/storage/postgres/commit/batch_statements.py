@@ -196,6 +196,8 @@ PARENT_TABLES: Final = (
     "audit_pushes",
     "channels",
     "invitations",
+    "sessions",
+    "push_subscriptions",
 )
 _TABLE_LEVELS: Final = {table: number for number, table in enumerate(PARENT_TABLES)}
 

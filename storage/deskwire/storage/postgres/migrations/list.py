@@ -167,6 +167,7 @@ MIGRATIONS: Final = (
     Migration("m0046_mentions_and_followers", "m0042_blocked_contacts", additions.MENTIONS_AND_FOLLOWERS),
     Migration("m0047_saved_views", "m0042_blocked_contacts", additions.SAVED_VIEWS),
     Migration("m0048_scheduled_messages", "m0042_blocked_contacts", additions.SCHEDULED_MESSAGES),
+    Migration("m0049_web_push", "m0042_blocked_contacts", additions.WEB_PUSH),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

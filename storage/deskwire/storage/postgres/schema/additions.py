@@ -455,3 +455,26 @@ SCHEDULED_MESSAGES: Final = typed("""
 ALTER TABLE held_messages ADD COLUMN scheduled bigint NOT NULL DEFAULT 0;
 ALTER TABLE held_messages ADD COLUMN unless_replied bigint NOT NULL DEFAULT 0;
 """)
+
+# Web push; see the migration of SQLite. Older programs do not know the subscriptions, so they end with their session by cascade.
+WEB_PUSH: Final = typed("""
+CREATE TABLE push_keys (number bigint PRIMARY KEY CHECK (number = 1), sealed bytea NOT NULL, created_at bigint NOT NULL);
+CREATE TABLE push_subscriptions (
+    rowid IDENTITY, session bigint NOT NULL UNIQUE REFERENCES sessions ON DELETE CASCADE,
+    "user" bigint NOT NULL REFERENCES users, endpoint_hash bytea NOT NULL UNIQUE, sealed bytea NOT NULL,
+    created_at bigint NOT NULL, held_until bigint NOT NULL
+);
+CREATE INDEX push_subscriptions_by_user ON push_subscriptions ("user");
+CREATE TABLE push_cursors (project bigint PRIMARY KEY REFERENCES projects, position bigint NOT NULL);
+CREATE TABLE pushes (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, "user" bigint NOT NULL REFERENCES users,
+    project bigint NOT NULL REFERENCES projects, subscription bigint REFERENCES push_subscriptions ON DELETE SET NULL,
+    client TEXT NOT NULL, conversation TEXT NOT NULL, event TEXT NOT NULL, cause TEXT NOT NULL, at bigint NOT NULL,
+    created_at bigint NOT NULL, due_at bigint NOT NULL, status TEXT NOT NULL, reason TEXT, detail TEXT,
+    attempts bigint NOT NULL, ended_at bigint, UNIQUE (subscription, event)
+);
+CREATE INDEX pushes_by_user ON pushes ("user", rowid);
+CREATE INDEX pushes_due ON pushes (due_at, rowid) WHERE ended_at IS NULL;
+CREATE INDEX pushes_waiting ON pushes (subscription, conversation) WHERE status = 'waiting';
+CREATE INDEX pushes_by_end ON pushes (ended_at) WHERE ended_at IS NOT NULL;
+""")

@@ -189,6 +189,9 @@ def _end_sessions(connection: sqlite3.Connection) -> None:
         "one_time_links",
         "mails",
         "oidc_requests",
+        "push_subscriptions",
+        "push_cursors",
+        "pushes",
     ):  # backups of older versions lack some of them
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone():
             connection.execute(f"DELETE FROM {table}")

@@ -83,6 +83,7 @@ from deskwire.storage.sqlite.migrations import (
     m0073_mentions_and_followers,
     m0074_saved_views,
     m0075_scheduled_messages,
+    m0076_web_push,
 )
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ SCRIPTS: Final = {
         m0073_mentions_and_followers,
         m0074_saved_views,
         m0075_scheduled_messages,
+        m0076_web_push,
     )
 }
 """The SQL of each migration by name, in the order of application."""

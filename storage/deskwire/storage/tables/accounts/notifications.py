@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 import msgspec
 
 from deskwire.engine.accounts.notifications import DEFAULTS, NotificationSettings, QuietHours
 from deskwire.storage.tables.base import Queries
+
+SETTINGS_COLUMNS: Final = "n.mine, n.teams, n.unassigned, n.mentions, n.preview, n.sound, n.quiet_hours"
+
+
+def settings_of(row: Sequence[Any]) -> NotificationSettings:
+    """Return the settings in a row of SETTINGS_COLUMNS; the defaults for a user without a row, whose columns are all NULL."""
+    mine, teams, unassigned, mentions, preview, sound, quiet = row
+    if mine is None:
+        return DEFAULTS
+    hours = None if quiet is None else msgspec.json.decode(quiet, type=QuietHours)
+    return NotificationSettings(
+        bool(mine), bool(teams), bool(unassigned), bool(mentions), bool(preview), bool(sound), hours
+    )
 
 
 class NotificationSettingsReads(Queries):
@@ -13,22 +29,9 @@ class NotificationSettingsReads(Queries):
 
     def notification_settings(self, user: int) -> NotificationSettings:
         row = self.conn.execute(
-            "SELECT n.mine, n.teams, n.unassigned, n.mentions, n.preview, n.sound, n.quiet_hours FROM notification_settings n "
-            'WHERE n."user" = ?',
-            (user,),
+            f'SELECT {SETTINGS_COLUMNS} FROM notification_settings n WHERE n."user" = ?', (user,)
         ).fetchone()
-        if row is None:
-            return DEFAULTS
-        mine, teams, unassigned, mentions, preview, sound, quiet = row
-        return NotificationSettings(
-            bool(mine),
-            bool(teams),
-            bool(unassigned),
-            bool(mentions),
-            bool(preview),
-            bool(sound),
-            None if quiet is None else msgspec.json.decode(quiet, type=QuietHours),
-        )
+        return DEFAULTS if row is None else settings_of(row)
 
 
 class NotificationSettingsWrites(Queries):

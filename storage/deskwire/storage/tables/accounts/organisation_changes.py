@@ -23,6 +23,7 @@ from deskwire.storage.tables.accounts.people import (
     as_project,
     as_user,
 )
+from deskwire.storage.tables.accounts.web_push import WebPushWrites
 from deskwire.storage.tables.conversations.held_messages import HeldWrites
 from deskwire.storage.tables.conversations.mentions import MentionWrites
 
@@ -39,6 +40,7 @@ class OrganisationWrites(
     LinkWrites,
     FactorWrites,
     NotificationSettingsWrites,
+    WebPushWrites,
 ):
     """Changes. Implements `OrganisationTransaction`."""
 
@@ -166,6 +168,7 @@ class OrganisationWrites(
         self.conn.execute('DELETE FROM identities WHERE identities."user" = ?', (user,))
         self.delete_factors(user)
         self.forget_notification_settings(user)
+        self.forget_pushes(user)
         self.forget_writing(user, None)
         self.forget_involvement(user, None)
         self.conn.execute(

@@ -14,6 +14,7 @@ from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 from deskwire.storage.connection import Connection
 from deskwire.storage.tables.accounts.factors import renew_totp_seals
+from deskwire.storage.tables.accounts.web_push import renew_web_push_seals
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.audit_push import renew_push_seals
 from deskwire.storage.tables.base import Queries
@@ -219,7 +220,13 @@ def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> in
     """
     changed = sum(
         each(connection, renewed)
-        for each in (renew_push_seals, renew_channel_seals, renew_mail_seals, renew_totp_seals)
+        for each in (
+            renew_push_seals,
+            renew_channel_seals,
+            renew_mail_seals,
+            renew_totp_seals,
+            renew_web_push_seals,
+        )
     )
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"

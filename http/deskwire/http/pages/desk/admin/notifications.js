@@ -1,15 +1,18 @@
 // @ts-check
 /** The user's notification settings, and the permission of this browser. */
-import { html, useState } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Button, notificationsWanted, notify } from "../ui/parts.js";
+import { Ago, Button, notificationsWanted, notify } from "../ui/parts.js";
 import { Frame, Section } from "../ui/frame.js";
+import { Table } from "../ui/table.js";
 import { States, useCall } from "../ui/loading.js";
 import { Field, FieldProblems, Form, Tick } from "../ui/form.js";
+import { hrefOf } from "../core/session.js";
 import { save as store } from "../core/notification-settings.js";
 import { obstacle, permitted, playSound, show, startWorker } from "../core/notifier.js";
+import { isOn, obstacle as pushObstacle, turnOff, turnOn } from "../core/push.js";
 /** @import { Values } from "../ui/form.js" */
-/** @import { NotificationSettings } from "../core/types.js" */
+/** @import { NotificationSettings, Push } from "../core/types.js" */
 
 const DAYS = /** @type {(keyof typeof t.notifications.weekdays)[]} */ (["mon", "tue", "wed", "thu", "fri", "sat", "sun"]);
 const OWN_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -41,6 +44,40 @@ function ThisBrowser() {
   <//>`;
 }
 
+/** Push notifications of this browser, for the time in which the desk is closed. */
+function DeskClosed() {
+  const [on, setOn] = useState(/** @type {boolean|null} */ (null));
+  const words = t.notifications.closed;
+  const why = pushObstacle();
+  useEffect(() => void isOn().then(setOn), []);
+  const change = async (/** @type {boolean} */ wanted) => {
+    if (wanted && (await Notification.requestPermission()) !== "granted") return notify(t.notifications.dismissed, { bad: true });
+    try {
+      await (wanted ? turnOn() : turnOff());
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error;
+      notify(words.failed, { bad: true }); // such as a browser without a connection to its push service
+    }
+    setOn(await isOn());
+  };
+  return html`<${Section} title=${words.title}><p class="lead">${why === "noPush" ? words.noPush : why ? t.notifications[why] : on ? words.isOn : words.isOff}</p>
+    ${!why && html`<div class="actions">${on ? html`<${Button} label=${words.off} press=${() => change(false)} />` : html`<${Button} label=${words.on} press=${() => change(true)} />`}</div>`}
+    <${Pushes} />
+  <//>`;
+}
+
+/** The newest pushes, each with the reason why it was sent or not; nothing without any. */
+function Pushes() {
+  const of = useCall("users/me/pushes?limit=20");
+  const words = t.notifications.closed;
+  const rows = of.data?.items ?? of.data ?? [];
+  const columns = [
+    { label: words.at, cell: (/** @type {Push} */ row) => html`<a href=${hrefOf(`c/${row.conversationId}`, row.projectId)}><${Ago} at=${row.createdAt} /></a>` },
+    { label: words.result, cell: (/** @type {Push} */ row) => (row.reason ? words.reasons[row.reason] : words.waiting) },
+  ];
+  return rows.length > 0 && html`<details><summary>${words.recent}</summary><${Table} quiet caption=${words.recent} columns=${columns} rows=${rows} /></details>`;
+}
+
 /** Return the settings in a form. @param {Values} form @returns {NotificationSettings} */
 function settingsOf(form) {
   const [start, end, days] = [form.text("start") ?? null, form.text("end") ?? null, /** @type {any[]} */ (form.all("days"))];
@@ -61,7 +98,7 @@ export function Page() {
     notify(t.notifications.saved);
   };
   const words = t.notifications;
-  return html`<${Frame} title=${t.pages.notifications} calls=${[of.call]}><${ThisBrowser} /><${States} of=${of}>${(/** @type {NotificationSettings} */ found) => {
+  return html`<${Frame} title=${t.pages.notifications} calls=${[of.call]}><${ThisBrowser} /><${DeskClosed} /><${States} of=${of}>${(/** @type {NotificationSettings} */ found) => {
     const quiet = found.quietHours;
     return html`<${Section} title=${words.title}><p class="lead">${words.everywhere}</p><${Form} key=${edits} save=${save} label=${t.saveChanges}>
       <fieldset><legend>${words.which}</legend>${/** @type {const} */ (["mine", "teams", "unassigned", "mentions"]).map((name) => html`<${Tick} key=${name} name=${name} label=${words[name]} initial=${found[name]} />`)}</fieldset>

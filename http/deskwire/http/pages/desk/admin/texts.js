@@ -129,6 +129,20 @@ export const t = {
     how: "Appearance", preview: "Show the text of messages", previewHint: "Without it, notifications have only the name of the contact.", sound: "Play a sound",
     quiet: "Quiet hours", quietHint: "No notifications and no sound. Leave both times empty for none.", start: "From", end: "Until", days: "Quiet all day", title: "Settings", zone: "Time zone",
     weekdays: { mon: "Monday", tue: "Tuesday", wed: "Wednesday", thu: "Thursday", fri: "Friday", sat: "Saturday", sun: "Sunday" },
+    closed: {
+      title: "When the desk is closed", on: "Notify me when the desk is closed", off: "Turn off while the desk is closed",
+      isOn: "This browser notifies you when the desk is closed, until you sign out. The push service of the browser delivers the notifications; it can't read them.",
+      isOff: "This browser does not notify you when the desk is closed.",
+      noPush: "This browser can't notify you when the desk is closed. On an iPhone or iPad, add the desk to the Home Screen first.",
+      failed: "The browser could not reach its push service. Check its connection and settings, and try again.",
+      recent: "Recent notifications", at: "Time", result: "Result", waiting: "Waiting to be sent",
+      reasons: {
+        accepted: "Sent", accessLost: "Not sent: you no longer have access", deskOpen: "Not sent: the desk was open in this browser", erased: "Not sent: the message was deleted", expired: "Not sent: it was too late",
+        gone: "Not sent: the browser no longer accepts notifications", interrupted: "Perhaps not sent: Deskwire was restarted", quietHours: "Not sent: quiet hours", refused: "Not sent: the push service refused it",
+        seen: "Not sent: you had seen the conversation", settings: "Not sent: your settings or the conversation had changed", subscriptionEnded: "Not sent: notifications were turned off, or you had signed out",
+        superseded: "Not sent: a newer notification replaced it", tooMany: "Not sent: too many were waiting", unanswered: "Perhaps not sent: the push service did not answer", unreadable: "Not sent: turn notifications on again",
+      },
+    },
     saved: "Notification settings saved.", everywhere: "These settings apply in all your projects and browsers.",
   },
 

@@ -71,7 +71,10 @@ export function playSound() {
   last?.addEventListener("ended", () => void audio.close());
 }
 
-// Notifications name customers, so they leave the screen with the session.
+// Notifications name customers, so they leave the screen with the session, and none come after it.
 onSignOut(async () => {
-  for (const each of (await (await worker())?.getNotifications()) ?? []) each.close();
+  const registration = await worker();
+  if (!registration) return;
+  for (const each of await registration.getNotifications()) each.close();
+  await (await import("./push.js")).forget();
 });

@@ -143,6 +143,8 @@
  *
  * The notification settings of the user.
  * @typedef {import("api").NotificationSettings} NotificationSettings
+ * @typedef {import("api").PushState} PushState
+ * @typedef {import("api").Push} Push
  *
  * The state of the connection. `since` and the other times are milliseconds by this browser's clock.
  * `live`: the stream is open. `reconnecting`: it broke, and resumes without a loss. `offline`: the browser reports no

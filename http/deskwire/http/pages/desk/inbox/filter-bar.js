@@ -5,9 +5,9 @@ import { t } from "../core/texts-lazy.js";
 import { Button, Icon, Menu, dialog } from "../ui/parts.js";
 import { people } from "../core/session.js";
 import { runCommand } from "../core/keys.js";
-import { isSaved, savedView } from "./list.js";
 import { t as texts } from "./saved-view-texts.js";
-import { isChanged, mayHave, saveChanges, viewCommands } from "./saved-views.js";
+/** @import { SavedView } from "../core/types.js" */
+/** @import { ViewTools } from "./saved-views.js" */
 
 /** The further conditions, in the order of their chips; see the parameters of `GET /v3/conversations`. */
 export const NAMES = ["assignee", "tag", "allTags", "withoutTags", "activeWithin", "inactiveFor", "createdWithin", "createdSince", "createdUntil", "waitingFor", "contactAttribute", "channel", "priority", "rated", "rating"];
@@ -47,24 +47,27 @@ function statusText(status) {
 
 /** @typedef {(changes: Record<string, string | null>) => void} Change */
 
-/** The conditions of the view as chips with a button that removes them. @param {{conditions: URLSearchParams, change: Change, clear: () => void, focusList: () => void}} props */
-export function FilterChips({ conditions, change, clear, focusList }) {
+/**
+ * The conditions of the view as chips with a button that removes them.
+ *
+ * @param {{conditions: URLSearchParams, change: Change, clear: () => void, focusList: () => void, isSaved: boolean, saved: SavedView | undefined, tools: ViewTools | null}} props
+ */
+export function FilterChips({ conditions, change, clear, focusList, isSaved, saved, tools }) {
   const shown = withChip(conditions);
-  const changed = isChanged();
-  const of = savedView.value;
+  const changed = tools?.isChanged();
   if (!shown.length && !changed) return null;
   const back = (/** @type {() => unknown} */ act) => () => (act(), focusList());
   const remove = (/** @type {string} */ name) => (change({ [name]: null }), queueMicrotask(() => /** @type {HTMLElement | null} */ (document.querySelector(".filter-chips button"))?.focus() ?? focusList()));
   return html`<div class="filter-chips" role="group" aria-label=${t.filter.active}>
     ${shown.map(([name, value]) => { const text = conditionText(name, value); return html`<span key=${name} class="chip tag"><bdi class="ellipsis">${text}</bdi><button type="button" aria-label=${t.filter.remove(text)} onClick=${() => remove(name)}><${Icon} name="close" /></button></span>`; })}
-    ${changed && of && html`<span class="muted">${texts.changed}</span>${mayHave(of) && html`<${Button} label=${texts.saveChanges} class="small" press=${back(() => saveChanges(of))} />`}<${Button} label=${texts.discard} kind="quiet" class="small" press=${back(clear)} />`}
-    ${!isSaved.value && html`<${Button} label=${texts.saveView} kind="quiet" class="small" popup="dialog" press=${() => (dialog.value = { name: "saveView" })} />`}
-    ${!isSaved.value && shown.length > 1 && html`<${Button} label=${t.list.clearFilters} kind="quiet" class="small" press=${back(clear)} />`}
+    ${changed && saved && html`<span class="muted">${texts.changed}</span>${tools?.mayHave(saved) && html`<${Button} label=${texts.saveChanges} class="small" press=${back(() => tools.saveChanges(saved))} />`}<${Button} label=${texts.discard} kind="quiet" class="small" press=${back(clear)} />`}
+    ${!isSaved && html`<${Button} label=${texts.saveView} kind="quiet" class="small" popup="dialog" press=${() => (dialog.value = { name: "saveView" })} />`}
+    ${!isSaved && shown.length > 1 && html`<${Button} label=${t.list.clearFilters} kind="quiet" class="small" press=${back(clear)} />`}
   </div>`;
 }
 
-/** @param {{options: {status: string, sort: string, unread: boolean}, change: Change}} props */
-export function FilterBar({ options: { status, sort, unread }, change }) {
+/** @param {{options: {status: string, sort: string, unread: boolean}, change: Change, tools: ViewTools | null}} props */
+export function FilterBar({ options: { status, sort, unread }, change, tools }) {
   const set = (/** @type {Record<string, string | null>} */ changes) => () => change(changes);
   const states = /** @type {Record<string, string>} */ (t.list.statuses);
   const sorts = /** @type {Record<string, string>} */ (t.list.sorts);
@@ -80,6 +83,6 @@ export function FilterBar({ options: { status, sort, unread }, change }) {
   return html`<${Menu} label=${statusText(status) + (unread ? ` · ${t.list.unread}` : "")} kind="quiet" class="small" caret entries=${statuses} />
     <${Button} label=${t.filter.button} icon="filter" kind="quiet" class="small" popup="dialog" keys="f" press=${() => (dialog.value = { name: "filter" })} />
     <span class="grow"></span>
-    <${Menu} label=${sorts[sort]} icon="sort" kind="quiet" class="small" entries=${orders} />
-    <${Menu} label=${texts.actions} icon="more" only kind="quiet" class="small" entries=${viewCommands} />`;
+    <${Menu} label=${sorts[sort]} icon="sort" only=${sort === "activity"} kind="quiet" class="small" entries=${orders} />
+    <${Menu} label=${texts.actions} icon="more" only kind="quiet" class="small" entries=${() => tools?.viewCommands() ?? []} />`;
 }

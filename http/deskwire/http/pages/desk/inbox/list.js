@@ -25,6 +25,8 @@ export const view = computed(() => {
 });
 /** The saved views that the user sees; null until saved-views.js has loaded them. */
 export const savedViews = signal(/** @type {SavedView[] | null} */ (null));
+/** The commands on views; null until saved-views.js is loaded. @type {import("../vendor/preact.js").Signal<import("./saved-views.js").ViewTools | null>} */
+export const viewTools = signal(null);
 /** Whether the view is a saved one, known or not. */
 export const isSaved = computed(() => view.value.key === "view");
 /** The saved view that is shown; undefined if none is, or if it is not known. */
@@ -427,7 +429,7 @@ export function List() {
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} />`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}<div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
       ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} filtered=${inbox.value.includes("?")} clear=${clearConditions} />`}
     </div>`}

@@ -6,7 +6,7 @@ import { dialog, notify } from "../ui/parts.js";
 import { Problem, call, get, retryRateLimited, signedOut } from "../core/api.js";
 import { coalesce, known, registerPart } from "../core/store.js";
 import { hrefOf, inbox, may, people, project, setInbox, user } from "../core/session.js";
-import { addressOfView, clearConditions, filter, savedView, savedViews, view } from "./list.js";
+import { addressOfView, clearConditions, filter, savedView, savedViews, view, viewTools } from "./list.js";
 /** @import { SavedView } from "../core/types.js" */
 
 const COUNTS_MS = 10_000;
@@ -165,6 +165,10 @@ export function viewCommands() {
     ...(allowed ? [{ label: t.delete, icon: "close", danger: true, pick: () => void (dialog.value = { name: "deleteView", of }) }] : []),
   ];
 }
+
+const tools = { isChanged, mayHave, saveChanges, viewCommands };
+/** @typedef {typeof tools} ViewTools */
+viewTools.value = tools;
 
 /** Leave a view that is gone; an open conversation stays open. @param {string} id */
 export function leaveView(id) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** The service worker of the desk. It shows notifications, and opens the desk when one is clicked. It handles no requests, and imports nothing. */
+/** The service worker of the desk. It shows pushes while the desk is closed, and opens the desk when a notification is clicked. It handles no requests, and imports nothing. */
 (() => {
   const worker = /** @type {any} */ (self);
   worker.addEventListener("install", () => worker.skipWaiting());
@@ -23,6 +23,20 @@
     first.postMessage({ deskwire: "open", path: new URL(address).pathname });
     return first.focus();
   }
+
+  /** Show a push, unless the user looks at the desk, or the open desk has shown the same event. Browsers allow silence then. @param {any} push */
+  async function show({ title, body, projectId, conversationId, eventId, silent }) {
+    const [first] = await windows();
+    if (first?.focused && first.visibilityState === "visible") return;
+    const tag = `${projectId} ${conversationId}`; // as the open desk does, so that one replaces the other
+    const shown = await worker.registration.getNotifications({ tag });
+    if (shown.some((/** @type {any} */ each) => each.data?.eventId === eventId)) return;
+    await worker.registration.showNotification(title, { body, tag, renotify: true, silent, data: { projectId, conversationId, eventId } });
+  }
+
+  worker.addEventListener("push", (/** @type {any} */ event) => {
+    if (event.data) event.waitUntil(show(event.data.json()));
+  });
 
   worker.addEventListener("notificationclick", (/** @type {any} */ event) => {
     event.notification.close();

@@ -12,7 +12,7 @@ import { open, people, project, user, visit } from "../core/session.js";
 import { arrivals, registerPart, row, runGuard } from "../core/store.js";
 import { isQuiet, reasonToNotify } from "../core/notification-rules.js";
 import { load, settings } from "../core/notification-settings.js";
-import { closeFor, permitted, playSound, show, startWorker } from "../core/notifier.js";
+import { closeFor, permitted, playSound, show, startWorker, worker } from "../core/notifier.js";
 import { contactName, notificationsWanted } from "../ui/parts.js";
 /** @import { Envelope } from "../core/types.js" */
 
@@ -118,6 +118,16 @@ registerPart({
   end: () => void (settings.value = null),
 });
 
+/** Start the worker if notifications are wanted, and renew the push subscription of this browser if there is one. @param {boolean} wanted */
+async function withWorker(wanted) {
+  try {
+    const registration = await (wanted ? startWorker() : worker());
+    if (await registration?.pushManager?.getSubscription()) await (await import("../core/push.js")).renew();
+  } catch {
+    // The worker starts with the first notification, and the next opening of the desk renews the subscription.
+  }
+}
+
 /** Follow the session and the window, until the returned function is called. */
 function begin() {
   const icon = /** @type {HTMLLinkElement|null} */ (document.querySelector("link[rel=icon]"));
@@ -131,7 +141,7 @@ function begin() {
     effect(() => {
       if (!lead()) return;
       load().catch(() => {}); // the next event asks again
-      if (notificationsWanted.value && permitted()) startWorker().catch(() => {}); // `show` tries again
+      if (permitted()) void withWorker(notificationsWanted.value);
     }),
     effect(() => {
       void open.value;
