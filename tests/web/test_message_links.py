@@ -71,9 +71,26 @@ def test_link_into_a_long_thread_loads_scrolls_and_marks(
         expect(said).to_be_focused()
         expect(said).to_have_class("message found")
         expect(desk.page.locator(".message.found")).to_have_count(1)
-    desk.page.evaluate("history.go(-2)")  # Back leads to the message of the address, too
-    expect(desk.page.locator(f"#{messages[3]['id']}")).to_be_in_viewport()
     assert findings(desk.page) == []
+
+
+def test_back_and_forward_lead_to_the_message_of_each_address(
+    window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
+) -> None:
+    first, *_, last = long_thread(stage, ada, 130)
+    desk = window(stage)
+    desk.sign_in()
+    desk.open(f"/desk/c/{ada['id']}/m/{first['id']}")
+    expect(desk.page.locator(f"#{first['id']}")).to_be_focused()
+    address = desk.page.url.replace(first["id"], last["id"])
+    desk.page.evaluate(
+        "to => (history.pushState(null, '', to), dispatchEvent(new Event('popstate')))", address
+    )
+    expect(desk.page.locator(f"#{last['id']}")).to_be_focused()
+    for go, shown in (("back", first), ("forward", last)):
+        desk.page.evaluate(f"history.{go}()")
+        expect(desk.page.locator(f"#{shown['id']}")).to_be_in_viewport()
+        expect(desk.page.locator(f"#{shown['id']}")).to_have_attribute("aria-current", "true")
 
 
 def test_deleted_and_unknown_messages_say_so(

@@ -160,12 +160,11 @@ export async function loadUpTo(id, messageId) {
   const isLoaded = () => Boolean(known.peek().threads.get(id)?.ids.has(messageId));
   if (isLoaded()) return true;
   if (!(await exists(id, messageId))) return false;
-  while (still() && threads.has(id) && !isLoaded()) {
-    const before = threads.get(id)?.peek().cursor;
+  // A page is dropped if the newest one was loaded again in the meantime; it is then asked for again.
+  while (still() && !isLoaded() && threads.get(id)?.peek().cursor) {
     await loadOlder(id, LARGE_PAGE);
-    const { cursor = null, error = null } = threads.get(id)?.peek() ?? {};
+    const error = threads.get(id)?.peek().error;
     if (error) throw error;
-    if (cursor === before) break;
   }
   return isLoaded();
 }

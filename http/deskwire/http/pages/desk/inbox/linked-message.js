@@ -7,18 +7,24 @@ import { go, linkedMessage } from "../core/session.js";
 import { loadUpTo } from "./conversation.js";
 import { renderMessage } from "./thread-window.js";
 
+const FRAMES_MAX = 120;
+const STEADY_FRAMES = 4;
 const nextFrame = () => new Promise((done) => requestAnimationFrame(done));
 
 /** Scroll to a loaded message and focus it. @param {string} messageId */
 async function show(messageId) {
-  await nextFrame();
-  renderMessage(messageId);
-  for (const last of [false, true]) { // the chunks around it render once they are near, and may have another height then
+  let steady = 0;
+  // The chunks around it render once they are near, and may have another height then: scroll until it stays where it is.
+  for (let frame = 0; frame < FRAMES_MAX && steady < STEADY_FRAMES; frame += 1) {
     await nextFrame();
+    if (linkedMessage.peek() !== messageId) return;
+    renderMessage(messageId);
     const el = document.getElementById(messageId);
+    const before = el?.getBoundingClientRect().top ?? NaN;
     el?.scrollIntoView({ block: "center" });
-    if (last) el?.focus({ preventScroll: true });
+    steady = el && Math.abs(el.getBoundingClientRect().top - before) < 2 ? steady + 1 : 0;
   }
+  document.getElementById(messageId)?.focus({ preventScroll: true });
 }
 
 /**
