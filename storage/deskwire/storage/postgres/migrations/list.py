@@ -72,6 +72,11 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_channel ON conversation
 WHERE channel IS NOT NULL
 """
 
+_WITHOUT_MESSAGES: Final = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_without_messages ON conversations (project, created_at)
+WHERE last_message_at IS NULL
+"""
+
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", _BASELINE),
     Migration("m0002_lists_by_change", "m0001_baseline", indexes=(_BY_CHANGE,)),
@@ -165,6 +170,7 @@ MIGRATIONS: Final = (
     Migration("m0044_formats_of_messages", "m0042_blocked_contacts", additions.FORMATS_OF_MESSAGES),
     Migration("m0045_notification_settings", "m0042_blocked_contacts", additions.NOTIFICATION_SETTINGS),
     Migration("m0046_mentions_and_followers", "m0042_blocked_contacts", additions.MENTIONS_AND_FOLLOWERS),
+    Migration("m0050_conversations_without_messages", "m0042_blocked_contacts", indexes=(_WITHOUT_MESSAGES,)),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -81,6 +81,7 @@ from deskwire.storage.sqlite.migrations import (
     m0071_formats_of_messages,
     m0072_notification_settings,
     m0073_mentions_and_followers,
+    m0077_conversations_without_messages,
 )
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ SCRIPTS: Final = {
         m0071_formats_of_messages,
         m0072_notification_settings,
         m0073_mentions_and_followers,
+        m0077_conversations_without_messages,
     )
 }
 """The SQL of each migration by name, in the order of application."""
