@@ -146,15 +146,17 @@ class BoundedList:
     def read(self, after: ConversationPageKey | None, limit: int, examined_max: int) -> BoundedPage:
         """Return the next page after a key."""
         size = min(4 * limit, examined_max)
-        keys, last = list[ConversationPageKey](), None
-        for examined, (value, rowid, shown) in enumerate(self._in_order(after, limit, size), 1):
-            last = ConversationPageKey(value, rowid)
-            if shown and last not in keys[-1:]:
-                keys.append(last)
+        keys, last, examined = list[ConversationPageKey](), None, 0
+        for value, rowid, shown in self._in_order(after, limit, size):
+            key = ConversationPageKey(value, rowid)
+            if key != last:  # two paths may have the same conversation, and only one of them shows it
+                if examined >= examined_max:
+                    return BoundedPage(keys, last)
+                last, examined = key, examined + 1
+            if shown and key not in keys[-1:]:
+                keys.append(key)
                 if len(keys) == limit:
                     return BoundedPage(keys)
-            if examined >= examined_max:
-                return BoundedPage(keys, last)
         return BoundedPage(keys)
 
     def _in_order(self, after: ConversationPageKey | None, limit: int, size: int) -> Iterator[Row]:

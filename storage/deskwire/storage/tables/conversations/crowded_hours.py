@@ -78,6 +78,8 @@ class ActivityOrder(Struct, frozen=True):
 
     def _hours(self, after: ConversationPageKey | None, counted: int) -> list[int]:
         """Return the hours of the next so many index entries in order; none if there are fewer entries."""
+        if not self.paths:
+            return []
         sql, values = hours_query(self, after, counted)
         hours, entries = list[int](), 0
         rows = self.conn.execute(self.dialect.text(sql), values).fetchall()
@@ -166,7 +168,7 @@ class _MessageWalk:
             if full:  # the part may lack messages of its last moment
                 part = [row for row in part if row[0] != edge]
             for row in dict.fromkeys(part):
-                if after is None or (row[:2] < (after.value, after.rowid)) is order.descending:
+                if after is None or self._follows(row, after):
                     yield row
             if not full:
                 return
@@ -175,6 +177,10 @@ class _MessageWalk:
                 return
             first, last = (first, edge) if order.descending else (edge, last)
             size *= _GROWTH
+
+    def _follows(self, row: Row, after: ConversationPageKey) -> bool:
+        place, end = row[:2], (after.value, after.rowid)
+        return place < end if self._order.descending else place > end
 
     def _before_all_at(self, at: int, after: ConversationPageKey | None) -> ConversationPageKey:
         """Return the key before all rows of a moment, but not before the one after which the page starts."""

@@ -6,7 +6,7 @@ they are few and sorted. Conditions that the index does not cover are checked in
 until the page is full.
 
 Indexes by activity have the hour of the last activity, which changes rarely, and not its time, which each message changes;
-SQLite sorts the conversations of an hour when it reaches them.
+SQLite sorts the conversations of an hour when it reaches them. If they are very many, `crowded_hours` reads them in another way.
 """
 
 from __future__ import annotations
@@ -158,7 +158,14 @@ class ConversationListReads(SeenReads):
         wanted = replace(wanted, text=None)
         if sort.key == "updated" and not (few or self._are_few(paths)):
             return partial(self._by_last_change, project, wanted, sort)
-        if sort.key == "activity" and not few and all(path.by_hour for path in paths):
+        in_order = all(path.by_hour for path in paths)
+        if (
+            sort.key == "activity"
+            and wanted.contact is None
+            and not (few or in_order or self._are_few(paths))
+        ):
+            paths, in_order = [*ordered_paths(project, wanted, sort)], True
+        if sort.key == "activity" and in_order and not few:
             return partial(self._newest_keys, project, paths, wanted, sort)
 
         def read(after: ConversationPageKey | None, limit: int) -> list[ConversationPageKey]:
@@ -254,10 +261,7 @@ class ConversationListReads(SeenReads):
         for paths in selective_paths(project, wanted, sort):
             if self._are_few(paths):
                 return list(paths), True
-        paths = list(access_paths(project, wanted, sort))
-        if sort.key == "activity" and wanted.waiting and not (paths[0].by_hour or self._are_few(paths)):
-            return [*ordered_paths(project, wanted, sort)], False
-        return paths, False
+        return list(access_paths(project, wanted, sort)), False
 
     def _are_few(self, paths: Sequence[AccessPath]) -> bool:
         """Return whether these paths have fewer than FEW_BOUND conversations, before further conditions."""
