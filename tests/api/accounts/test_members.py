@@ -17,6 +17,7 @@ async def test_new_member_uses_the_one_time_password_only_to_replace_it(service:
         "name",
         "role",
         "assignable",
+        "mentionable",
         "joinedAt",
         "password",
         "passwordEndsAt",

@@ -56,7 +56,9 @@ def test_changes_of_recorded_objects_have_no_reason_to_be_unrecorded() -> None:
         "getProofPasskeyOptions",
     }
     # The queue of mails records the link when it makes one; the call is the same for an unknown address.
-    assert silent == {"testEndpoint", "inspectLink", "requestPasswordLink", *begun}
+    # Users choose their own notifications.
+    own = {"putNotificationSettings"}
+    assert silent == {"testEndpoint", "inspectLink", "requestPasswordLink", *begun, *own}
 
 
 def exports(route: Route) -> bool:
@@ -74,8 +76,9 @@ def test_every_deletion_and_every_export_is_recorded() -> None:
         each.operation_id for each in ROUTES if each.method == "DELETE" or exports(each)
     } - RECORDED.keys()
     # A message that is taken back is its author's own, was seen by no one else, and is the author's draft again.
-    # Customers sign out of their own browsers, and visitors come and go without limit.
-    assert silent == {"takeBackMessage", "endCustomerSession"}, "give it `records=(…)`"
+    # Customers sign out of their own browsers, and visitors come and go without limit. Users choose what they follow.
+    own = {"takeBackMessage", "endCustomerSession", "unfollowConversation"}
+    assert silent == own, "give it `records=(…)`"
     assert sum(map(exports, ROUTES)) >= 13, "they are found by their media types and names"
 
 

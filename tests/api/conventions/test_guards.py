@@ -63,9 +63,12 @@ def test_a_method_that_changes_something_never_needs_a_permission_to_read_only()
         "POST /v3/workflows/simulate",
         "POST /v3/workflows/validate",
         "POST /v3/s2s/stream/auth",
-        # These change the user's own state: the current view and the read positions.
+        # These change the user's own state: the current view, the read positions, and the followed conversations.
         "PUT /v3/stream/{streamId}/view",
         "PUT /v3/conversations/{conversationId}/seen",
+        "PUT /v3/conversations/{conversationId}/mentions/seen",
+        "PUT /v3/conversations/{conversationId}/follow",
+        "DELETE /v3/conversations/{conversationId}/follow",
         "PUT /v3/inbox/seen",
     }
 

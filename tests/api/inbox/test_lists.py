@@ -216,7 +216,7 @@ async def test_another_project_has_lists_of_its_own(service: Service) -> None:
         answer = await service.dashboard.get("/conversations", params=params, headers=headers)
         assert (answer.status_code, answer.json()["items"]) == (200, []), params
     counted = (await service.dashboard.get("/inbox/counters", headers=headers)).json()
-    assert [value for name, value in counted.items() if name not in ("bound", "asOf")] == [0] * 8 + [{}]
+    assert [value for name, value in counted.items() if name not in ("bound", "asOf")] == [0] * 10 + [{}]
     for path in ("context", "messages"):
         answer = await service.dashboard.get(f"/conversations/{made['id']}/{path}", headers=headers)
         assert answer.status_code == 404

@@ -28,7 +28,7 @@ def test_backup_restores_into_another_directory_and_passes_the_check(shop: Deskw
 
 def test_contents_of_a_backup_are_printed_as_json(shop: Deskwire, tmp_path: Path) -> None:
     said = listed(shop("backup", str(tmp_path / "b.tar"), "--with-secret", "--json"))
-    assert (said["rows"]["messages"], said["files"], said["secret"], said["problems"]) == (2, 1, True, 0)
+    assert (said["rows"]["messages"], said["files"], said["secret"], said["problems"]) == (3, 1, True, 0)
     done = listed(shop("restore", str(tmp_path / "b.tar"), "--data", str(tmp_path / "new"), "--json"))
     assert (done["sealed"], done["lastEvent"], done["skippedDeliveries"]) == (True, said["lastEvent"], 0)
 

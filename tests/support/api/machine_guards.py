@@ -22,6 +22,9 @@ DELETE /v3/held-messages/{heldMessageId}
 POST /v3/held-messages/{heldMessageId}/send
 GET /v3/conversations/{conversationId}/context
 GET /v3/inbox/counters
+PUT /v3/conversations/{conversationId}/follow
+DELETE /v3/conversations/{conversationId}/follow
+PUT /v3/conversations/{conversationId}/mentions/seen
 GET /v3/setup
 PUT /v3/inbox/seen
 GET /v3/stream
