@@ -22,7 +22,7 @@ from benchmarks.service import Server, deskwire
 from deskwire.engine.accounts.people import Assignee, Project, User
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
-from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.conversation import Author, Conversation, Message, Status
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
@@ -32,6 +32,7 @@ _BATCH_SIZE: Final = 1_000
 _MESSAGES: Final = 4
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
+_STATUSES: Final[tuple[Status, ...]] = (*("OPEN",) * 6, "PENDING", *("CLOSED",) * 3)
 _YEAR_MS: Final = 365 * 24 * _HOUR_MS
 _AGENTS: Final = 20
 _READERS: Final = 16
@@ -95,10 +96,16 @@ def _row(scale: Scale, busy: Server, spread: Server, name: str, path: str) -> tu
 
 
 def _job(scale: Scale, server: Server, path: str, connections: int) -> Job:
-    how = {"connections": connections, "warm_s": scale.warm_s, "for_s": scale.list_s}
-    if path.startswith(_BACKEND):
-        return server.gets([path], **how)
-    return Job(server.port, [path], "GET", key=server.token, project=server.project, **how)
+    return Job(
+        server.port,
+        [path],
+        method="GET",
+        key=server.key if path.startswith(_BACKEND) else server.token,
+        project="" if path.startswith(_BACKEND) else server.project,
+        connections=connections,
+        warm_s=scale.warm_s,
+        for_s=scale.list_s,
+    )
 
 
 async def _fill(folder: str, count: int, span_ms: int) -> None:
@@ -133,7 +140,7 @@ def _state(number: int, project: Project, user: User, at: int) -> Conversation:
     agents = Assignee("user", user.id if agent == 0 else f"usr_{agent}", "Agent")
     teams = Assignee("team", "team_1", "Orders")
     (assignee,) = chance.choices((None, agents, teams), (3, 5, 2))
-    (status,) = chance.choices(("OPEN", "PENDING", "CLOSED"), (6, 1, 3))
+    status = chance.choice(_STATUSES)
     closed = status == "CLOSED"
     return Conversation(
         id=new_id("cnv", at),
