@@ -72,12 +72,12 @@ class ActivityOrder(Struct, frozen=True):
                 if walk.reached is not None:
                     yield from read_hours(walk.reached, crowded)
             after = self._end_of(crowded)
-            # Few of so many entries passed the filter, so the next ones are sorted in larger portions.
+            # Few of these entries passed the filter, so the next ones are sorted in larger portions.
             counted = min(_GROWTH * counted, _COUNTED_MAX)
         yield from read_hours(after, None)
 
     def _hours(self, after: ConversationPageKey | None, counted: int) -> list[int]:
-        """Return the hours of the next so many index entries in order; none if there are fewer entries."""
+        """Return the hours of the next index entries in order, up to a number of entries; none if there are fewer."""
         if not self.paths:
             return []
         sql, values = hours_query(self, after, counted)
