@@ -122,6 +122,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0071_formats_of_messages",
         "m0072_notification_settings",
         "m0073_mentions_and_followers",
+        "m0074_saved_views",
         "m0077_conversations_without_messages",
     ]
     with closing(Database(memory=True)) as empty:

@@ -17,7 +17,7 @@ from tests.web.harness.stage import PASSWORD, Stage, staged
 
 QUICK = {"DESKWIRE_WEBHOOK_RETRY_AFTER_S": "0.1,0.1,0.1"}
 PAGES = {
-    "Tickets", "Contacts", "Surveys", "Reports", "Memory", "Snippets", "Your account", "Your sessions",
+    "Tickets", "Contacts", "Surveys", "Reports", "Memory", "Snippets", "Your account", "Notifications", "Your sessions",
 }  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def links(desk: Desk) -> Locator:
     return navigation.locator(".places a")
 
 
-def test_navigation_of_an_agent_has_eight_pages(desk: Desk, stage: Stage, grace: str) -> None:
+def test_navigation_of_an_agent_has_nine_pages(desk: Desk, stage: Stage, grace: str) -> None:
     desk.sign_in(grace, PASSWORD)
     expect(links(desk)).to_have_count(len(PAGES))
     assert set(links(desk).all_inner_texts()) == PAGES
@@ -167,14 +167,14 @@ def test_own_role_decides_page_by_page(desk: Desk, stage: Stage) -> None:
     expect(links(desk).filter(has_text="Time travel")).to_be_visible()
     assert set(links(desk).all_inner_texts()) == {
         "Tickets", "Reports", "Health", "Webhooks", "Stream consumers", "Live log", "Time travel",
-        "Your account", "Your sessions",
+        "Your account", "Notifications", "Your sessions",
     }  # fmt: skip
     assert desk.remaining() == []
     desk.tolerated.append(NETWORK)  # a call of the old page may be on its way
     stage.owner.patch(f"{path}/roles/{role['id']}", json={"permissions": permissions[:1]}).raise_for_status()
     desk.page.reload()
     expect(links(desk).filter(has_text="Reports")).to_be_visible()
-    assert set(links(desk).all_inner_texts()) == {"Reports", "Your account", "Your sessions"}
+    assert set(links(desk).all_inner_texts()) == {"Reports", "Your account", "Notifications", "Your sessions"}
 
 
 @pytest.mark.parametrize("height", [900, 560])

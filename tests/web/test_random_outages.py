@@ -98,7 +98,8 @@ def test_page_equals_a_fresh_one_after_random_outages(desk: Desk, seed: int) -> 
     fresh = Desk(stage, desk.context, desk.context.new_page())
     desk.watch(fresh.page)
     fresh.page.goto(desk.page.url)
-    fresh.view()
+    fresh.view()  # closes the conversation
+    fresh.converse("Contact 0")
     expect(fresh.page.get_by_role("option").first).to_be_visible()
     expect(fresh.said(f"Step {STEPS - 5}")).to_be_visible()
     shown, thread = fresh.rows(), said(fresh)

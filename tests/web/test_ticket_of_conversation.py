@@ -137,6 +137,20 @@ def test_panel_changes_the_ticket_and_follows_colleagues(desk: Desk, stage: Stag
     expect(box.get_by_role("button", name="New ticket")).to_be_visible()
 
 
+def test_change_by_a_colleague_keeps_the_type_that_is_being_written(desk: Desk, stage: Stage) -> None:
+    conversation = started(stage, "writing", title="Lamp of Writing")
+    path = linked(stage, conversation, "Writing ticket")
+    desk.sign_in()
+    desk.converse("Lamp of Writing")
+    box = panel(desk)
+    box.get_by_label("Type").press_sequentially("par")
+    stage.owner.patch(path, json={"title": "Renamed meanwhile"}).raise_for_status()
+    expect(box.get_by_role("link", name="Renamed meanwhile")).to_be_visible()
+    box.get_by_label("Type").press_sequentially("cel")
+    box.get_by_label("Type").press("Enter")
+    desk.eventually(lambda: stage.owner.get(path).json()["type"], "parcel")
+
+
 def test_concurrent_change_asks_only_about_the_same_field(desk: Desk, stage: Stage) -> None:
     desk.tolerated.append(NETWORK)  # 412
     conversation = started(stage, "race", title="Lamp of Race")

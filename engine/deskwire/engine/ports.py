@@ -42,6 +42,7 @@ from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
 from deskwire.engine.conversations.drafts import DraftReader, DraftTransaction
 from deskwire.engine.conversations.held_messages import HeldReader, HeldTransaction
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction, ExpiryReader
+from deskwire.engine.conversations.saved_view import SavedViewReader, SavedViewTransaction
 from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.core import store as core
 from deskwire.engine.customers.session import CustomerSessionReader, CustomerSessionTransaction
@@ -79,6 +80,7 @@ class Reader(
     UploadReader,
     StoredResponseReader,
     TranslationReader,
+    SavedViewReader,
     SnippetReader,
     ChannelReader,
     WorkflowReader,
@@ -127,6 +129,7 @@ class Transaction(
     UploadTransaction,
     StoredResponseTransaction,
     TranslationTransaction,
+    SavedViewTransaction,
     SnippetTransaction,
     ChannelTransaction,
     WorkflowTransaction,

@@ -59,6 +59,7 @@ from deskwire.http.resources.conversations import (
     held_messages,
     own,
     s2s,
+    saved_views,
 )
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.customers import conversations as customer_conversations
@@ -119,6 +120,7 @@ _MODULES: Final = (
     own,
     drafts,
     held_messages,
+    saved_views,
     conversation_deliveries,
     workflows,
     workflow_runs,

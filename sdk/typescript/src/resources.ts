@@ -40,6 +40,7 @@ import type {
   ChangeTeamRequest,
   ChangeTicketRequest,
   ChangeTicketsRequest,
+  ChangeViewRequest,
   ChangeWebhookEndpointRequest,
   ChangeWorkflowRequest,
   Channel,
@@ -75,6 +76,7 @@ import type {
   CreateSurveyResponseRequest,
   CreateTeamRequest,
   CreateTicketRequest,
+  CreateViewRequest,
   CreateWebhookEndpointRequest,
   CreateWorkflowRequest,
   CsatReport,
@@ -182,6 +184,8 @@ import type {
   RolePage,
   RotateCredentialRequest,
   SavedDraft,
+  SavedView,
+  SavedViewPage,
   SearchResult,
   SeenMark,
   SendHeldMessageRequest,
@@ -802,6 +806,11 @@ export interface ChannelsListParams {
   cursor?: string | undefined;
 }
 
+export interface ViewsListParams {
+  /** Default: `false`. */
+  counts?: boolean | undefined;
+}
+
 export interface SnippetsListParams {
   /** Default: `50`. */
   limit?: number | undefined;
@@ -950,7 +959,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -958,7 +967,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -3880,6 +3889,69 @@ export class ChannelsResource {
   }
 }
 
+export class ViewsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Create a view. One for a team can be created by its members with `conversations.manage`, any shared one with `projects.manage`.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `POST /v3/views`
+   */
+  create(params: CreateViewRequest, options?: RequestOptions): Promise<SavedView> {
+    return this.#transport.json({ name: "views.create", method: "POST", path: "/v3/views", idempotent: true, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * List the views that you see, all of them on one page: your own, those of your teams, those of the project, each in order.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `GET /v3/views`
+   */
+  list(params?: ViewsListParams, options?: RequestOptions): PagePromise<SavedViewPage> {
+    return this.#transport.pages({ name: "views.list", method: "GET", path: "/v3/views", credential: true, project: true, query: params }, options);
+  }
+
+  /**
+   * Fetch a view.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `GET /v3/views/{viewId}`
+   */
+  get(viewId: string, options?: RequestOptions): Promise<SavedView> {
+    return this.#transport.json({ name: "views.get", method: "GET", path: `/v3/views/${segment("viewId", viewId)}`, credential: true, project: true }, options);
+  }
+
+  /**
+   * Change, share or move a view. Shared ones need the permission to create them.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `PATCH /v3/views/{viewId}`
+   */
+  update(viewId: string, params?: ChangeViewRequest, options?: RequestOptions): Promise<SavedView> {
+    return this.#transport.json({ name: "views.update", method: "PATCH", path: `/v3/views/${segment("viewId", viewId)}`, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * Delete a view. Shared ones need the permission to create them.
+   *
+   * Permission: `conversations.read`.
+   *
+   * `DELETE /v3/views/{viewId}`
+   */
+  delete(viewId: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#transport.json({ name: "views.delete", method: "DELETE", path: `/v3/views/${segment("viewId", viewId)}`, credential: true, project: true }, options);
+  }
+}
+
 export class SnippetsResource {
   readonly #transport: Transport;
 
@@ -5091,6 +5163,7 @@ export class Resources {
   readonly tickets: TicketsResource;
   readonly translations: TranslationsResource;
   readonly uploads: UploadsResource;
+  readonly views: ViewsResource;
   readonly webhooks: WebhooksResource;
   readonly workflows: WorkflowsResource;
 
@@ -5129,6 +5202,7 @@ export class Resources {
     this.tickets = new TicketsResource(transport);
     this.translations = new TranslationsResource(transport);
     this.uploads = new UploadsResource(transport);
+    this.views = new ViewsResource(transport);
     this.webhooks = new WebhooksResource(transport);
     this.workflows = new WorkflowsResource(transport);
   }

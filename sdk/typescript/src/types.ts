@@ -347,7 +347,7 @@ export interface AuditChange {
 
 /** The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact. */
 export interface AuditObject {
-  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "translation" | "team" | "stream_consumer" | "audit_push" | "role" | "service" | "invitation" | (string & {});
+  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "view" | "translation" | "team" | "stream_consumer" | "audit_push" | "role" | "service" | "invitation" | (string & {});
   id: string | null;
   name: string | null;
 }
@@ -382,7 +382,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -680,6 +680,15 @@ export interface ChangeTicketRequest {
 export interface ChangeTicketsRequest {
   selection: TicketSelection;
   payload: TicketChanges;
+}
+
+/** The fields to change. `after` moves the view after another of the same visibility; null moves it to the front. */
+export interface ChangeViewRequest {
+  name?: string | undefined;
+  filter?: Record<string, string> | undefined;
+  visibility?: "me" | "team" | "project" | (string & {}) | undefined;
+  teamId?: string | null | undefined;
+  after?: string | null | undefined;
 }
 
 /** The fields to change. A new URL closes the circuit of the endpoint, and so does enabling it. */
@@ -1424,6 +1433,19 @@ export interface CreateTicketRequest {
   conversationId?: string | null | undefined;
   contactId?: string | null | undefined;
   tags?: string[] | undefined;
+}
+
+/**
+ * The new view. `filter` has parameters of `GET /v3/conversations`, with their values as text.
+ *
+ * `visibility` is `me`, `team` (with `teamId`) or `project`.
+ */
+export interface CreateViewRequest {
+  name: string;
+  filter: Record<string, string>;
+  /** Default: `me`. */
+  visibility?: "me" | "team" | "project" | (string & {}) | undefined;
+  teamId?: string | null | undefined;
 }
 
 /**
@@ -3509,6 +3531,27 @@ export interface SavedDraft {
   merged: boolean;
 }
 
+/** A saved view. `count` is there with `counts=true`, unless the filter names a user or team that is gone. */
+export interface SavedView {
+  id: string;
+  name: string;
+  filter: Record<string, string>;
+  visibility: "me" | "team" | "project" | (string & {});
+  teamId: string | null;
+  createdBy: ViewAuthor;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  updatedAt: string;
+  count?: ViewCount | undefined;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface SavedViewPage {
+  nextCursor: string | null;
+  items: SavedView[];
+}
+
 /** The rows missing in the search index, which it adds automatically. `building` is true while the index is rebuilt. */
 export interface SearchBehind {
   /** Messages and notes. */
@@ -4605,6 +4648,18 @@ export interface ValidateWorkflowRequest {
   name?: unknown | undefined;
   trigger?: unknown | undefined;
   flows?: unknown | undefined;
+}
+
+/** The user who created a view. The name of a deleted account is null. */
+export interface ViewAuthor {
+  id: string;
+  name: string | null;
+}
+
+/** The number of a view's conversations, counted up to a bound; `more` if there may be more. */
+export interface ViewCount {
+  value: number;
+  more: boolean;
 }
 
 /** The fields that a visitor has filled in. Nothing of it is verified. */

@@ -51,6 +51,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "PutMemoryRequest": {"name": "x", "content": "x"},
     "ChangeMemoryRequest": {"content": "x"},
     "ChangeSnippetRequest": {"title": "x"},
+    "ChangeViewRequest": {"name": "x"},
     "ChangeSurveyRequest": {"name": "x"},
     "ValidateSurveyRequest": {"definition": {}},
     "PublishSurveyVersionRequest": {"definition": {}},
@@ -129,6 +130,8 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     team = (await service.dashboard.post("/teams", json={"name": "Billing"})).json()
     hello = {"shortcut": "hi", "title": "Hello", "text": "Hello"}
     snippet = (await service.dashboard.post("/snippets", json=hello)).json()
+    open_ones = {"name": "Open", "filter": {"status": "OPEN"}}
+    view = (await service.dashboard.post("/views", json=open_ones)).json()
     made = await survey(service)
     flow = (await service.dashboard.post("/workflows", json=workflow([send(1)]))).json()
     answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
@@ -163,6 +166,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "ticket_id": ticket["id"],
         "team_id": team["id"],
         "snippet_id": snippet["id"],
+        "view_id": view["id"],
         "survey_id": made["id"],
         "version": "1",
         "workflow_id": flow["id"],

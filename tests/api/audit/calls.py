@@ -342,6 +342,12 @@ async def delete_snippet(stage: Stage) -> Any:
     return done(lambda: stage.owner.delete(f"/snippets/{answer.json()['id']}"), "user")
 
 
+async def delete_view(stage: Stage) -> Any:
+    answer = await stage.owner.post("/views", json={"name": "Open", "filter": {"status": "OPEN"}})
+    assert answer.status_code == 200, answer.text
+    return done(lambda: stage.owner.delete(f"/views/{answer.json()['id']}"), "user")
+
+
 async def delete_entry(stage: Stage) -> Any:
     path = "/translations/entries/statictranslation:a"
     answer = await stage.owner.put(path, json={"language": "en", "fields": {"title": "T"}})
@@ -494,6 +500,7 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "exportResponses": (export_responses, "survey.exported"),
     "deleteWorkflow": (delete_workflow, "workflow.deleted"),
     "deleteUpload": (delete_upload, "upload.deleted"),
+    "deleteView": (delete_view, "view.deleted"),
     "deleteSnippet": (delete_snippet, "snippet.deleted"),
     "deleteEntry": (delete_entry, "translation.deleted"),
     "deleteTeam": (delete_team, "team.deleted"),

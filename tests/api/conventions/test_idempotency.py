@@ -115,6 +115,7 @@ async def requests(service: Service) -> Requests:
         "/teams": (agent, "/teams", {"name": "Night shift"}),
         "/conversations": (agent, "/conversations", {"contact": {"userId": "u1"}, "message": {"text": "Hi"}}),
         "/snippets": (agent, "/snippets", {"shortcut": "hi", "title": "Hello", "text": "Hello"}),
+        "/views": (agent, "/views", {"name": "Open", "filter": {"status": "OPEN"}}),
         "/workflows": (agent, "/workflows", {"name": "W", "trigger": {"type": "manual"}, "flows": FLOWS}),
         "/s2s/conversations/<conversation_id>/workflow/start": (
             backend, f"/s2s/conversations/{conversation['id']}/workflow/start", begin,
@@ -454,6 +455,7 @@ def removals(
         (agent, f"/tickets/{made['/tickets']['id']}"),
         (agent, f"/teams/{made['/teams']['id']}"),
         (agent, f"/snippets/{made['/snippets']['id']}"),
+        (agent, f"/views/{made['/views']['id']}"),
         (agent, f"{table[member][1]}/{made[member]['id']}"),
         (agent, f"{table[roles][1]}/{made[roles]['id']}"),
         (

@@ -250,6 +250,12 @@ async def teams(call: Recorder) -> None:
     await call("changeSnippet", snippet, body={"teamId": None, "language": "en"})
     await call("getSnippet", snippet)
     await call("deleteSnippet", snippet)
+    named = {"name": "Refunds", "filter": {"tag": "refund"}, "visibility": "team", "teamId": team}
+    view = (await call("createView", body=named, Idempotency_Key="x3"))["id"]
+    await call("listViews", counts=True)
+    await call("changeView", view, body={"name": "All refunds", "after": None})
+    await call("getView", view)
+    await call("deleteView", view)
     await call("deleteTeam", team)
 
 

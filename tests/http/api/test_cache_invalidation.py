@@ -18,6 +18,7 @@ REMEMBERED_BY_NOBODY = {
             "ticket.deleted",
             "translation.deleted",
             "upload.deleted",
+            "view.deleted",
             "workflow.deleted",
         ),
         "it is read for each call",

@@ -29,6 +29,11 @@ GET /v3/setup
 PUT /v3/inbox/seen
 GET /v3/stream
 PUT /v3/stream/{streamId}/view
+GET /v3/views
+POST /v3/views
+GET /v3/views/{viewId}
+PATCH /v3/views/{viewId}
+DELETE /v3/views/{viewId}
 POST /v3/snippets
 PATCH /v3/snippets/{snippetId}
 DELETE /v3/snippets/{snippetId}

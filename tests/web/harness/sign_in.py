@@ -61,13 +61,14 @@ class App:
 
 
 def enrolled(stage: Stage, email: str, password: str = PASSWORD) -> tuple[App, list[str]]:
-    """Set up an authenticator app for a user in a session of its own; return it with the recovery codes."""
+    """Set up an authenticator app for a user in a session that ends with it; return it with the recovery codes."""
     with httpx.Client(base_url=f"{stage.url}/v3", headers={"Sec-Fetch-Site": "same-origin"}) as page:
         page.post("/auth/session", json={"email": email, "password": password}).raise_for_status()
         secret = page.post("/users/me/factors/totp", json={}).raise_for_status().json()["secret"]
         app = App(secret)
         answer = page.post("/users/me/factors/totp/confirm", json={"code": app.code()}).raise_for_status()
         codes: list[str] = answer.json()["recoveryCodes"]
+        page.delete("/auth/session").raise_for_status()
         return app, codes
 
 

@@ -25,6 +25,7 @@ ObjectType = Literal[
     "workflow",
     "upload",
     "snippet",
+    "view",
     "translation",
     "team",
     "stream_consumer",
@@ -271,6 +272,7 @@ _ALL: Final = (
         ("entries",),
     ),
     Action("snippet.deleted", "snippet", "A snippet was deleted."),
+    Action("view.deleted", "view", "A saved view was deleted."),
     Action(
         "translation.deleted",
         "translation",

@@ -45,6 +45,7 @@ Prefix = Literal[
     "eml",
     "idn",
     "pky",
+    "viw",
 ]
 
 _RANDOM_BITS: Final = 80

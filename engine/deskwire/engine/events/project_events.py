@@ -25,6 +25,7 @@ Setting = Literal[
     "roles",
     "teams",
     "snippets",
+    "views",
     "workflows",
     "surveys",
     "translations",

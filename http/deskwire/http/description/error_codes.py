@@ -19,6 +19,7 @@ from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER as STREAMS_MAX
 from deskwire.engine.channels.channel import CHANNELS_MAX
 from deskwire.engine.conversations.drafts import DRAFT_CHARACTERS_MAX, DRAFTS_MAX
 from deskwire.engine.conversations.held_messages import HELD_MAX
+from deskwire.engine.conversations.saved_view import OWN_VIEWS_MAX, SHARED_VIEWS_MAX
 from deskwire.engine.snippets.snippet import SNIPPETS_MAX
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX
 from deskwire.engine.workflows.runs import VERSIONS_KEPT
@@ -265,6 +266,7 @@ CODES: Final = (
         "channel_not_found",
         "There is no such channel in this project; it may have been deleted.",
     ),
+    Code(404, "view_not_found", "There is no such saved view that you see."),
     Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "push_not_found", "The audit trail of the organisation is not pushed."),
@@ -376,6 +378,11 @@ CODES: Final = (
         "The delivery is still being attempted; only a delivery that has ended can be sent again.",
     ),
     Code(409, "channel_limit_reached", f"The project has reached its limit of {CHANNELS_MAX} channels."),
+    Code(
+        409,
+        "view_limit_reached",
+        f"A user has at most {OWN_VIEWS_MAX} saved views alone in a project, and a project {SHARED_VIEWS_MAX} shared ones.",
+    ),
     Code(409, "snippet_limit_reached", f"The project has reached its limit of {SNIPPETS_MAX:,} snippets."),
     Code(409, "snippet_shortcut_taken", "Another snippet of the project has this shortcut."),
     Code(409, "step_not_pending", "The workflow step does not wait for an answer, or no longer does."),

@@ -395,7 +395,7 @@ class AuditObject(TypedDict):
     """The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact."""
 
     type: str
-    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `translation`, `team`, `stream_consumer`, `audit_push`, `role`, `service`, `invitation`; a later release may add others."""
+    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `view`, `translation`, `team`, `stream_consumer`, `audit_push`, `role`, `service`, `invitation`; a later release may add others."""
     id: str | None
     name: str | None
 
@@ -432,7 +432,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.factor_added`, `account.factor_removed`, `account.recovery_code_used`, `account.factors_reset`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.blocked`, `contact.unblocked`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.factor_added`, `account.factor_removed`, `account.recovery_code_used`, `account.factors_reset`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.blocked`, `contact.unblocked`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `view.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -799,6 +799,16 @@ class ChangeTicketsRequest(TypedDict):
 
     selection: TicketSelection
     payload: TicketChanges
+
+
+class ChangeViewRequest(TypedDict):
+    """The fields to change. `after` moves the view after another of the same visibility; null moves it to the front."""
+
+    name: NotRequired[str]
+    filter: NotRequired[dict[str, str]]
+    visibility: NotRequired[Literal["me", "team", "project"]]
+    teamId: NotRequired[str | None]
+    after: NotRequired[str | None]
 
 
 class ChangeWebhookEndpointRequest(TypedDict):
@@ -1665,6 +1675,18 @@ class CreateTicketRequest(TypedDict):
     conversationId: NotRequired[str | None]
     contactId: NotRequired[str | None]
     tags: NotRequired[list[str]]
+
+
+class CreateViewRequest(TypedDict):
+    """The new view. `filter` has parameters of `GET /v3/conversations`, with their values as text.
+
+    `visibility` is `me`, `team` (with `teamId`) or `project`."""
+
+    name: str
+    filter: dict[str, str]
+    visibility: NotRequired[Literal["me", "team", "project"]]
+    """Default: `me`."""
+    teamId: NotRequired[str | None]
 
 
 class CreateWebhookEndpointRequest(TypedDict):
@@ -3996,6 +4018,30 @@ class SavedDraft(TypedDict):
     merged: bool
 
 
+class SavedView(TypedDict):
+    """A saved view. `count` is there with `counts=true`, unless the filter names a user or team that is gone."""
+
+    id: str
+    name: str
+    filter: dict[str, str]
+    visibility: str
+    """Known values: `me`, `team`, `project`; a later release may add others."""
+    teamId: str | None
+    createdBy: ViewAuthor
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    updatedAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    count: NotRequired[ViewCount]
+
+
+class SavedViewPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[SavedView]
+
+
 class SearchBehind(TypedDict):
     """The rows missing in the search index, which it adds automatically. `building` is true while the index is rebuilt."""
 
@@ -5240,6 +5286,20 @@ class ValidateWorkflowRequest(TypedDict):
     name: NotRequired[Any]
     trigger: NotRequired[Any]
     flows: NotRequired[Any]
+
+
+class ViewAuthor(TypedDict):
+    """The user who created a view. The name of a deleted account is null."""
+
+    id: str
+    name: str | None
+
+
+class ViewCount(TypedDict):
+    """The number of a view's conversations, counted up to a bound; `more` if there may be more."""
+
+    value: int
+    more: bool
 
 
 class VisitorProfile(TypedDict):

@@ -52,6 +52,7 @@ from deskwire.storage.tables.conversations.held_messages import HeldReads, HeldW
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.conversations.mentions import MentionReads, MentionWrites
+from deskwire.storage.tables.conversations.saved_views import SavedViewReads, SavedViewWrites
 from deskwire.storage.tables.customers import CustomerSessionReads, CustomerSessionWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites, FeedReads
@@ -115,6 +116,7 @@ class AllReads(
     ConsumerReads,
     MemoryReads,
     TranslationReads,
+    SavedViewReads,
     SnippetReads,
     SurveyReads,
     SurveyResponseReads,
@@ -163,6 +165,7 @@ class AllWrites(
     ConsumerWrites,
     MemoryWrites,
     TranslationWrites,
+    SavedViewWrites,
     SnippetWrites,
     ChannelWrites,
     SurveyWrites,

@@ -18,6 +18,7 @@ from deskwire.http.schemas import (
     conversations,
     customers,
     people,
+    saved_views,
     snippets,
     surveys,
     tickets,
@@ -145,6 +146,9 @@ PATH: Final[Mapping[str, PathParameter]] = {
     ),
     "ticket_id": PathParameter(
         "The id of the ticket.", "tkt_01KZ00000000000000000000T1", "ticket_not_found", tickets.Ticket
+    ),
+    "view_id": PathParameter(
+        "The id of the view.", "viw_01KZ0000000000000000V1EW01", "view_not_found", saved_views.SavedView
     ),
     "snippet_id": PathParameter(
         "The id of the snippet.", "snp_01KZ0000000000000000SN1PPT", "snippet_not_found", snippets.Snippet

@@ -207,6 +207,12 @@ BODIES: Final[Mapping[str, Any]] = {
     },
     "ChangeChannelRequest": {"look": {"colour": "#1f5eff", "position": "left"}},
     "CheckSiteRequest": {"url": "https://shop.example/help"},
+    "CreateViewRequest": {
+        "name": "Returns that wait",
+        "filter": {"tag": "returns", "waitingFor": "4h", "sort": "waiting"},
+        "visibility": "project",
+    },
+    "ChangeViewRequest": {"name": "Late returns", "after": None},
     "CreateSnippetRequest": {
         "shortcut": "late-parcel",
         "title": "The parcel is late",

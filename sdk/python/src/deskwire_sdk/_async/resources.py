@@ -2058,6 +2058,7 @@ class AsyncAudit:
             "upload.deleted",
             "memory.deleted",
             "snippet.deleted",
+            "view.deleted",
             "translation.deleted",
             "team.deleted",
             "consumer.ended",
@@ -2179,6 +2180,7 @@ class AsyncAudit:
             "upload.deleted",
             "memory.deleted",
             "snippet.deleted",
+            "view.deleted",
             "translation.deleted",
             "team.deleted",
             "consumer.ended",
@@ -6660,6 +6662,113 @@ class AsyncUploads:
         )
 
 
+class AsyncViews:
+    """The calls of `views`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(
+        self,
+        *,
+        name: str,
+        filter: dict[str, str],
+        visibility: Literal["me", "team", "project"] | Omit = OMIT,
+        team_id: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.SavedView:
+        """Create a view. One for a team can be created by its members with `conversations.manage`, any shared one with `projects.manage`.
+
+        Permission: `conversations.read`.
+
+        Args:
+            visibility: Default: `me`.
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+        """
+        found: types.SavedView = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/views",
+                body={"name": name, "filter": filter, "visibility": visibility, "teamId": team_id},
+                project=True,
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    def list(self, *, counts: bool | None = None) -> AsyncPager[types.SavedView]:
+        """List the views that you see, all of them on one page: your own, those of your teams, those of the project, each in order.
+
+        Permission: `conversations.read`.
+
+        Args:
+            counts: Default: `false`.
+        """
+        return AsyncPager(
+            self._transport, Request("GET", "/v3/views", query={"counts": counts}, project=True)
+        )
+
+    async def get(self, view_id: str) -> types.SavedView:
+        """Fetch a view.
+
+        Permission: `conversations.read`.
+
+        Args:
+            view_id: The id of the view.
+        """
+        found: types.SavedView = await self._transport.json(
+            Request("GET", f"/v3/views/{segment(view_id)}", project=True)
+        )
+        return found
+
+    async def update(
+        self,
+        view_id: str,
+        *,
+        name: str | Omit = OMIT,
+        filter: dict[str, str] | Omit = OMIT,
+        visibility: Literal["me", "team", "project"] | Omit = OMIT,
+        team_id: str | Omit | None = OMIT,
+        after: str | Omit | None = OMIT,
+    ) -> types.SavedView:
+        """Change, share or move a view. Shared ones need the permission to create them.
+
+        Permission: `conversations.read`.
+
+        Args:
+            view_id: The id of the view.
+        """
+        found: types.SavedView = await self._transport.json(
+            Request(
+                "PATCH",
+                f"/v3/views/{segment(view_id)}",
+                body={
+                    "name": name,
+                    "filter": filter,
+                    "visibility": visibility,
+                    "teamId": team_id,
+                    "after": after,
+                },
+                project=True,
+            )
+        )
+        return found
+
+    async def delete(self, view_id: str) -> types.Deleted:
+        """Delete a view. Shared ones need the permission to create them.
+
+        Permission: `conversations.read`.
+
+        Args:
+            view_id: The id of the view.
+        """
+        found: types.Deleted = await self._transport.json(
+            Request("DELETE", f"/v3/views/{segment(view_id)}", project=True)
+        )
+        return found
+
+
 class AsyncWebhooks:
     """The calls of `webhooks`."""
 
@@ -7378,6 +7487,11 @@ class AsyncResources:
     def uploads(self) -> AsyncUploads:
         """The calls of `uploads`."""
         return AsyncUploads(self._transport)
+
+    @cached_property
+    def views(self) -> AsyncViews:
+        """The calls of `views`."""
+        return AsyncViews(self._transport)
 
     @cached_property
     def webhooks(self) -> AsyncWebhooks:

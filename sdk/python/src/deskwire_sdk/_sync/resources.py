@@ -2044,6 +2044,7 @@ class Audit:
             "upload.deleted",
             "memory.deleted",
             "snippet.deleted",
+            "view.deleted",
             "translation.deleted",
             "team.deleted",
             "consumer.ended",
@@ -2165,6 +2166,7 @@ class Audit:
             "upload.deleted",
             "memory.deleted",
             "snippet.deleted",
+            "view.deleted",
             "translation.deleted",
             "team.deleted",
             "consumer.ended",
@@ -6628,6 +6630,113 @@ class Uploads:
         )
 
 
+class Views:
+    """The calls of `views`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        *,
+        name: str,
+        filter: dict[str, str],
+        visibility: Literal["me", "team", "project"] | Omit = OMIT,
+        team_id: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.SavedView:
+        """Create a view. One for a team can be created by its members with `conversations.manage`, any shared one with `projects.manage`.
+
+        Permission: `conversations.read`.
+
+        Args:
+            visibility: Default: `me`.
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+        """
+        found: types.SavedView = self._transport.json(
+            Request(
+                "POST",
+                "/v3/views",
+                body={"name": name, "filter": filter, "visibility": visibility, "teamId": team_id},
+                project=True,
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    def list(self, *, counts: bool | None = None) -> Page[types.SavedView]:
+        """List the views that you see, all of them on one page: your own, those of your teams, those of the project, each in order.
+
+        Permission: `conversations.read`.
+
+        Args:
+            counts: Default: `false`.
+        """
+        return first_page(
+            self._transport, Request("GET", "/v3/views", query={"counts": counts}, project=True)
+        )
+
+    def get(self, view_id: str) -> types.SavedView:
+        """Fetch a view.
+
+        Permission: `conversations.read`.
+
+        Args:
+            view_id: The id of the view.
+        """
+        found: types.SavedView = self._transport.json(
+            Request("GET", f"/v3/views/{segment(view_id)}", project=True)
+        )
+        return found
+
+    def update(
+        self,
+        view_id: str,
+        *,
+        name: str | Omit = OMIT,
+        filter: dict[str, str] | Omit = OMIT,
+        visibility: Literal["me", "team", "project"] | Omit = OMIT,
+        team_id: str | Omit | None = OMIT,
+        after: str | Omit | None = OMIT,
+    ) -> types.SavedView:
+        """Change, share or move a view. Shared ones need the permission to create them.
+
+        Permission: `conversations.read`.
+
+        Args:
+            view_id: The id of the view.
+        """
+        found: types.SavedView = self._transport.json(
+            Request(
+                "PATCH",
+                f"/v3/views/{segment(view_id)}",
+                body={
+                    "name": name,
+                    "filter": filter,
+                    "visibility": visibility,
+                    "teamId": team_id,
+                    "after": after,
+                },
+                project=True,
+            )
+        )
+        return found
+
+    def delete(self, view_id: str) -> types.Deleted:
+        """Delete a view. Shared ones need the permission to create them.
+
+        Permission: `conversations.read`.
+
+        Args:
+            view_id: The id of the view.
+        """
+        found: types.Deleted = self._transport.json(
+            Request("DELETE", f"/v3/views/{segment(view_id)}", project=True)
+        )
+        return found
+
+
 class Webhooks:
     """The calls of `webhooks`."""
 
@@ -7340,6 +7449,11 @@ class Resources:
     def uploads(self) -> Uploads:
         """The calls of `uploads`."""
         return Uploads(self._transport)
+
+    @cached_property
+    def views(self) -> Views:
+        """The calls of `views`."""
+        return Views(self._transport)
 
     @cached_property
     def webhooks(self) -> Webhooks:

@@ -170,6 +170,7 @@ MIGRATIONS: Final = (
     Migration("m0044_formats_of_messages", "m0042_blocked_contacts", additions.FORMATS_OF_MESSAGES),
     Migration("m0045_notification_settings", "m0042_blocked_contacts", additions.NOTIFICATION_SETTINGS),
     Migration("m0046_mentions_and_followers", "m0042_blocked_contacts", additions.MENTIONS_AND_FOLLOWERS),
+    Migration("m0047_saved_views", "m0042_blocked_contacts", additions.SAVED_VIEWS),
     Migration("m0050_conversations_without_messages", "m0042_blocked_contacts", indexes=(_WITHOUT_MESSAGES,)),
 )
 

@@ -437,3 +437,15 @@ CREATE TABLE followers (
 );
 CREATE INDEX followers_by_conversation ON followers (conversation);
 """)
+
+# Saved views of the inbox; see the migration of SQLite. An older node deletes teams and leaves their views, so a cascade deletes these.
+SAVED_VIEWS: Final = typed("""
+CREATE TABLE saved_views (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, project bigint NOT NULL REFERENCES projects, name TEXT NOT NULL,
+    filter TEXT NOT NULL, visibility TEXT NOT NULL, team bigint REFERENCES teams ON DELETE CASCADE, position bigint NOT NULL,
+    author bigint NOT NULL REFERENCES users, created_at bigint NOT NULL, updated_at bigint NOT NULL
+);
+CREATE INDEX saved_views_by_project ON saved_views (project, visibility);
+CREATE INDEX saved_views_by_author ON saved_views (author);
+CREATE INDEX saved_views_by_team ON saved_views (team) WHERE team IS NOT NULL;
+""") + forget_answers_trigger("saved_views", "DELETE", None)

@@ -81,6 +81,7 @@ from deskwire.storage.sqlite.migrations import (
     m0071_formats_of_messages,
     m0072_notification_settings,
     m0073_mentions_and_followers,
+    m0074_saved_views,
     m0077_conversations_without_messages,
 )
 
@@ -158,6 +159,7 @@ SCRIPTS: Final = {
         m0071_formats_of_messages,
         m0072_notification_settings,
         m0073_mentions_and_followers,
+        m0074_saved_views,
         m0077_conversations_without_messages,
     )
 }

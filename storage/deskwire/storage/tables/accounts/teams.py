@@ -96,6 +96,7 @@ class TeamWrites(Changes):
     def delete_team(self, team: int, at: int) -> None:
         self.conn.execute("UPDATE teams SET deleted_at = ? WHERE rowid = ?", (at, team))
         self.conn.execute("UPDATE snippets SET team = NULL WHERE team = ?", (team,))
+        self.conn.execute("DELETE FROM saved_views WHERE team = ?", (team,))
         self.due.append(at)
 
     def forget_team(self, team: int) -> None:

@@ -17,12 +17,12 @@ export const t = {
     empty: {
       mine: "You're all caught up", waiting: "No one is waiting", unassigned: "Everything is assigned",
       mentions: "No mentions yet", following: "You don't follow any conversations",
-      team: "No conversations for this team", snoozed: "Nothing is snoozed", all: "No conversations yet",
+      team: "No conversations for this team", view: "No conversations in this view", snoozed: "Nothing is snoozed", all: "No conversations yet",
     },
     emptyText: {
       mine: "Conversations assigned to you show up here.", waiting: "Every customer has had a reply.",
       mentions: "Conversations in which a colleague mentions you in a note show up here.", following: "Press f in a conversation to follow it. Mentions make you follow it, too.",
-      unassigned: "New conversations show up here.", team: "Conversations assigned to this team show up here.",
+      unassigned: "New conversations show up here.", team: "Conversations assigned to this team show up here.", view: "Conversations show up here when they match its filter.",
       snoozed: "Snoozed conversations return at their time, or when the customer writes.",
       all: "They show up here once you or your backend start one.",
     },
@@ -55,6 +55,8 @@ export const t = {
       assignee: (value) => `Assignee: ${value}`, tag: (value) => `Tag: ${value}`, allTags: (value) => `All tags: ${value}`, withoutTags: (value) => `Without: ${value}`,
       activeWithin: (value) => `Active in the last ${value}`, inactiveFor: (value) => `Not active for ${value}`, createdWithin: (value) => `Created in the last ${value}`,
       createdSince: (value) => `Created since ${value}`, createdUntil: (value) => `Created before ${value}`, waitingFor: (value) => `Waiting ${value}`, contactAttribute: (value) => `Contact: ${value}`,
+      team: (value) => `Assignee: ${value}`, waiting: (value) => (value === "true" ? "Waiting for a reply" : "Not waiting"), snoozed: () => "Snoozed",
+      following: (value) => (value === "true" ? "You follow it" : "You don't follow it"), mentioned: (value) => (value === "true" ? "Mentions you" : "Doesn't mention you"),
       channel: (value) => `Channel: ${value}`, priority: (value) => `Priority: ${value}`, rating: (value) => `Rating: ${value.replace("..", " to ")}`, rated: (value) => (value === "true" ? "Rated" : "Not rated"),
     },
   },
@@ -317,7 +319,7 @@ export const t = {
   palette: {
     label: "Commands", placeholder: "Type a command or a name", here: "This conversation",
     selection: (/** @type {number} */ n) => `${many(n, "conversation", "conversations")} selected`,
-    go: "Go to", assign: "Assign to", desk: "The desk", nothing: "No matching commands",
+    go: "Go to", view: "This view", assign: "Assign to", desk: "The desk", nothing: "No matching commands",
     found: (/** @type {number} */ n) => many(n, "command", "commands"),
   },
 

@@ -18,10 +18,11 @@ export const t = {
   today: "Today", yesterday: "Yesterday",
 
   views: {
-    label: "Views", open: "Navigation", mine: "Mine", mentions: "Mentions", following: "Following", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All",
+    label: "Views", open: "Navigation", mine: "Mine", mentions: "Mentions", following: "Following", waiting: "Waiting", unassigned: "Unassigned", team: "Teams", snoozed: "Snoozed", all: "All", saved: "Saved view",
     search: "Search results",
   },
   /** @param {number} n @param {number} bound */ count: (n, bound) => (n >= bound ? `${bound.toLocaleString()}+` : n.toLocaleString()),
+  /** @param {{value: number, more: boolean}} count */ countSome: ({ value, more }) => value.toLocaleString() + (more ? "+" : ""),
 
   side: {
     actions: "Search or do…", project: "Project", settings: "Settings", notifications: "Notifications", shortcuts: "Keyboard shortcuts", signOut: "Sign out",

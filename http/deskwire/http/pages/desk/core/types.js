@@ -39,6 +39,9 @@
  * @property {"asc"|"desc"} [order]  default: desc
  * @property {string} [where]  further conditions as a query, which only the service decides
  *
+ * A saved view of the inbox, with its count. `foreign`: of a team that the user is not in; it is in no list.
+ * @typedef {import("api").SavedView & {foreign?: boolean}} SavedView
+ *
  * A list as it is shown. While its order is held (`hold`), `fresh` counts the new and moved rows.
  * @typedef {object} ListView
  * @property {string} key

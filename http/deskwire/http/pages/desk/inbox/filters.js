@@ -17,10 +17,11 @@ const close = () => void (dialog.value = null);
 const DURATIONS = ["1h", "4h", "1d", "3d", "7d", "30d", "90d"];
 const RATINGS = ["0..6", "7..8", "9..10", "1..2", "3", "4..5"];
 const LISTS = ["assignee", "priority"];
+const WITHOUT_FIELD = ["createdSince", "createdUntil", "channel"]; // they stay as they are
 
 /** @param {string} name @param {string[]} values @param {(value: string) => string} label @param {string} any */
 const choice = (name, values, label, any) => {
-  const now = conditions.peek().get(name) ?? "";
+  const now = conditions.peek().get(name) ?? (name === "rating" && conditions.peek().get("rated") === "false" ? "none" : "");
   const all = now && !values.includes(now) ? [now, ...values] : values;
   return html`<${Field} name=${name} label=${t.filter.fields[/** @type {"rating"} */ (name)]} initial=${now} options=${[{ value: "", label: any }, ...all.map((each) => ({ value: each, label: label(each) }))]} />`;
 };
@@ -35,7 +36,7 @@ function ticks(name, options) {
 
 /** The conditions in a form; null for those without a value. @param {Values} form @returns {Record<string, string | null>} */
 function given(form) {
-  const found = NAMES.map((name) => [name, LISTS.includes(name) ? form.all(name).join(",") || null : (form.text(name) ?? null)]);
+  const found = NAMES.filter((name) => !WITHOUT_FIELD.includes(name)).map((name) => [name, LISTS.includes(name) ? form.all(name).join(",") || null : (form.text(name) ?? null)]);
   const all = Object.fromEntries(found);
   if (all.rating === "none") (all.rating = null), (all.rated = "false");
   return all;

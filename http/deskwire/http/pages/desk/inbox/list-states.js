@@ -8,6 +8,8 @@ import { search } from "./conversation.js";
 import { go, open, project } from "../core/session.js";
 import { fold } from "../core/folding.js";
 import { runCommand } from "../core/keys.js";
+import { Link } from "../ui/link.js";
+import { t as texts } from "./saved-view-texts.js";
 import { FirstSteps, useFirstSteps } from "./first-steps.js";
 /** @import { ListView } from "../core/types.js" */
 
@@ -123,13 +125,16 @@ export function BulkToolbar({ selection }) {
   </div>`;
 }
 
+/** In place of a saved view that was deleted, or that is not shared with the user. */
+export const UnknownView = () => html`<${Empty} icon="filter" title=${texts.unknown} text=${texts.unknownText} action=${html`<${Link} to="inbox/mine" class="button">${texts.goToMine}<//>`} />`;
+
 /** @param {{view: import("../vendor/preact.js").ReadonlySignal<{key: string}>, of: ListView, filtered: boolean, clear: () => void}} props */
 export function EmptyList({ view, of, filtered, clear }) {
   const { key } = view.value;
   const first = useFirstSteps(project.value?.id ?? "");
-  const texts = /** @type {any} */ (t.list);
+  const empty = /** @type {any} */ (t.list);
   if (of.more) return html`<${Empty} icon="search" title=${t.list.noneYet} text=${t.list.noneYetText} action=${html`<${Button} label=${of.loadingMore ? t.list.looking : t.list.keepLooking} disabled=${of.loadingMore} press=${() => more(of.filter)} />`} />`;
-  if (filtered) return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${t.list.clearFilters} press=${clear} />`} />`;
-  const snoozed = key !== "snoozed" && key !== "all" ? (counters.value?.snoozed ?? 0) : 0;
-  return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${texts.empty[key]} text=${snoozed ? `${texts.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : texts.emptyText[key]} />${first && html`<${FirstSteps} of=${first} />`}`;
+  if (filtered) return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${key === "view" ? texts.discard : t.list.clearFilters} press=${clear} />`} />`;
+  const snoozed = key !== "snoozed" && key !== "all" && key !== "view" ? (counters.value?.snoozed ?? 0) : 0;
+  return html`<${Empty} icon=${key === "mine" || key === "waiting" ? "done" : "inbox"} title=${empty.empty[key]} text=${snoozed ? `${empty.emptyText[key]} ${t.list.snoozedToo(snoozed)}` : empty.emptyText[key]} />${first && html`<${FirstSteps} of=${first} />`}`;
 }

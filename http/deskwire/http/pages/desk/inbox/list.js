@@ -7,7 +7,7 @@ import { isVisitor } from "../core/state.js";
 import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
 import { go, inbox, may, open, page, people, place, setInbox, user, withoutPrivate } from "../core/session.js";
 import { handle, runCommand, startTypeAhead } from "../core/keys.js";
-/** @import { Filter, ListView, Row } from "../core/types.js" */
+/** @import { Filter, ListView, Row, SavedView } from "../core/types.js" */
 
 const ROW_HEIGHT = 78;
 const OVERSCAN_ROWS = 6;
@@ -23,19 +23,30 @@ export const view = computed(() => {
   const [, key, id] = path.value.split("/");
   return id && (key === "team" || key === "view") ? { key, id } : { key: VIEWS.some((each) => each.key === key) ? key ?? "" : "mine" };
 });
-/** The query of the current view's address: its filter and order. */
-export const conditions = computed(() => new URLSearchParams(inbox.value.split("?")[1]));
+/** The saved views that the user sees; null until saved-views.js has loaded them. */
+export const savedViews = signal(/** @type {SavedView[] | null} */ (null));
+/** Whether the view is a saved one, known or not. */
+export const isSaved = computed(() => view.value.key === "view");
+/** The saved view that is shown; undefined if none is, or if it is not known. */
+export const savedView = computed(() => (isSaved.value ? savedViews.value?.find((each) => each.id === view.value.id) : undefined));
 
-/** Change the query of the current view; null removes a part. @param {Record<string, string | null>} changes */
+/** The filter and order of the current view: the query of its address, or else the filter of the saved view. */
+export const conditions = computed(() => new URLSearchParams(inbox.value.split("?")[1] ?? savedView.value?.filter));
+
+/** Change the conditions of the current view; null removes one. @param {Record<string, string | null>} changes */
 export function setConditions(changes) {
   const next = new URLSearchParams(conditions.peek());
   for (const [name, value] of Object.entries(changes)) value === null ? next.delete(name) : next.set(name, value);
-  const query = next.size ? `?${next}` : "";
-  kept.value = { ...kept.peek(), queries: { ...kept.peek().queries, [path.peek()]: withoutPrivate(query) } };
+  setQuery(next.size ? `?${next}` : isSaved.peek() ? "?status=all" : "");
+}
+/** Remove all conditions of the view, or the changes of a saved one. */
+export const clearConditions = () => setQuery("");
+
+/** @param {string} query */
+function setQuery(query) {
+  if (!isSaved.peek()) kept.value = { ...kept.peek(), queries: { ...kept.peek().queries, [path.peek()]: withoutPrivate(query) } };
   setInbox(path.peek() + query);
 }
-/** Remove all conditions of the view. */
-const clearConditions = () => setConditions(Object.fromEntries([...conditions.peek().keys()].map((each) => [each, null])));
 /** The search text; null without a search. */
 export const query = signal(/** @type {string | null} */ (null));
 /** The row under the keyboard cursor. */
@@ -69,7 +80,8 @@ const ANY = ["all", "snoozed", "mentions"];
 const options = computed(() => {
   const { key } = view.value;
   const given = conditions.value;
-  return { status: given.get("status") ?? (ANY.includes(key) ? "all" : "active"), sort: given.get("sort") ?? (key === "waiting" ? "waiting" : "activity"), unread: given.has("unread") };
+  const status = given.get("status") ?? (given.get("archived") === "true" ? "archived" : ANY.includes(key) || isSaved.value ? "all" : "active");
+  return { status: status === String(ACTIVE) ? "active" : status, sort: given.get("sort") ?? (key === "waiting" ? "waiting" : "activity"), unread: given.get("unread") === "true" };
 });
 
 /** The filter of the current view. */
@@ -79,24 +91,42 @@ export const filter = computed(() => {
   /** @type {any} */
   const found = { sort, order: "desc" };
   if (status === "archived") found.archived = true;
-  else if (status !== "all") found.status = status === "active" ? ACTIVE : [status];
+  else if (status !== "all") found.status = status === "active" ? ACTIVE : status.split(",");
   if (key === "mine") found.assignee = "me";
   if (key === "unassigned") found.assignee = "none";
   if (key === "team") found.team = id;
   if (key === "waiting" || key === "following") found[key] = true;
   if (key === "mentions") found.mentioned = true;
   if (key === "snoozed") found.snoozed = true;
-  else if (!ANY.includes(key)) found.snoozed = false;
+  else if (!ANY.includes(key) && !isSaved.value) found.snoozed = false;
   if (unread) found.unread = true;
   const where = new URLSearchParams(conditions.value);
   for (const name of ["status", "sort", "unread"]) where.delete(name);
+  if (isSaved.value) takeKnown(found, where);
   if (found.assignee || found.team) where.delete("assignee");
   if (where.size) found.where = String(where);
   return /** @type {Filter} */ (found);
 });
 
+/** Move the conditions of a saved view that this page decides itself from the query to the filter. @param {any} found @param {URLSearchParams} where */
+function takeKnown(found, where) {
+  const take = (/** @type {string} */ name, /** @type {(value: string) => unknown} */ read) => {
+    const value = where.get(name);
+    if (value === null || (name === "assignee" && value.includes(","))) return;
+    found[name] = read(value);
+    where.delete(name);
+  };
+  for (const name of ["archived", "waiting", "following", "mentioned", "snoozed"]) take(name, (value) => value === "true");
+  for (const name of ["assignee", "team", "order"]) take(name, String);
+  // The service's defaults for snoozed and closed conversations depend on the other conditions.
+  if (found.snoozed === undefined || (found.unread && !found.status)) where.set("order", found.order);
+}
+
+/** Shown in place of a saved view that is not known. @type {ListView} */
+const NO_LIST = { key: "", filter: {}, ids: [], fresh: 0, held: false, state: "loading", more: false, loadingMore: false, error: null };
+
 /** Return the current list. @returns {ListView} */
-export const shownList = () => list(filter.value).value;
+export const shownList = () => (isSaved.value && !savedView.value ? NO_LIST : list(filter.value).value);
 
 /** Return whether the rows are visible: a search, or a thread on a narrow screen, may replace them. */
 const listVisible = () => Boolean(scroller?.isConnected && scroller.checkVisibility());
@@ -239,17 +269,18 @@ export const VIEWS = [
 
 /** Return the name of the current view. */
 export const viewName = () =>
-  view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.id)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
+  isSaved.value ? (savedView.value?.name ?? t.views.saved) : view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.id)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
 
 function Head() {
   const { key, id } = view.value;
   const all = counters.value;
   const one = VIEWS.find((each) => each.key === key);
   const n = all && (key === "team" ? all.teams[id ?? ""] : one?.count?.(all));
+  const saved = savedView.value?.count;
   return html`<header class="list-head">
     <${SideButton} />
     <h1 class="ellipsis">${viewName()}</h1>
-    ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}
+    ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}${saved && !inbox.value.includes("?") && html`<span class="total">${t.countSome(saved)}</span>`}
     <span class="grow"></span>
     <${Button} label=${t.side.actions} icon="bolt" only kind="quiet" class="only-narrow" press=${() => runCommand("palette")} />
     ${may("conversations.reply") && html`<${Button} label=${t.list.start} icon="pencil" only kind="quiet" keys="c" press=${() => (dialog.value = { name: "start" })} />`}
@@ -383,20 +414,22 @@ const FilterBar = lazy(() => import("./filter-bar.js"), "FilterBar");
 const FilterChips = lazy(() => import("./filter-bar.js"), "FilterChips");
 const BulkToolbar = lazy(() => import("./list-states.js"), "BulkToolbar");
 const EmptyList = lazy(() => import("./list-states.js"), "EmptyList");
+const UnknownView = lazy(() => import("./list-states.js"), "UnknownView");
 const SearchResults = lazy(() => import("./list-states.js"), "SearchResults");
 
 /** The whole list. */
 export function List() {
   const of = shownList();
   const searching = Boolean(query.value?.trim());
+  const unknown = of === NO_LIST && savedViews.value;
   useEffect(() => {
     if (of.state === "failed" && of.ids.length) notify(t.list.failed, { bad: true });
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} />`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} />`}<div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
-      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} filtered=${conditions.value.size > 0} clear=${clearConditions} />`}
+      ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} filtered=${inbox.value.includes("?")} clear=${clearConditions} />`}
     </div>`}
   </section>`;
 }

@@ -51,18 +51,28 @@ function Linked({ id }) {
     ${clash && html`<${ConflictDialog} fields=${[{ label: LABELS[clash.name] ?? clash.name, theirs: fieldText(clash.name, clash.theirs[clash.name]), mine: fieldText(clash.name, clash.mine) }]} keep=${() => {}} save=${again} close=${() => setClash(null)} />`}`;
 }
 
-/** @param {{of: any, save: (name: string, value: any) => unknown}} props */
+/** The type as text, which changes by others do not overwrite while the user writes. @param {{stored: string, disabled: boolean, save: (text: string) => Promise<boolean>}} props */
+function TypeField({ stored, disabled, save }) {
+  const [written, setWritten] = useState(/** @type {string|null} */ (null));
+  const change = async (/** @type {any} */ event) => {
+    const text = event.target.value.trim();
+    if (text !== stored) await save(text);
+    setWritten(null);
+  };
+  return html`<label class="label">${LABELS.type}<input class="field" disabled=${disabled} value=${written ?? stored} maxlength=${TYPE_MAX} autocomplete="off" dir="auto" onInput=${(/** @type {any} */ event) => setWritten(event.target.value)} onChange=${change} /></label>`;
+}
+
+/** @param {{of: any, save: (name: string, value: any) => Promise<boolean>}} props */
 function Shown({ of, save }) {
   const manages = may("tickets.manage");
   const select = (/** @type {string} */ name, /** @type {{value: string, label: string}[]} */ options) => html`<label class="label">${LABELS[name]}<select class="field" disabled=${!manages} value=${of[name] ?? ""} onChange=${(/** @type {any} */ event) => save(name, event.target.value || null)}>${options.map((each) => html`<option key=${each.value} value=${each.value} selected=${each.value === (of[name] ?? "")}>${each.label}</option>`)}</select></label>`;
-  const typed = (/** @type {any} */ event) => event.target.value.trim() !== (of.type ?? "") && save("type", event.target.value.trim() || null);
   const sleep = () => [...snoozeTimes().map((each) => ({ label: each.label, hint: each.hint, pick: () => void save("snoozedUntil", each.at.toISOString()) })), ...(of.snoozedUntil ? [{ label: t.wake, icon: "sun", pick: () => void save("snoozedUntil", null) }] : [])];
   return html`<div class="ticket"><p><${Link} to=${`tickets/${of.id}`} class="name"><bdi>${of.title}</bdi><//></p>
     ${of.description && html`<p class="muted clip" dir="auto">${of.description}</p>`}
     <div class="chosen"><${Priority} of=${of.priority} />${of.snoozedUntil && html`<span class="chip"><${Icon} name="moon" />${t.until(futureTime(of.snoozedUntil))}</span>`}${of.tags.map((/** @type {string} */ each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi></span>`)}</div>
     ${select("status", choices(t.statuses))}${select("priority", choices(t.priorities))}
     ${select("processingUser", userChoices(t.unassigned))}${select("processingTeam", teamChoices(t.noTeam))}
-    <label class="label">${LABELS.type}<input class="field" disabled=${!manages} value=${of.type ?? ""} maxlength=${TYPE_MAX} autocomplete="off" dir="auto" onChange=${typed} /></label>
+    <${TypeField} stored=${of.type ?? ""} disabled=${!manages} save=${(/** @type {string} */ text) => save("type", text || null)} />
     <div class="chosen">${manages && html`<${Menu} label=${t.snooze} icon="moon" class="small" entries=${sleep} />`}<${Link} to=${`tickets/${of.id}`} class="button small" aria-keyshortcuts="Shift+T"><span>${t.open}</span><//>${manages && html`<${Button} class="small" kind="quiet" label=${t.unlink} press=${() => runCommand("unlinkTicket")} />`}</div>
   </div>`;
 }

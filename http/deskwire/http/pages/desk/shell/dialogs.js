@@ -20,6 +20,8 @@ const Help = lazy(() => import("./settings.js"), "Help");
 const Settings = lazy(() => import("./settings.js"), "Settings");
 const RewriteMessage = lazy(() => import("../inbox/redaction.js"), "RewriteMessage");
 const Filters = lazy(() => import("../inbox/filters.js"), "Filters");
+const SaveView = lazy(() => import("../inbox/saved-view-dialogs.js"), "SaveView");
+const DeleteView = lazy(() => import("../inbox/saved-view-dialogs.js"), "DeleteView");
 const Rename = lazy(() => import("../inbox/conversation-dialogs.js"), "Rename");
 const Remove = lazy(() => import("../inbox/conversation-dialogs.js"), "Remove");
 const CreateTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "CreateTicket");
@@ -100,7 +102,7 @@ function Tags({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, remove: Remove, block: Block, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, saveView: SaveView, deleteView: DeleteView, remove: Remove, block: Block, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
 
 /** The open dialog. */
 export function Dialogs() {

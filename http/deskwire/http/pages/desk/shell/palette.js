@@ -5,9 +5,10 @@ import { t } from "../core/texts-lazy.js";
 import { Avatar, Icon, Kbd, dialog, theme } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { row } from "../core/store.js";
-import { assignable, go, may, people, user } from "../core/session.js";
+import { assignable, go, may, page, people, user } from "../core/session.js";
 import { COMMANDS, runCommand } from "../core/keys.js";
 import { show } from "../inbox/list.js";
+import { listedViews, viewCommands } from "../inbox/saved-views.js";
 import "../pages.js"; // fills the table of pages
 import { places as pages } from "../ui/link.js";
 import { assign, commandName, mayAct, snooze, ticketCommands } from "../inbox/actions.js";
@@ -39,6 +40,8 @@ function choices(ids) {
   const here = ids.length ? from(HERE, ids.length > 1 ? t.palette.selection(ids.length) : t.palette.here) : [];
   const [users, { teams }] = [assignable(), people()];
   const places = teams.map((each) => ({ group: t.palette.go, label: each.name, icon: "people", press: () => show({ key: "team", id: each.id }) }));
+  const saved = listedViews().map((each) => ({ group: t.palette.go, label: each.name, icon: "filter", press: () => show({ key: "view", id: each.id }) }));
+  const view = page.value ? [] : viewCommands().map(({ label, icon, pick }) => ({ group: t.palette.view, label, icon, press: pick }));
   const beside = pages().map((each) => ({ group: t.palette.go, label: each.title, icon: each.icon, press: () => go(each.path) }));
   const assignees = !ids.length || !writes ? [] : [
     ...users.map((each) => ({ group: t.palette.assign, label: each.id === user.value?.id ? `${each.name} (${t.dialogs.me})` : each.name, face: html`<${Avatar} name=${each.name} id=${each.id} size="s" />`, press: () => void assign(ids, { type: "user", id: each.id, name: each.name }) })),
@@ -47,7 +50,7 @@ function choices(ids) {
   const later = !ids.length || !writes ? [] : snoozeTimes().map((each) => ({ group: t.dialogs.snooze, label: `${t.dialogs.snooze}: ${each.label}`, icon: "moon", press: () => void snooze(ids, each.at) }));
   const desk = [...from(["start", "readAll", "undo", "help"], t.palette.desk), { group: t.palette.desk, label: t.side.settings, icon: "gear", press: () => void (dialog.value = { name: "settings" }) }, { group: t.palette.desk, label: t.side.signOut, icon: "out", press: () => void runCommand("signOut") }];
   const looks = Object.entries(t.dialogs.themes).map(([key, label]) => ({ group: t.palette.desk, label: `${t.dialogs.theme}: ${label}`, icon: key === "dark" ? "moon" : "sun", press: () => void (theme.value = key) }));
-  return [...here, ...from(GO, t.palette.go), ...places, ...beside, ...later, ...assignees, ...desk, ...looks];
+  return [...here, ...view, ...from(GO, t.palette.go), ...saved, ...places, ...beside, ...later, ...assignees, ...desk, ...looks];
 }
 
 /** Return how well words match, lower is better; null for no match. @param {string} label @param {string} q */
