@@ -33,6 +33,7 @@ class Scale:
         tickets, lists, list_s, bulk_calls: in the database where lists are timed, how many lists those are at most, for how
             long each, and changes of 1,000 tickets.
         inbox: conversations in the database where an agent's lists are timed, of six messages each.
+        active: conversations that were active in the same hour where lists of a busy hour are timed.
         imported: messages of an import.
         searched: conversations in the database where searches are timed, of six messages each.
         histories: conversations in the databases of a large installation and of smaller ones, of ten messages each.
@@ -70,6 +71,7 @@ class Scale:
     bulk_calls: int = 40
     searched: int = 10_000
     inbox: int = 10_000
+    active: int = 50_000
     imported: int = 20_000
     histories: tuple[int, ...] = (10_000, 100_000)
     indexed: int = 100_000
@@ -109,6 +111,7 @@ QUICK: Final = Scale(
     bulk_calls=2,
     searched=200,
     inbox=200,
+    active=300,
     imported=1_500,
     deliveries=40,
     flights=(1, 8),

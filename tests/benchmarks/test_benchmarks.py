@@ -51,6 +51,7 @@ SECTIONS = {
     "tickets": ["tickets", "bulk"],
     "search": ["search", "index"],
     "inbox": ["inbox"],
+    "busy-hour": ["busy-hour"],
     "import": ["import", "import-beside"],
     "agents": ["agents", "agents-away"],
     "attacks": ["attacks"],

@@ -25,7 +25,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import AttributeIs
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.dialect import SQLITE
-from deskwire.storage.tables.conversations import lists
+from deskwire.storage.tables.conversations import crowded_hours, lists
 from deskwire.storage.tables.conversations.access_paths import access_paths, by_change, selective_paths
 from deskwire.storage.tables.conversations.bounded_lists import ordered_paths, scan_query
 from deskwire.storage.tables.conversations.conditions import is_descending
@@ -208,6 +208,11 @@ def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
     for index in range(state.contact_messages):
         message = Message(f"msg_{number}_{index}", Author("contact"), "Hm", state.created_at, index=index)
         tx.insert_message(state.rowid, message, index + 1)
+    if state.last_message_at is not None:
+        message = Message(
+            f"msg_{number}_last", Author("bot"), "Hm", state.last_message_at, index=state.contact_messages
+        )
+        tx.insert_message(state.rowid, message, state.contact_messages + 1)
     tx.put_conversation_tags(state)
     if priority is not None:
         ticket = Ticket(f"tkt_{number}", state.project, "T", NOON, NOON, NOON, priority=priority)
@@ -249,6 +254,9 @@ def bounded_pages(
     seen=st.integers(-1, 3),
     many=st.sampled_from((0, 2, 1_000)),
     examined_max=st.sampled_from((1, 2, 7, 1_000)),
+    crowd=st.sampled_from((1, 2, 5, 1_000)),
+    part=st.sampled_from((1, 2, 100)),
+    messages_max=st.sampled_from((1, 5, 1_000)),
 )
 def test_list_pages_equal_sorting_and_filtering_by_hand(
     tx: Any,
@@ -260,9 +268,15 @@ def test_list_pages_equal_sorting_and_filtering_by_hand(
     seen: int,
     many: int,
     examined_max: int,
+    crowd: int,
+    part: int,
+    messages_max: int,
 ) -> None:
     """The first half of the conversations was seen, as far as `seen` says; other users have seen other things."""
     monkeypatch.setattr(lists, "FEW_BOUND", many)
+    monkeypatch.setattr(crowded_hours, "CROWD_MIN", crowd)
+    monkeypatch.setattr(crowded_hours, "FIRST_PART", part)
+    monkeypatch.setattr(crowded_hours, "MESSAGES_MAX", messages_max)
     tx.conn.execute("SAVEPOINT one")
     try:
         all_of_them = [stored(tx, number, each) for number, each in enumerate(fields)]

@@ -76,6 +76,7 @@ BROKEN = {
     "held_and_sent": "UPDATE held_messages SET id = (SELECT max(id) FROM messages)",
     "held_of_nothing": f"{ANOTHER}; UPDATE held_messages SET project = 99",
     "hour_of_activity": "UPDATE conversations SET hour = 7",
+    "activity_without_message": "UPDATE conversations SET last_message_at = 7, activity = 7",
     "seen_ahead": "INSERT INTO users (rowid, id, email, name, created_at) VALUES (9, 'usr_1', 'a', 'A', 0); "
     "INSERT INTO agent_seen VALUES (9, 1, 99, 0, 0)",
     "routed_ahead": """UPDATE conversations SET routed = '{"1": 9}'""",

@@ -272,6 +272,13 @@ RULES: Final = (
         "SELECT id, hour, activity FROM conversations WHERE hour <> activity / 3600000",
     ),
     rule(
+        "activity_without_message",
+        "Conversation {} was active last at {} ms, and has no message of that time.",
+        "SELECT c.id, c.activity FROM conversations c WHERE c.activity <> coalesce(c.last_message_at, c.created_at) OR "
+        "(c.last_message_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid "
+        "AND m.internal = 0 AND m.created_at = c.last_message_at))",
+    ),
+    rule(
         "seen_ahead",
         "User row {} has seen message {} of conversation {}, which is not there yet.",
         "SELECT s.user, s.number, c.id FROM agent_seen s JOIN conversations c ON c.rowid = s.conversation "

@@ -72,6 +72,11 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_channel ON conversation
 WHERE channel IS NOT NULL
 """
 
+_WITHOUT_MESSAGES: Final = """
+CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_without_messages ON conversations (project, created_at)
+WHERE last_message_at IS NULL
+"""
+
 MIGRATIONS: Final = (
     Migration("m0001_baseline", "m0001_baseline", _BASELINE),
     Migration("m0002_lists_by_change", "m0001_baseline", indexes=(_BY_CHANGE,)),
@@ -168,6 +173,7 @@ MIGRATIONS: Final = (
     Migration("m0047_saved_views", "m0042_blocked_contacts", additions.SAVED_VIEWS),
     Migration("m0048_scheduled_messages", "m0042_blocked_contacts", additions.SCHEDULED_MESSAGES),
     Migration("m0049_web_push", "m0042_blocked_contacts", additions.WEB_PUSH),
+    Migration("m0050_conversations_without_messages", "m0042_blocked_contacts", indexes=(_WITHOUT_MESSAGES,)),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

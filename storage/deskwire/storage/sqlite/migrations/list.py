@@ -84,6 +84,7 @@ from deskwire.storage.sqlite.migrations import (
     m0074_saved_views,
     m0075_scheduled_messages,
     m0076_web_push,
+    m0077_conversations_without_messages,
 )
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ SCRIPTS: Final = {
         m0074_saved_views,
         m0075_scheduled_messages,
         m0076_web_push,
+        m0077_conversations_without_messages,
     )
 }
 """The SQL of each migration by name, in the order of application."""

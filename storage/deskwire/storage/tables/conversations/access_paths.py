@@ -47,6 +47,10 @@ class AccessPath(Struct, frozen=True):
     row_condition: str = ""
 
 
+NO_PATH: Final = AccessPath("", (), frozenset())
+"""Covers no condition of a filter."""
+
+
 def selective_paths(
     project: int, wanted: ConversationFilter, sort: ConversationSort
 ) -> Iterator[Sequence[AccessPath]]:
@@ -314,6 +318,12 @@ def hours_of(since: int | None, until: int | None) -> Iterator[Term]:
         yield "c.hour >= ?", (since // HOUR_MS,)
     if until is not None:
         yield "c.hour <= ?", (until // HOUR_MS,)
+
+
+def up_to_hour(hour: int | None, *, descending: bool) -> Iterator[Term]:
+    """Yield the condition that ends a list at the end of an hour; None is no end."""
+    if hour is not None:
+        yield f"c.hour {'>=' if descending else '<='} ?", (hour,)
 
 
 def one_of(column: str, values: Sequence[str | None]) -> Term:

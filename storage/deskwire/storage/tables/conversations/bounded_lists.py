@@ -27,6 +27,7 @@ from deskwire.storage.tables.conversations.access_paths import (
     indexed,
     one_of,
     possible,
+    up_to_hour,
 )
 from deskwire.storage.tables.conversations.conditions import (
     KEYS,
@@ -35,6 +36,7 @@ from deskwire.storage.tables.conversations.conditions import (
     joined,
     remaining_terms,
 )
+from deskwire.storage.tables.conversations.crowded_hours import Row, activity_order
 
 _PART_MAX: Final = 4_000  # rows of one statement; the first has four times the size of the page
 
@@ -138,29 +140,45 @@ class BoundedList:
         sort: ConversationSort,
     ) -> None:
         self._conn, self._dialect, self._wanted, self._sort = conn, dialect, wanted, sort
+        self._project = project
         self._paths = ordered_paths(project, wanted, sort)
 
     def read(self, after: ConversationPageKey | None, limit: int, examined_max: int) -> BoundedPage:
         """Return the next page after a key."""
         size = min(4 * limit, examined_max)
-        rows = [self._rows(path, after, size) for path in self._paths]
-        keys, last = list[ConversationPageKey](), None
-        for examined, (value, rowid, shown) in enumerate(merge(*rows, reverse=is_descending(self._sort)), 1):
-            last = ConversationPageKey(value, rowid)
-            if shown and last not in keys[-1:]:
-                keys.append(last)
+        keys, last, examined = list[ConversationPageKey](), None, 0
+        for value, rowid, shown in self._in_order(after, limit, size):
+            key = ConversationPageKey(value, rowid)
+            if key != last:  # two paths may have the same conversation, and only one of them shows it
+                if examined >= examined_max:
+                    return BoundedPage(keys, last)
+                last, examined = key, examined + 1
+            if shown and key not in keys[-1:]:
+                keys.append(key)
                 if len(keys) == limit:
                     return BoundedPage(keys)
-            if examined >= examined_max:
-                return BoundedPage(keys, last)
         return BoundedPage(keys)
 
+    def _in_order(self, after: ConversationPageKey | None, limit: int, size: int) -> Iterator[Row]:
+        """Yield the rows of all paths in order."""
+
+        def merged(after: ConversationPageKey | None, hour: int | None) -> Iterator[Row]:
+            rows = [self._rows(path, after, size, hour) for path in self._paths]
+            return merge(*rows, reverse=is_descending(self._sort))
+
+        if self._sort.key != "activity":
+            return merged(after, None)
+        order = activity_order(
+            self._conn, self._dialect, self._project, self._paths, self._wanted, self._sort
+        )
+        return order.rows(after, limit, merged)
+
     def _rows(
-        self, path: AccessPath, after: ConversationPageKey | None, size: int
-    ) -> Iterator[tuple[int, int, int]]:
+        self, path: AccessPath, after: ConversationPageKey | None, size: int, hour: int | None
+    ) -> Iterator[Row]:
         """Yield rows on a path in order, in growing parts: the value of the key, the row, whether the list has it."""
         while True:
-            sql, values = scan_query(self._dialect, path, self._wanted, self._sort, after, size)
+            sql, values = scan_query(self._dialect, path, self._wanted, self._sort, after, size, hour)
             part = self._conn.execute(self._dialect.text(sql), values).fetchall()
             yield from part
             if len(part) < size:
@@ -175,14 +193,16 @@ def scan_query(
     sort: ConversationSort,
     after: ConversationPageKey | None,
     size: int,
+    hour: int | None = None,
 ) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement for the next rows on a path, whether the list has them or not, with its values."""
+    """Return the statement for the next rows on a path up to the end of an hour, whether the list has them or not, with its values."""
     key = KEYS[sort.key]
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
     order, terms = [key, "c.rowid"], [*path.terms]
     if path.by_hour:
         order.insert(0, "c.hour")
         terms += hours_of(wanted.since, wanted.until)
+        terms += up_to_hour(hour, descending=direction == "DESC")
     if after is not None:
         terms += after_key(key, sign, after, by_hour=path.by_hour)
     where, values = joined(terms)

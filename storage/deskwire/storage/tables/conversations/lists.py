@@ -6,7 +6,7 @@ they are few and sorted. Conditions that the index does not cover are checked in
 until the page is full.
 
 Indexes by activity have the hour of the last activity, which changes rarely, and not its time, which each message changes;
-SQLite sorts the conversations of an hour when it reaches them.
+SQLite sorts the conversations of an hour when it reaches them. If they are very many, `crowded_hours` reads them in another way.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE, Dialect, either
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.access_paths import (
+    NO_PATH,
     AccessPath,
     ChangePath,
     access_paths,
     by_change,
     hours_of,
     selective_paths,
+    up_to_hour,
 )
 from deskwire.storage.tables.conversations.agent_view import SeenReads
 from deskwire.storage.tables.conversations.bounded_lists import (
@@ -54,6 +56,7 @@ from deskwire.storage.tables.conversations.conditions import (
     remaining_terms,
     text_term,
 )
+from deskwire.storage.tables.conversations.crowded_hours import Row, activity_order, change_order
 
 _PAGE: Final = either(
     f"SELECT {SELECTED}, {CONTACT_COLUMNS} FROM {{numbers}} w {{and_then}} conversations c ON c.rowid = w.value "
@@ -155,14 +158,54 @@ class ConversationListReads(SeenReads):
         wanted = replace(wanted, text=None)
         if sort.key == "updated" and not (few or self._are_few(paths)):
             return partial(self._by_last_change, project, wanted, sort)
+        in_order = all(path.by_hour for path in paths)
+        if (
+            sort.key == "activity"
+            and wanted.contact is None
+            and not (few or in_order or self._are_few(paths))
+        ):
+            paths, in_order = [*ordered_paths(project, wanted, sort)], True
+        if sort.key == "activity" and in_order and not few:
+            return partial(self._newest_keys, project, paths, wanted, sort)
 
         def read(after: ConversationPageKey | None, limit: int) -> list[ConversationPageKey]:
-            queries = [page_query(self.dialect, path, wanted, sort, after, limit) for path in paths]
-            pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in queries)
-            found = merge(*pages, reverse=is_descending(sort))
+            found = self._merged(paths, wanted, sort, after, limit, None)
             return [ConversationPageKey(*place) for place in islice(_once(found), limit)]
 
         return read
+
+    def _merged(
+        self,
+        paths: Sequence[AccessPath],
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
+        hour: int | None,
+    ) -> Iterator[tuple[int, int]]:
+        """Yield page keys of all paths in order, up to the end of an hour; from each path as many as the page has."""
+        queries = [page_query(self.dialect, path, wanted, sort, after, limit, hour) for path in paths]
+        pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in queries)
+        return merge(*pages, reverse=is_descending(sort))
+
+    def _newest_keys(
+        self,
+        project: int,
+        paths: Sequence[AccessPath],
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
+    ) -> list[ConversationPageKey]:
+        """Return the first page keys of a list by activity."""
+
+        def read_hours(after: ConversationPageKey | None, hour: int | None) -> Iterator[Row]:
+            found = _once(self._merged(paths, wanted, sort, after, limit, hour))
+            return ((value, rowid, 1) for value, rowid in found)
+
+        order = activity_order(self.conn, self.dialect, project, paths, wanted, sort)
+        found = order.rows(after, limit, read_hours)
+        return [*islice((ConversationPageKey(value, rowid) for value, rowid, shown in found if shown), limit)]
 
     def _within(
         self, places: Sequence[ConversationPageKey], texts: int
@@ -239,7 +282,12 @@ class ConversationListReads(SeenReads):
         limit: int,
     ) -> list[ConversationPageKey]:
         """Return the first page keys of a list by change, merged from both of its paths (`by_change`)."""
-        rows = [self._changed(path, wanted, sort, after, limit) for path in by_change(project)]
+        by_activity, others = by_change(project)
+        order = change_order(self.conn, self.dialect, project, by_activity, wanted, sort)
+        rows = (
+            order.rows(after, limit, partial(self._changed, by_activity, wanted, sort, limit)),
+            self._changed(others, wanted, sort, limit, after, None),
+        )
         found = merge(*rows, reverse=is_descending(sort))
         return list(
             islice((ConversationPageKey(value, rowid) for value, rowid, shown in found if shown), limit)
@@ -250,17 +298,18 @@ class ConversationListReads(SeenReads):
         path: ChangePath,
         wanted: ConversationFilter,
         sort: ConversationSort,
-        after: ConversationPageKey | None,
         size: int,
-    ) -> Iterator[tuple[int, int, int]]:
+        after: ConversationPageKey | None,
+        hour: int | None,
+    ) -> Iterator[Row]:
         """Yield the rows of `part_query`: lazily from SQLite, in growing parts from PostgreSQL, the first of this size."""
         if self.dialect is SQLITE:
-            sql, values = part_query(self.dialect, path, wanted, sort, after, _ALL)
+            sql, values = part_query(self.dialect, path, wanted, sort, after, _ALL, hour)
             yield from self.conn.execute(self.dialect.text(sql), values)
             return
         after_key = after
         while True:
-            sql, values = part_query(self.dialect, path, wanted, sort, after_key, size)
+            sql, values = part_query(self.dialect, path, wanted, sort, after_key, size, hour)
             part = self.conn.execute(self.dialect.text(sql), values).fetchall()
             yield from part
             if len(part) < size:
@@ -310,23 +359,24 @@ def part_query(
     sort: ConversationSort,
     after: ConversationPageKey | None,
     size: int,
+    hour: int | None = None,
 ) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement for the next rows on a path by change, with its values; each row says whether the list has it."""
+    """Return the statement for the next rows on a path by change up to the end of an hour, with its values; each row says whether the list has it."""
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
     terms, order = [*path.terms, *changed(path.key, wanted)], [path.key, "c.rowid"]
     if path.by_hour:
         order.insert(0, "c.hour")
         terms += hours_of(wanted.changed_since, wanted.changed_before)
         terms += hours_of(wanted.since, wanted.until)
+        terms += up_to_hour(hour, descending=direction == "DESC")
     if after is not None:
         terms += after_key(path.key, sign, after, by_hour=path.by_hour)
     where, values = joined(terms)
     left = replace(wanted, changed_since=None, changed_before=None)
-    no_path = AccessPath("", (), frozenset())
     fits, some = joined(
         [
             *([(path.row_condition, ())] if path.row_condition else []),
-            *remaining_terms(dialect, no_path, left, sort),
+            *remaining_terms(dialect, NO_PATH, left, sort),
         ]
     )
     shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END" if fits else "1"
@@ -361,8 +411,9 @@ def page_query(
     sort: ConversationSort,
     after: ConversationPageKey | None,
     limit: int,
+    hour: int | None = None,
 ) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement for the page keys of the first conversations on a path, with its values."""
+    """Return the statement for the page keys of the first conversations on a path up to the end of an hour, with its values."""
     key = KEYS[sort.key]
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
     order = [key, "c.rowid"]
@@ -371,6 +422,7 @@ def page_query(
     if hours:
         order.insert(0, "c.hour")
         terms += hours_of(wanted.since, wanted.until)
+        terms += up_to_hour(hour, descending=direction == "DESC")
     if after is not None:
         terms += after_key(key, sign, after, by_hour=hours)
     where, values = joined(terms)

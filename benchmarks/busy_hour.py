@@ -1,0 +1,165 @@
+"""Lists by activity if very many conversations were active last in one hour, beside a store whose activity is spread over a year."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from benchmarks import processes
+from benchmarks.filling import found
+from benchmarks.generator import load
+from benchmarks.job import Job
+from benchmarks.report import Cell, Section, median, percentile
+from benchmarks.scale import Scale
+from benchmarks.service import Server, deskwire
+from deskwire.engine.accounts.people import Assignee, Project, User
+from deskwire.engine.conversations.commands import ContactRef
+from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.conversations.conversation import Author, Conversation, Message, Status
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.ports import Transaction
+from deskwire.storage.sqlite.store import open_store
+
+_BATCH_SIZE: Final = 1_000
+_MESSAGES: Final = 4
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 3_600_000
+_STATUSES: Final[tuple[Status, ...]] = (*("OPEN",) * 6, "PENDING", *("CLOSED",) * 3)
+_YEAR_MS: Final = 365 * 24 * _HOUR_MS
+_AGENTS: Final = 20
+_READERS: Final = 16
+_INBOX: Final = "/v3/conversations?view=agent"
+_OPEN: Final = f"{_INBOX}&status=OPEN,PENDING"
+_BACKEND: Final = "/v3/s2s/conversations"
+_LISTS: Final = (
+    ("all", _INBOX),
+    ("open", _OPEN),
+    ("newest for a backend", f"{_BACKEND}?limit=50"),
+    ("mine", f"{_OPEN}&assignee=me"),
+    ("unassigned", f"{_OPEN}&assignee=none"),
+    ("of a busy team", f"{_OPEN}&assignee=team_1"),
+    ("closed, oldest first", f"{_INBOX}&status=CLOSED&order=asc"),
+    ("waiting for an answer", f"{_INBOX}&waiting=true"),
+    ("longest waiting", f"{_INBOX}&sort=waiting"),
+    ("snoozed", f"{_INBOX}&snoozed=true"),
+    ("a tag of 1 in 50", f"{_INBOX}&tag=vip"),
+    ("a tag of 1 in 3", f"{_INBOX}&tag=shop"),
+    ("oldest for a backend", f"{_BACKEND}?limit=50&order=asc"),
+    ("by change for a backend", f"{_BACKEND}?limit=50&sort=updated"),
+    ("by creation", f"{_INBOX}&sort=created"),
+    ("counters", "/v3/inbox/counters"),
+)
+
+
+def measure(scale: Scale, directory: Path) -> list[Section]:
+    """Request each list of both stores in turn: by one reader, and by many."""
+    folders = [directory / f"busy-hour-{name}" for name in ("busy", "spread")]
+    for folder, span_ms in zip(folders, (_HOUR_MS, _YEAR_MS), strict=True):
+        folder.mkdir()
+        wanted = json.dumps([str(folder), scale.active, span_ms])
+        processes.answer("benchmarks.busy_hour", wanted, core=processes.SERVER)
+    with ExitStack() as stack:
+        busy, spread = (stack.enter_context(deskwire(folder)) for folder in folders)
+        rows = [_row(scale, busy, spread, name, path) for name, path in _LISTS[: scale.lists]]
+    columns = (
+        "list",
+        "p50 ms",
+        "p95 ms",
+        "spread: p50 ms",
+        "p95 ms, spread",
+        "ratio",
+        f"{_READERS} readers: answers/s",
+    )
+    title = f"Lists with {scale.active:,} conversations active in one hour, 50 a page"
+    note = "One request under way, and the rate with 16. Ratio: of the medians, to a store with the same conversations active over a year."
+    return [Section("busy-hour", title, columns, rows, note)]
+
+
+def _row(scale: Scale, busy: Server, spread: Server, name: str, path: str) -> tuple[Cell, ...]:
+    taken: dict[str, list[tuple[float, float]]] = {"busy": [], "spread": []}
+    for _ in range(scale.rounds):
+        for which, server in (("busy", busy), ("spread", spread)):
+            outcome = load(_job(scale, server, path, 1))
+            p50, p95 = (percentile(outcome.latencies, share) for share in (0.5, 0.95))
+            taken[which].append((p50, p95))
+    rate = median(load(_job(scale, busy, path, _READERS)).rate for _ in range(scale.rounds))
+    figures = [median(each[place] for each in found) for found in taken.values() for place in (0, 1)]
+    return name, *figures, figures[0] / figures[2], rate
+
+
+def _job(scale: Scale, server: Server, path: str, connections: int) -> Job:
+    return Job(
+        server.port,
+        [path],
+        method="GET",
+        key=server.key if path.startswith(_BACKEND) else server.token,
+        project="" if path.startswith(_BACKEND) else server.project,
+        connections=connections,
+        warm_s=scale.warm_s,
+        for_s=scale.list_s,
+    )
+
+
+async def _fill(folder: str, count: int, span_ms: int) -> None:
+    """Store conversations whose last activity is spread over a time that ends with the last full hour."""
+    directory = Path(folder)
+    async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
+        project = await found(store, directory)
+        (user, *_) = await store.read(lambda reader: reader.users())
+        begin = wall_clock() // _HOUR_MS * _HOUR_MS - span_ms
+        for first in range(0, count, _BATCH_SIZE):
+            numbers = range(first, min(first + _BATCH_SIZE, count))
+            times = {number: begin + span_ms * number // count for number in numbers}
+            await store.write(partial(_store, project, user, times))
+    print("{}")
+
+
+def _store(project: Project, user: User, times: dict[int, int], tx: Transaction) -> None:
+    for number, at in times.items():
+        contact = put_contact(tx, project, ContactRef(f"user {number // 4}", {}), at)
+        state = tx.insert_conversation(_state(number, project, user, at), contact.rowid, {})
+        tx.put_conversation_tags(state)
+        for index in range(_MESSAGES):
+            author = Author("agent" if index % 2 else "contact")
+            written = at - (_MESSAGES - 1 - index) * _MINUTE_MS
+            message = Message(new_id("msg", at), author, "Where is my order? " * 5, written, index=index)
+            tx.insert_message(state.rowid, message, index + 2)
+
+
+def _state(number: int, project: Project, user: User, at: int) -> Conversation:
+    chance = random.Random(number)
+    agent = chance.randrange(_AGENTS)
+    agents = Assignee("user", user.id if agent == 0 else f"usr_{agent}", "Agent")
+    teams = Assignee("team", "team_1", "Orders")
+    (assignee,) = chance.choices((None, agents, teams), (3, 5, 2))
+    status = chance.choice(_STATUSES)
+    closed = status == "CLOSED"
+    return Conversation(
+        id=new_id("cnv", at),
+        project=project.rowid,
+        created_at=at - (_MESSAGES + chance.randrange(60)) * _MINUTE_MS,
+        updated_at=at if chance.random() < 0.8 else at + chance.randrange(_MINUTE_MS),
+        title="Where is my order?",
+        status=status,
+        assignee=assignee,
+        visible=chance.random() > 0.01,
+        human=True,
+        messages=_MESSAGES,
+        contact_messages=_MESSAGES // 2,
+        last_message_at=at,
+        waiting_since=None if closed or chance.random() < 0.5 else at,
+        snoozed_until=wall_clock() + _YEAR_MS if not closed and chance.random() < 0.05 else None,
+        tags=tuple(tag for tag, share in (("shop", 0.33), ("vip", 0.02)) if chance.random() < share),
+    )
+
+
+if __name__ == "__main__":
+    trio.run(_fill, *json.loads(sys.stdin.read()))
