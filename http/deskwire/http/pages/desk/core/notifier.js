@@ -71,10 +71,7 @@ export function playSound() {
   last?.addEventListener("ended", () => void audio.close());
 }
 
-// Notifications name customers, so they leave the screen with the session, and none come after it.
+// Notifications name customers, so they leave the screen with the session.
 onSignOut(async () => {
-  const registration = await worker();
-  if (!registration) return;
-  for (const each of await registration.getNotifications()) each.close();
-  await (await import("./push.js")).forget();
+  for (const each of (await (await worker())?.getNotifications()) ?? []) each.close();
 });

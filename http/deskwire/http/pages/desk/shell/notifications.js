@@ -8,7 +8,7 @@
 import { effect, html, useEffect } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { signedOut } from "../core/api.js";
-import { open, people, project, user, visit } from "../core/session.js";
+import { onSignOut, open, people, project, user, visit } from "../core/session.js";
 import { arrivals, registerPart, row, runGuard } from "../core/store.js";
 import { isQuiet, reasonToNotify } from "../core/notification-rules.js";
 import { load, settings } from "../core/notification-settings.js";
@@ -127,6 +127,11 @@ async function withWorker(wanted) {
     // The worker starts with the first notification, and the next opening of the desk renews the subscription.
   }
 }
+
+// A push after the session would name customers, too.
+onSignOut(async () => {
+  if (await worker()) await (await import("../core/push.js")).forget();
+});
 
 /** Follow the session and the window, until the returned function is called. */
 function begin() {
