@@ -77,7 +77,7 @@ def _write(tx: Transaction, state: Conversation) -> None:
     write_draft(tx, place, DraftWrite("She called twice.", (), 0), NOON)
     of = (PROJECT.rowid, 0, state.id, user.rowid, user.id, user.name)
     until = NOON + 10 * 366 * 86_400_000
-    held = HeldMessage(new_id("msg", NOON), *of, False, "Soon", (), 2, {"close": True}, until, NOON)
+    held = HeldMessage(new_id("msg", NOON), *of, False, "Soon", (), None, {"close": True}, until, NOON)
     hold_message(tx, PROJECT, replace(held, scheduled=True, unless_replied=True), None)
     mentions = (Mention("user", user.id, user.name),)
     note = Message(new_id("msg", NOON), Author("agent"), "@Grace", NOON, internal=True, mentions=mentions)
