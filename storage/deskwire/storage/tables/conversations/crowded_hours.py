@@ -176,7 +176,7 @@ class _MessageWalk:
                 self.reached = self._before_all_at(edge, after)
                 return
             first, last = (first, edge) if order.descending else (edge, last)
-            size *= _GROWTH
+            size = min(2 * size, max(1, MESSAGES_MAX - read))
 
     def _follows(self, row: Row, after: ConversationPageKey) -> bool:
         place, end = row[:2], (after.value, after.rowid)
