@@ -285,7 +285,9 @@ def test_axe_finds_nothing_about_scheduled_replies_at_390_pixels(
         shown(desk, ada)
         expect(waiting(desk)).to_have_count(1)
         expect(desk.page.locator(".moved")).to_have_count(1)
-        expect(desk.page.locator(".toast")).to_have_count(1)  # axe reads the notice's own colours, not the forced ones
+        expect(desk.page.locator(".toast")).to_have_count(
+            1
+        )  # axe reads the notice's own colours, not the forced ones
         expect(desk.page.locator(".toast")).to_have_count(0)
         assert findings(desk.page) == []
         desk.box.fill("On the phone")

@@ -147,6 +147,15 @@ async def test_view_for_a_team_needs_its_team(service: Service) -> None:
     assert await problems(service.dashboard, teamId=team) == [("/teamId", "not_for_team")]
 
 
+async def test_all_problems_of_a_view_are_named_at_once(service: Service) -> None:
+    refused = await problems(service.dashboard, visibility="team", filter={"q": "a", "colour": "red"})
+    assert set(refused) == {
+        ("/filter/q", "personal_data"),
+        ("/filter/colour", "unknown_parameter"),
+        ("/teamId", "required"),
+    }
+
+
 async def test_view_with_a_new_visibility_comes_last(service: Service) -> None:
     for name in ("Shared one", "Shared two"):
         await make(service.dashboard, name=name, visibility="project")

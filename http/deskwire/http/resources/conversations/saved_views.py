@@ -89,15 +89,22 @@ class ViewList(Query):
 
 
 async def _precheck(call: Call[Any, Query]) -> None:
-    given, now = call.body.filter, call.services.clock()
+    """Raise Invalid with every problem of the body that the fields alone do not show."""
+    body, now = call.body, call.services.clock()
 
-    def check(reader: ViewListReader) -> None:
-        if given is not None:
-            _check_filter(reader, call, given, now)
-        if call.body.team_id is not None:
-            _team(reader, call, call.body.team_id)
+    def check(reader: ViewListReader) -> list[Problem]:
+        problems = [] if body.filter is None else _filter_problems(reader, call, body.filter, now)
+        try:
+            if isinstance(body, CreateViewRequest):
+                _check_pair(body.visibility, body.team_id)
+            if body.team_id is not None:
+                _team(reader, call, body.team_id)
+        except Invalid as refused:
+            problems += refused.problems
+        return problems
 
-    await call.services.store.read(InlineQuery(check))
+    if problems := await call.services.store.read(InlineQuery(check)):
+        raise Invalid(*problems)
 
 
 @routes.add(
@@ -274,17 +281,22 @@ def _find(reader: SavedViewReader, call: Call[Any, Any]) -> SavedView:
 
 def _check_new(reader: TeamReader, call: Call[Any, Any], view: SavedView) -> None:
     """Raise Forbidden or Invalid if the caller may not store this view."""
-    if view.visibility == "team" and view.team_id is None:
-        raise Invalid(Problem("/teamId", "required", "A view with `visibility` `team` needs its team."))
+    _check_pair(view.visibility, view.team_id)
     _check(reader, call, view)
 
 
 def _check(reader: TeamReader, call: Call[Any, Any], view: SavedView) -> None:
-    """Raise Forbidden or Invalid if the caller may not have a view like this one."""
-    if view.visibility != "team" and view.team_id is not None:
-        raise Invalid(Problem("/teamId", "not_for_team", "Only a view with `visibility` `team` has a team."))
+    """Raise Forbidden, or Invalid for an unknown team, if the caller may not have or change a view."""
     team = None if view.team_id is None else _team(reader, call, view.team_id)
     ViewEditor(call.user.rowid, call.access.permissions).check(view, team)
+
+
+def _check_pair(visibility: Visibility, team_id: str | None) -> None:
+    """Raise Invalid if a view for a team has none, or another view has one."""
+    if visibility == "team" and team_id is None:
+        raise Invalid(Problem("/teamId", "required", "A view with `visibility` `team` needs its team."))
+    if visibility != "team" and team_id is not None:
+        raise Invalid(Problem("/teamId", "not_for_team", "Only a view with `visibility` `team` has a team."))
 
 
 def _team(reader: TeamReader, call: Call[Any, Any], team_id: str) -> Team:
@@ -304,6 +316,13 @@ def _check_limit(tx: Transaction, call: Call[Any, Any], view: SavedView) -> None
 
 def _check_filter(reader: InboxListReader, call: Call[Any, Any], given: Mapping[str, str], now: int) -> None:
     """Raise Invalid that names every condition which no list takes, or which names a customer."""
+    if problems := _filter_problems(reader, call, given, now):
+        raise Invalid(*problems)
+
+
+def _filter_problems(
+    reader: InboxListReader, call: Call[Any, Any], given: Mapping[str, str], now: int
+) -> list[Problem]:
     problems = [
         Problem(f"/filter/{name}", "personal_data", "A view can't have a condition that names a customer.")
         for name in sorted(_PERSONAL_DATA & given.keys())
@@ -317,5 +336,4 @@ def _check_filter(reader: InboxListReader, call: Call[Any, Any], given: Mapping[
             Problem(f"/filter/{each.pointer.lstrip('?/')}", each.code, each.message)
             for each in refused.problems
         ]
-    if problems:
-        raise Invalid(*problems)
+    return problems
