@@ -258,6 +258,8 @@ BOUNDED_ELSEWHERE: Final = {
     "ReplyToStepRequest": 20_000 * ESCAPED,  # its value as a message
     "ChangeCustomerRequest": 4 * 1024 * 6 + 12_000,  # the context, and three fields
     "StartMyConversationRequest": 4 * 1024 * 6 + 20_000 * ESCAPED + 40_000,  # also a message
+    "CreateViewRequest": 30 * (1_000 * ESCAPED + 40) + 4_000,  # the conditions, a name and ids
+    "ChangeViewRequest": 30 * (1_000 * ESCAPED + 40) + 4_000,
     "FactorRequest": 16 * 1024,  # the answer of a passkey
     "PasskeySignInRequest": 16 * 1024,
     "AddPasskeyRequest": 16 * 1024,

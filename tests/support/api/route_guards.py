@@ -339,10 +339,10 @@ DELETE /v3/users/me/sessions                                    | user         |
 GET /v3/users/me/sessions                                       | user         | -                    | -
 DELETE /v3/users/me/sessions/{browserSessionId}                 | user         | -                    | 8 KiB
 GET /v3/views                                                   | dashboard    | conversations.read   | -
-POST /v3/views                                                  | dashboard    | conversations.read   | 64 KiB
+POST /v3/views                                                  | dashboard    | conversations.read   | 512 KiB
 DELETE /v3/views/{viewId}                                       | dashboard    | conversations.read   | 8 KiB
 GET /v3/views/{viewId}                                          | dashboard    | conversations.read   | -
-PATCH /v3/views/{viewId}                                        | dashboard    | conversations.read   | 64 KiB
+PATCH /v3/views/{viewId}                                        | dashboard    | conversations.read   | 512 KiB
 GET /v3/webhooks                                                | dashboard    | webhooks.manage      | -
 POST /v3/webhooks                                               | dashboard    | webhooks.manage      | 64 KiB
 DELETE /v3/webhooks/{endpointId}                                | dashboard    | webhooks.manage      | 8 KiB

@@ -29,7 +29,7 @@ from deskwire.engine.events.project_events import append_internal_event, setting
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, nulls, parse_query
-from deskwire.http.api.routing import MEDIUM, Routes, Tag, dashboard, personal
+from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard, personal
 from deskwire.http.resources.conversations.list_conditions import (
     ConversationConditions,
     InboxListReader,
@@ -113,7 +113,7 @@ async def _precheck(call: Call[Any, Query]) -> None:
     _ACCESS,
     operation_id="createView",
     body=CreateViewRequest,
-    limit=MEDIUM,
+    limit=LARGE,
     answer=shapes.SavedView,
     errors=("view_limit_reached",),
     idempotent=True,
@@ -182,7 +182,7 @@ async def get_view(call: Call[Body, Query]) -> Answer:
     _ACCESS,
     operation_id="changeView",
     body=ChangeViewRequest,
-    limit=MEDIUM,
+    limit=LARGE,
     answer=shapes.SavedView,
     errors=("view_limit_reached",),
     further=(nulls(*_NULLABLE), _precheck),

@@ -13,5 +13,6 @@ CREATE INDEX saved_views_by_project ON saved_views (project, visibility);
 CREATE INDEX saved_views_by_author ON saved_views (author);
 CREATE INDEX saved_views_by_team ON saved_views (team) WHERE team IS NOT NULL;
 CREATE TRIGGER kept_answers_of_saved_views AFTER DELETE ON saved_views BEGIN
-    UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject = old.id; END;
+    UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE near = substr(old.id, 5, 10) AND subject = old.id;
+    UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE length(near) = 0 AND subject = old.id; END;
 """
