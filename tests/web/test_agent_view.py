@@ -17,7 +17,7 @@ from tests.web.harness.stage import PASSWORD, Stage, staged
 
 QUICK = {"DESKWIRE_WEBHOOK_RETRY_AFTER_S": "0.1,0.1,0.1"}
 PAGES = {
-    "Tickets", "Contacts", "Surveys", "Reports", "Memory", "Snippets", "Your account", "Notifications", "Your sessions",
+    "Tickets", "Contacts", "Scheduled", "Surveys", "Reports", "Memory", "Snippets", "Your account", "Notifications", "Your sessions",
 }  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def links(desk: Desk) -> Locator:
     return navigation.locator(".places a")
 
 
-def test_navigation_of_an_agent_has_nine_pages(desk: Desk, stage: Stage, grace: str) -> None:
+def test_navigation_of_an_agent_has_the_pages_of_its_role(desk: Desk, stage: Stage, grace: str) -> None:
     desk.sign_in(grace, PASSWORD)
     expect(links(desk)).to_have_count(len(PAGES))
     assert set(links(desk).all_inner_texts()) == PAGES

@@ -103,8 +103,11 @@ def test_texts_out_of_the_document_are_found_by_the_browser_and_by_keyboard(desk
     _to_begin(desk)
     hidden = desk.log.locator("[hidden]").filter(has_text="long 1200\n")
     expect(hidden).to_have_count(1)
+    texts = (hidden.text_content() or "").split("\n")
     hidden.evaluate("each => each.dispatchEvent(new Event('beforematch'))")
-    expect(desk.said("long 1200")).to_be_in_viewport()
+    expect(
+        desk.said(texts[len(texts) // 2])
+    ).to_be_in_viewport()  # the event does not tell which text was found
     desk.log.focus()
     desk.page.keyboard.press("End")
     expect(desk.said("long 1999")).to_be_in_viewport()

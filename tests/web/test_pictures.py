@@ -68,6 +68,10 @@ def _list(desk: Desk) -> None:
     desk.page.keyboard.press("a")
     expect(desk.row("Ada Lovelace")).to_be_visible()
     expect(desk.page.locator("[aria-busy=true]")).to_have_count(0)
+    # The style of the pages comes last, and makes the buttons of a phone larger.
+    desk.page.wait_for_function(
+        "() => [...document.styleSheets].some((each) => each.href?.includes('pages.css'))"
+    )
 
 
 def _note(desk: Desk) -> None:

@@ -231,10 +231,12 @@ def test_reply_written_offline_is_scheduled_once_online(
 ) -> None:
     desk = shown(window(stage, **BERLIN), ada)
     desk.box.fill("From the train")
-    desk.box.press("Control+Alt+Enter")  # loads the dialog while there is a network
+    desk.box.press("Control+Alt+Enter")
+    soon = desk.page.get_by_role("dialog").get_by_role("button", name=re.compile("^In an hour"))
+    expect(soon).to_be_visible()  # the dialog is loaded while there is a network
     desk.tolerated.append(NETWORK)
     desk.context.set_offline(True)
-    desk.page.get_by_role("dialog").get_by_role("button", name=re.compile("^In an hour")).click()
+    soon.click()
     expect(desk.log.locator(".truth").last).to_contain_text("back online")
     desk.context.set_offline(False)
     expect(waiting(desk)).to_contain_text("From the train")
@@ -282,12 +284,10 @@ def test_axe_finds_nothing_about_scheduled_replies_at_390_pixels(
     schedule(stage, ada, "Refused", 0.2, unlessReplied=True)
     stage.say(ada, "Wait")
     with opened(browser, stage, viewport={"width": 390, "height": 800}, **SCHEMES[scheme]) as desk:
+        desk.eventually(lambda: sorted(each["status"] for each in scheduled(stage)), ["held", "refused"])
         shown(desk, ada)
         expect(waiting(desk)).to_have_count(1)
         expect(desk.page.locator(".moved")).to_have_count(1)
-        expect(desk.page.locator(".toast")).to_have_count(
-            1
-        )  # axe reads the notice's own colours, not the forced ones
         expect(desk.page.locator(".toast")).to_have_count(0)
         assert findings(desk.page) == []
         desk.box.fill("On the phone")
@@ -300,5 +300,7 @@ def test_axe_finds_nothing_about_scheduled_replies_at_390_pixels(
         dialog.get_by_role("button", name="Close").click()
         desk.open("/desk/scheduled")
         expect(desk.page.locator(".scheduled-list li")).to_have_count(2)
+        expect(desk.page.locator(".toast")).to_have_count(1)  # of the refused reply
+        expect(desk.page.locator(".toast")).to_have_count(0)
         assert findings(desk.page) == []
         assert desk.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -17,12 +17,22 @@ import { namesOf, changedAt, lastChangedBy, guardAfter, recordChange, readAll, r
 /** Return whether the user may change conversations. */
 export const mayAct = () => may("conversations.manage");
 
+/** Settled once all changes under way can be undone. */
+let recorded = Promise.resolve();
+
+/** Perform an action on conversations; see `performNow`. @param {Parameters<typeof performNow>} given */
+function perform(...given) {
+  const done = performNow(...given);
+  recorded = Promise.allSettled([recorded, done]).then(() => {});
+  return done;
+}
+
 /**
  * Perform an action on conversations, and show its outcome.
  * @param {string[]} ids @param {(one: Row) => Action | null} action @param {{what: (who: string) => string, done: string}} words  done: follows the name
  * @param {(one: Row) => (now: Row) => Action[]} back  the actions that undo it @param {boolean} [allowed]
  */
-async function perform(ids, action, words, back, allowed = mayAct()) {
+async function performNow(ids, action, words, back, allowed = mayAct()) {
   if (!allowed) return void notify(t.actions.notAllowed, { bad: true });
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
   /** @type {import("./undo.js").Step[]} */
@@ -180,7 +190,7 @@ const HANDLERS = {
   },
   undo: (/** @type {KeyboardEvent | null} */ event) => {
     if (undoBelongsToField(event)) return false;
-    void undoLast();
+    void recorded.then(undoLast); // else an undo right after a change would take the change before it
     return true;
   },
 };
