@@ -276,6 +276,36 @@ def test_list_sends_cancels_and_opens_what_is_scheduled(
     expect(waiting(desk)).to_have_count(2)
 
 
+def test_cancelled_reply_that_cannot_be_scheduled_again_is_a_draft_with_its_files(
+    desk: Desk, stage: Stage, ada: dict[str, Any]
+) -> None:
+    desk.tolerated.append(NETWORK)  # 422: its time has passed
+    file = {"file": ("receipt.txt", b"paid", "text/plain")}
+    uploaded = stage.owner.post("/uploads", files=file).raise_for_status().json()
+    shown(desk, ada)
+    schedule(stage, ada, "See the receipt", 3, attachments=[uploaded["id"]])
+    ends = datetime.now(UTC) + timedelta(seconds=3)
+    waiting(desk).get_by_role("button", name="Cancel").click()
+    desk.eventually(lambda: scheduled(stage), [])
+    desk.eventually(lambda: datetime.now(UTC) > ends, True)
+    desk.page.locator(".toasts").get_by_role("button", name="Undo").click()
+    expect(desk.box).to_have_value("See the receipt")
+    expect(desk.page.get_by_text("receipt.txt")).to_be_visible()
+
+
+def test_reply_in_a_closed_conversation_is_scheduled_without_a_warning(
+    desk: Desk, stage: Stage, ada: dict[str, Any]
+) -> None:
+    path = f"/conversations/{ada['id']}"
+    stage.owner.post(f"{path}/close", json={}).raise_for_status()
+    schedule(stage, ada, "How did it go?", 600)
+    shown(desk, ada)
+    expect(waiting(desk)).not_to_contain_text("closed")
+    stage.owner.post(f"{path}/reopen", json={}).raise_for_status()
+    stage.owner.post(f"{path}/close", json={}).raise_for_status()
+    expect(waiting(desk)).to_contain_text("Not sent while the conversation is closed.")
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_nothing_about_scheduled_replies_at_390_pixels(
     browser: Browser, stage: Stage, ada: dict[str, Any], scheme: str

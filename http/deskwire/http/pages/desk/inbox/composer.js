@@ -299,7 +299,7 @@ function Editor({ id }) {
     html`<button type="button" class="mode" aria-pressed=${mode === of} onClick=${() => show(of)}><${Icon} name=${icon} />${t.composer[of]}${mode !== of && other && html`<span class="begun" title=${t.list.draft}><span class="sr"> ${t.list.draft}</span></span>`}<${Kbd} keys=${keys} /></button>`;
   const label = internal ? t.composer.writeNote : t.composer.replyTo(name);
   return html`<div class=${cx("composer", internal && "is-note")}>
-    ${moved && html`<${ConflictNotice} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${RefusedHeldReply} key=${each.id} of=${each} />` : each.scheduled ? html`<${ScheduledReply} key=${each.id} of=${each} closed=${one?.status === "CLOSED"} />` : html`<${HeldReply} key=${each.id} of=${each} newest=${each === newest} />`))}
+    ${moved && html`<${ConflictNotice} key=${moved.key} out=${moved} />`}${held.map((each) => (each.status === "refused" ? html`<${RefusedHeldReply} key=${each.id} of=${each} />` : each.scheduled ? html`<${ScheduledReply} key=${each.id} of=${each} closed=${one?.status === "CLOSED" && String(one.closedAt) >= each.createdAt} />` : html`<${HeldReply} key=${each.id} of=${each} newest=${each === newest} />`))}
     ${speaks && html`<${Voice} id=${id} insert=${(/** @type {string} */ words) => insert(words, speaks)} close=${() => (setSpeaks(null), focus())} />`}
     <div class="box">
       ${offered && html`<${MentionPicker} found=${offered} q=${mention?.q ?? ""} hook=${options} pick=${pick} away=${() => setMention(null)} />`}

@@ -118,7 +118,7 @@ export function mergeFromTab(mine, from, theirs) {
 }
 
 /** @param {any} of  an attachment of the API @returns {OutgoingFile} */
-const outgoingFile = (of) => ({ key: of.id, name: of.name, type: of.type ?? "", size: of.size, progress: 1, uploadId: of.id });
+export const outgoingFile = (of) => ({ key: of.id, name: of.name, type: of.type ?? "", size: of.size, progress: 1, uploadId: of.id });
 
 /**
  * @typedef {object} Given

@@ -99,7 +99,7 @@ export function useSecondsLeft({ id, endsAt }) {
   return left;
 }
 
-/** Return the text of an unsent message to its draft. @param {string} id @param {Outgoing | null} out */
+/** Return the text and the files of an unsent message to its draft. @param {string} id @param {Pick<Outgoing, "text" | "internal" | "files" | "mentions"> | null} out */
 export function returnToDraft(id, out) {
   if (!out) return;
   prepend(id, modeOf(out), out.text ?? "", out.files, out.mentions);

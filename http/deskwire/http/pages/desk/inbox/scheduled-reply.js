@@ -7,8 +7,9 @@ import { Button, Icon, cx, fullTime, notify, now } from "../ui/parts.js";
 import { Text, momentAhead, zoneName } from "../ui/format.js";
 import { call, newKey } from "../core/api.js";
 import { row } from "../core/store.js";
+import { outgoingFile } from "./draft-merge.js";
 import { cancelHeld, reload, returnToDraft, sendNowOrNotify } from "./held-messages.js";
-/** @import { HeldMessage, Outgoing } from "../core/types.js" */
+/** @import { HeldMessage } from "../core/types.js" */
 
 const OVERDUE_MS = 2_000;
 const TEXT_MAX = 300;
@@ -21,7 +22,7 @@ async function scheduleAgain(one) {
     await call("POST", `conversations/${one.conversationId}/messages`, { body, key: newKey() });
     await reload();
   } catch (error) {
-    returnToDraft(one.conversationId, /** @type {Outgoing} */ (/** @type {unknown} */ ({ text, internal, files: [], mentions: one.mentions })));
+    returnToDraft(one.conversationId, { text, internal, files: one.attachments.map(outgoingFile), mentions: one.mentions });
     notify(t.notScheduled(/** @type {Error} */ (error).message), { bad: true });
   }
 }
