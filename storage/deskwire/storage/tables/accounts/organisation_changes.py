@@ -26,12 +26,14 @@ from deskwire.storage.tables.accounts.people import (
 from deskwire.storage.tables.accounts.web_push import WebPushWrites
 from deskwire.storage.tables.conversations.held_messages import HeldWrites
 from deskwire.storage.tables.conversations.mentions import MentionWrites
+from deskwire.storage.tables.conversations.saved_views import SavedViewWrites
 
 
 class OrganisationWrites(
     OrganisationReads,
     HeldWrites,
     MentionWrites,
+    SavedViewWrites,
     PeopleReads,
     PeopleWrites,
     MachineWrites,
@@ -103,7 +105,9 @@ class OrganisationWrites(
         return None if role is None else role.id
 
     def delete_membership(self, organisation: int, user: int) -> None:
-        gone = self.forget_writing(user, organisation)
+        gone = dict(self.forget_writing(user, organisation))
+        if views := self.forget_own_views(user, organisation):
+            gone["views"] = views
         self.record_member(
             "member.removed", organisation, user, self._role_id(organisation, user), None, gone
         )
@@ -170,6 +174,7 @@ class OrganisationWrites(
         self.forget_notification_settings(user)
         self.forget_pushes(user)
         self.forget_writing(user, None)
+        self.forget_own_views(user, None)
         self.forget_involvement(user, None)
         self.conn.execute(
             "UPDATE users SET email = id, folded = NULL, name = '', password_hash = NULL, generation = generation + 1, deleted_at = ? "

@@ -125,15 +125,8 @@ class HeldWrites(DraftWrites):
         values = (author,) if organisation is None else (author, organisation)
         return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
 
-    def forget_own_views(self, author: int, organisation: int | None) -> int:
-        """Remove the saved views that a user has alone; return their number."""
-        within = "" if organisation is None else IN_ORGANISATION
-        sql = f"DELETE FROM saved_views WHERE visibility = 'me' AND author = ?{within} RETURNING rowid"
-        values = (author,) if organisation is None else (author, organisation)
-        return len(self.conn.execute(sql, values).fetchall())
-
     def forget_writing(self, author: int, organisation: int | None) -> Mapping[str, int]:
-        """Remove a user's drafts, held messages and own views, in all projects or those of an organisation; return their numbers."""
+        """Remove a user's drafts and held messages, in all projects or those of an organisation; return their numbers."""
         drafts = self.forget_drafts(author, organisation)
         held = self.forget_held_messages(author, organisation)
         for conversation, attachments in (*drafts, *held):
@@ -141,8 +134,7 @@ class HeldWrites(DraftWrites):
                 self.release_uploads(conversation, [each.id for each in attachments])
         if drafts or held:
             self.want_scrub()
-        views = self.forget_own_views(author, organisation)
-        counted = {"drafts": len(drafts), "heldMessages": len(held), "views": views}
+        counted = {"drafts": len(drafts), "heldMessages": len(held)}
         return {name: number for name, number in counted.items() if number}
 
     def strip_held(self, conversation: int, upload_ids: Collection[str]) -> None:

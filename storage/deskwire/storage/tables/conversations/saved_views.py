@@ -9,7 +9,7 @@ import orjson
 
 from deskwire.engine.conversations.saved_view import SavedView, ViewAuthor
 from deskwire.engine.core.values import replace
-from deskwire.storage.tables.base import Changes, Queries
+from deskwire.storage.tables.base import IN_ORGANISATION, Changes, Queries
 
 _VIEW: Final = (
     "SELECT v.rowid, v.id, v.project, v.name, v.filter, v.visibility, t.id, v.position, v.created_at, v.updated_at, "
@@ -53,7 +53,7 @@ class SavedViewReads(Queries):
         return None if row is None else _view_of(row)
 
 
-class SavedViewWrites(SavedViewReads, Changes):
+class SavedViewWrites(Changes):
     """The methods are those of `engine.conversations.saved_view.SavedViewTransaction`."""
 
     def insert_saved_view(self, view: SavedView) -> SavedView:
@@ -85,6 +85,13 @@ class SavedViewWrites(SavedViewReads, Changes):
 
     def delete_saved_view(self, view: SavedView) -> None:
         self.conn.execute("DELETE FROM saved_views WHERE rowid = ?", (view.rowid,))
+
+    def forget_own_views(self, author: int, organisation: int | None) -> int:
+        """Remove the views that a user has alone, in all projects or those of an organisation; return their number."""
+        within = "" if organisation is None else IN_ORGANISATION
+        sql = f"DELETE FROM saved_views WHERE visibility = 'me' AND author = ?{within} RETURNING rowid"
+        values = (author,) if organisation is None else (author, organisation)
+        return len(self.conn.execute(sql, values).fetchall())
 
 
 def _changing(view: SavedView) -> tuple[Any, ...]:
