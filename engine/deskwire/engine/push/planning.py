@@ -67,14 +67,16 @@ class PushPlanner:
     async def plan_all(self) -> int:
         """Decide about all new events. Return the number of stored pushes. Raises Unavailable."""
         stored = 0
-        for project, _ in await self._store.read(lambda reader: reader.push_projects()):
-            more = True
+        for project, before in await self._store.read(lambda reader: reader.push_projects()):
+            position, more = before, True
             while more:
-                now = self._clock()
-                plan = await self._store.read(partial(_plan_of, project=project, now=now))
-                more = plan is not None and plan.more
-                if plan is not None and await self._store.write(partial(_carry_out, plan=plan)):
-                    stored += len(plan.pushes)
+                plan = await self._store.read(
+                    partial(_plan_of, project=project, before=position, now=self._clock())
+                )
+                if plan is None or not await self._store.write(partial(_carry_out, plan=plan)):
+                    break  # without new events, or another node has just decided about them
+                stored += len(plan.pushes)
+                position, more = plan.position, plan.more
         return stored
 
     async def forget_idle(self) -> None:
@@ -82,9 +84,8 @@ class PushPlanner:
         await self._store.write(lambda tx: tx.drop_idle_push_cursors())
 
 
-def _plan_of(reader: PlanReader, *, project: int, now: int) -> _Plan | None:
-    """Return the plan for the next events of a project (storage key); None without any."""
-    before = dict(reader.push_projects()).get(project)
+def _plan_of(reader: PlanReader, *, project: int, before: int | None, now: int) -> _Plan | None:
+    """Return the plan for the events of a project (storage key) after a position; None without any."""
     begin = before
     if begin is None:  # the first subscription is newer than all events before that time
         begin = reader.event_position(project, id_before("evt", now - LIFETIME_MS))
