@@ -23,7 +23,7 @@ _EACH = 5
 
 
 async def subscribe(server: Server, push: PushService) -> Any:
-    """Subscribe a browser of the demo's owner, who is notified of everything; return the browser."""
+    """Subscribe a browser of the demo's owner with notifications of everything; return the browser."""
     user, its = server.demo()["user"], push.browser()
     async with httpx.AsyncClient(base_url=f"{server.url}/v3", headers=PAGE) as http:
         proof = {"email": user["email"], "password": user["password"]}

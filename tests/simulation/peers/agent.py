@@ -1,4 +1,4 @@
-"""An agent at the desk, who holds or schedules messages, withdraws some, and sends some early."""
+"""An agent at the desk: holds and schedules messages, withdraws some, and sends some early."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class PushEndpoint(ThreadingHTTPServer):
 
     @property
     def payloads(self) -> list[dict[str, Any]]:
-        """The payloads, as the browser decrypts them."""
+        """The payloads after the browser's decryption."""
         return [json.loads(self.browser.decrypted(body)) for body in self.bodies]
 
     @property

@@ -1,4 +1,4 @@
-"""The sessions with an open desk on other nodes, as those nodes announce them.
+"""Sessions with an open desk on other nodes, from the announcements of those nodes.
 
 A desk that is open shows its notifications itself. Each node announces changes at once, and all its desks every few seconds, so
 a lost message is repaired soon, and the announcements of a dead node expire. Nothing is stored.

@@ -226,7 +226,7 @@ def _reply(state: Conversation, command: Reply, at: int) -> tuple[Fact, ...]:
 
 
 def require_seen(state: Conversation, sequence: int) -> None:
-    """Raise MovedOn if the author of a reply, who knows the conversation up to this sequence, has not seen its present state."""
+    """Raise MovedOn if the conversation had a message, a close or a reveal after this sequence, the last one that an author saw."""
     if not state.last_turn <= sequence <= state.sequence:
         raise MovedOn
 

@@ -20,7 +20,7 @@ _VISITOR: Final = re.compile(r"visitor-\w{22}(\w{4})")
 def payload_of(
     event: Mapping[str, Any], event_id: str, project_id: str, user_id: str, settings: NotificationSettings
 ) -> bytes:
-    """Return the payload for an event, whose envelope is read at the time of sending, so that no erased text is in it."""
+    """Return the payload for an event. The envelope must be read when the push is sent: then it has no erased text."""
     data = event["data"]
     conversation = data["conversation"]
     return orjson.dumps(

@@ -92,7 +92,7 @@ class Push(Struct, frozen=True):
         conversation, event: ids.
         at: time of the event.
         due_at: time of the next attempt. During an attempt, the time after which it counts as interrupted.
-        detail: the last failure, as the push service or the network reported it.
+        detail: the last failure: a status of the push service, or an error of the connection.
         rowid: storage key, 0 before it is stored.
     """
 

@@ -14,7 +14,7 @@ SETTINGS_COLUMNS: Final = "n.mine, n.teams, n.unassigned, n.mentions, n.preview,
 
 
 def settings_of(row: Sequence[Any]) -> NotificationSettings:
-    """Return the settings in a row of SETTINGS_COLUMNS; the defaults for a user without a row, whose columns are all NULL."""
+    """Return the settings in a row of SETTINGS_COLUMNS; the defaults if all columns are NULL, because the user has no row."""
     mine, teams, unassigned, mentions, preview, sound, quiet = row
     if mine is None:
         return DEFAULTS

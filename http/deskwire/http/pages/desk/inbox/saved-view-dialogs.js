@@ -19,7 +19,7 @@ import { changeView, leaveView, loadViews, mayHave, shownFilter } from "./saved-
 const close = () => void (dialog.value = null);
 const NAME_MAX = 100;
 
-/** The users to whom a view can be visible, as the values of a select. @param {SavedView | undefined} of */
+/** Return the choices of a view's visibility for a select. @param {SavedView | undefined} of */
 function audiences(of) {
   const createdBy = of?.createdBy;
   const teams = people().teams.filter((each) => mayHave({ visibility: "team", teamId: each.id }));

@@ -92,7 +92,7 @@ function canonical({ team, ...given }) {
   return Object.fromEntries(said.map(([name, value]) => [name, String(value)]).sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
 }
 
-/** Return the filter of the list that is shown, as a view stores it. @returns {Record<string, string>} */
+/** Return the filter of the current list in the form of a saved view. @returns {Record<string, string>} */
 export function shownFilter() {
   const { where, ...given } = filter.value;
   return canonical({ ...given, ...Object.fromEntries(new URLSearchParams(where)) });
