@@ -57,7 +57,7 @@ from deskwire.http.server.certificate import Certificate
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs.access import log_request
-from deskwire.program import reference, wiring
+from deskwire.program import outbound, reference, wiring
 from deskwire.program.errors import StartError
 from deskwire.program.oidc import oidc_sign_ins
 from deskwire.program.opening import OpenedStore, RunningStore
@@ -220,8 +220,8 @@ async def assemble(
         indexer=indexer,
         connections=connections,
         measured=wiring.measured(here, indexer, dispatcher, stream, follower, certificate, connections),
-        mailer=wiring.mailer(config, sealing, url),
-        push_key=wiring.push_key(store, sealing, url),
+        mailer=outbound.mailer(config, sealing, url),
+        push_key=outbound.push_key(store, sealing, url),
     )
 
 

@@ -36,7 +36,7 @@ from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.logs.setup import say
-from deskwire.program import nodes, wiring
+from deskwire.program import nodes, outbound, wiring
 from deskwire.program.admin_context import AdminContext
 from deskwire.program.admin_socket import serve_commands
 from deskwire.program.demo_password import DemoPassword, new_password
@@ -234,14 +234,15 @@ async def serve(
             outgoing.start_soon(
                 run_with_restarts, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
             )
-            pusher = wiring.pusher(config, store, parts.sealing)
+            pusher = outbound.pusher(config, store, parts.sealing)
             outgoing.start_soon(run_with_restarts, "audit.pushes", partial(while_leader, pusher.run))
-            pushes = wiring.push_sender(
-                config, store, parts.sealing, parts.push_key, parts.agents, parts.measured.pushes
+            life = wiring.session_life(config)
+            pushes = outbound.push_sender(
+                config, store, parts.sealing, parts.push_key, life, parts.agents, parts.measured.pushes
             )
             outgoing.start_soon(run_with_restarts, "push.sender", partial(while_leader, pushes.run))
             if parts.mailer is not None:
-                mails = wiring.mail_queue(config, store, parts.mailer, parts.measured.mails)
+                mails = outbound.mail_queue(config, store, parts.mailer, parts.measured.mails)
                 outgoing.start_soon(run_with_restarts, "mail.queue", partial(while_leader, mails.run))
             outgoing.start_soon(run_with_restarts, "secret.rotation", partial(parts.rotation.run, interval_s))
             outgoing.start_soon(run_with_restarts, "search.index", partial(while_leader, parts.indexer.run))
@@ -391,7 +392,7 @@ def _admin_context(parts: Parts, services: Services) -> AdminContext:
         lambda: parts.rotation,
         services.credential_life,
         parts.url,
-        wiring.test_mail_sender(parts.config, parts.url),
+        outbound.test_mail_sender(parts.config, parts.url),
     )
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-import httpx
 import structlog
 import trio
 
 from deskwire.config.config import Config
-from deskwire.config.parsers import sender_parts
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.sessions import SessionLifetime
 from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.agents.streams import AgentStreams
-from deskwire.engine.audit.push import AuditPusher
 from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.contacts.contact import MergedContact
@@ -32,7 +28,6 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Buckets, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
@@ -50,15 +45,8 @@ from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.events.versions import EventVersions
 from deskwire.engine.llm.chat import ChatModel, OpenAiChat
-from deskwire.engine.mail.content import Sender, checked_address, message_of, test_mail
-from deskwire.engine.mail.ports import Mail
-from deskwire.engine.mail.queue import MailCounters, Mailer, MailQueue
-from deskwire.engine.mail.smtp import PORTS, SmtpServer
 from deskwire.engine.ports import Commit, Store
 from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
-from deskwire.engine.push.client import PushClient
-from deskwire.engine.push.sending import PushCounters, PushSender
-from deskwire.engine.push.vapid import VapidKey
 from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketFollower
@@ -70,9 +58,8 @@ from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.delivery_follower import DeliveryFollower
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
-from deskwire.engine.webhooks.http.address import AddressPolicy, Resolver, SystemResolver, literal_addresses
-from deskwire.engine.webhooks.http.client import Client
-from deskwire.engine.webhooks.http.connectors import Connector, DirectConnector, Proxy, ProxyConnector
+from deskwire.engine.webhooks.http.address import SystemResolver, literal_addresses
+from deskwire.engine.webhooks.http.connectors import Proxy
 from deskwire.engine.webhooks.notifications import DeliveryNotifier
 from deskwire.engine.webhooks.ownership import LapseMonitor
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
@@ -94,6 +81,7 @@ from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs import setup as logs
 from deskwire.program import process
 from deskwire.program.opening import OpenedStore, RunningStore
+from deskwire.program.outbound import connector_of, trusted_roots, webhook_policy
 from deskwire.storage.sqlite.backup.copies import run_copies
 from deskwire.storage.sqlite.directory import DataDirectoryError
 
@@ -330,98 +318,6 @@ def merged_presence(streams: CustomerStreams) -> Callable[[Project, MergedContac
     return follow
 
 
-def webhook_policy(config: Config) -> AddressPolicy:
-    """Return the policy for addresses of webhooks."""
-    return AddressPolicy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
-
-
-def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
-    """Return the task that pushes audit trails, with the HTTP client of webhooks."""
-    trusted = _trusted_roots()
-
-    def client(url: str) -> Client:
-        route = _connector(config, SystemResolver(), trusted)
-        return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
-
-    return AuditPusher(store, wall_clock, sealing, client)
-
-
-def push_key(store: Store, sealing: Encryption, url: str) -> VapidKey:
-    """Return the key by which push services recognise the installation. They take an https URL as its contact."""
-    return VapidKey(store, wall_clock, sealing, url if url.startswith("https:") else None)
-
-
-def push_sender(
-    config: Config,
-    store: Store,
-    sealing: Encryption,
-    key: VapidKey,
-    agents: AgentStreams,
-    counters: PushCounters,
-) -> PushSender:
-    """Return the task that sends pushes, by the connections of webhooks."""
-    trusted = _trusted_roots()
-    client = PushClient(_connector(config, SystemResolver(), trusted), trusted, wall_clock)
-    return PushSender(
-        store, wall_clock, sealing, session_life(config), key, client, agents.desk_open, counters
-    )
-
-
-def mailer(config: Config, sealing: Encryption, url: str) -> Mailer | None:
-    """Return the writer of the mail queue; None without mail settings."""
-    return None if config.smtp_host is None else Mailer(sealing, url)
-
-
-def mail_queue(config: Config, store: Store, mailer: Mailer, counters: MailCounters) -> MailQueue:
-    """Return the task that sends queued mails."""
-    server = smtp_server(config)
-    return MailQueue(store, wall_clock, mailer, server.sender, server.send, counters)
-
-
-def test_mail_sender(config: Config, url: str) -> Callable[[str], Awaitable[None]] | None:
-    """Return the function that sends a test mail; None without mail settings."""
-    if config.smtp_host is None:
-        return None
-    server = smtp_server(config)
-
-    async def send(address: str) -> None:
-        now = wall_clock()
-        mail = Mail(new_id("eml", now), "invitation", address, now, now, now)
-        await server.send(message_of(mail, test_mail(url), server.sender, now), checked_address(address))
-
-    return send
-
-
-def smtp_server(config: Config) -> SmtpServer:
-    """Return the SMTP server of the settings."""
-    assert config.smtp_host is not None, "there are mail settings"
-    assert config.smtp_from is not None, "it belongs to the host"
-    file, sender = config.smtp_password_file, Sender(*sender_parts(config.smtp_from))
-    return SmtpServer(
-        config.smtp_host,
-        config.smtp_port or PORTS[config.smtp_security],
-        config.smtp_security,
-        sender,
-        _trusted_roots(),
-        config.smtp_user,
-        None if file is None else lambda: file.read_text().rstrip("\r\n"),
-    )
-
-
-@cache
-def _trusted_roots() -> ssl.SSLContext:
-    """Return the context that verifies the certificates of pages and receivers. It takes 20 ms to make."""
-    return httpx.create_ssl_context()
-
-
-def _connector(config: Config, resolver: Resolver, trusted: ssl.SSLContext) -> Connector:
-    """Return the way to other servers: direct, or through the proxy of webhooks."""
-    policy = webhook_policy(config)
-    if not config.webhook_proxy:
-        return DirectConnector(policy, resolver)
-    return ProxyConnector(Proxy.parse(config.webhook_proxy), policy, resolver, trusted)
-
-
 def webhooks(
     config: Config, sealing: Encryption, dispatcher: Dispatcher | EndpointLeases, versions: EventVersions
 ) -> Webhooks:
@@ -443,8 +339,8 @@ def webhooks(
 
 def site_checks(config: Config, url: str) -> SiteChecks:
     """Return the operations on websites for the routes of channels."""
-    trusted = _trusted_roots()
-    connector = _connector(config, SystemResolver(shared=True), trusted)
+    trusted = trusted_roots()
+    connector = connector_of(config, SystemResolver(shared=True), trusted)
     return SiteChecks(PageFetcher(webhook_policy(config), connector, trusted).fetch, url)
 
 

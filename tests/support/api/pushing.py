@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from deskwire.engine.push import planning, sending
-from deskwire.program import wiring
+from deskwire.program import outbound
 from tests.support.api.browsers import browser, enter, staff
 from tests.support.api.service import Service, running
 from tests.support.deadlines import HANG_TIMEOUT_S
@@ -69,7 +69,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch, push: PushService) -> None:
     monkeypatch.setattr(planning, "GATHER_MS", 0)
     monkeypatch.setattr(sending, "_POLL_INTERVAL_S", 0.05)
     monkeypatch.setattr(sending, "RETRY_DELAYS_S", (0,))
-    monkeypatch.setattr(wiring, "_trusted_roots", lambda: push.trust)
+    monkeypatch.setattr(outbound, "trusted_roots", lambda: push.trust)
 
 
 @asynccontextmanager

@@ -124,7 +124,7 @@ def _context(config: Config, store: Store, secrets: Callable[[], Secrets]) -> Ad
     url = config.public_url or f"http://{config.host}:{config.port}"
     send_test_mail = None
     if config.smtp_host is not None:
-        from deskwire.program.wiring import test_mail_sender  # it imports the whole server
+        from deskwire.program.outbound import test_mail_sender  # it imports the clients of other servers
 
         send_test_mail = test_mail_sender(config, url)
     rotation = lambda: Rotation.of(config, store, secrets())
