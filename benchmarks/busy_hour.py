@@ -6,29 +6,24 @@ import json
 import random
 import sys
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import trio
 
 from benchmarks import processes
-from benchmarks.filling import found
+from benchmarks.filling import fill_numbered, put_with_messages
 from benchmarks.generator import load
 from benchmarks.job import Job
 from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from deskwire.engine.accounts.people import Assignee, Project, User
-from deskwire.engine.conversations.commands import ContactRef
-from deskwire.engine.conversations.contacts import put_contact
-from deskwire.engine.conversations.conversation import Author, Conversation, Message, Status
+from deskwire.engine.conversations.conversation import Conversation, Status
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.storage.sqlite.store import open_store
 
-_BATCH_SIZE: Final = 1_000
 _MESSAGES: Final = 4
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
@@ -110,28 +105,12 @@ def _job(scale: Scale, server: Server, path: str, connections: int) -> Job:
 
 async def _fill(folder: str, count: int, span_ms: int) -> None:
     """Store conversations whose last activity is spread over a time that ends with the last full hour."""
-    directory = Path(folder)
-    async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
-        project = await found(store, directory)
-        (user, *_) = await store.read(lambda reader: reader.users())
-        begin = wall_clock() // _HOUR_MS * _HOUR_MS - span_ms
-        for first in range(0, count, _BATCH_SIZE):
-            numbers = range(first, min(first + _BATCH_SIZE, count))
-            times = {number: begin + span_ms * number // count for number in numbers}
-            await store.write(partial(_store, project, user, times))
-    print("{}")
+    begin = wall_clock() // _HOUR_MS * _HOUR_MS - span_ms
+    await fill_numbered(folder, count, lambda number: begin + span_ms * number // count, _put)
 
 
-def _store(project: Project, user: User, times: dict[int, int], tx: Transaction) -> None:
-    for number, at in times.items():
-        contact = put_contact(tx, project, ContactRef(f"user {number // 4}", {}), at)
-        state = tx.insert_conversation(_state(number, project, user, at), contact.rowid, {})
-        tx.put_conversation_tags(state)
-        for index in range(_MESSAGES):
-            author = Author("agent" if index % 2 else "contact")
-            written = at - (_MESSAGES - 1 - index) * _MINUTE_MS
-            message = Message(new_id("msg", at), author, "Where is my order? " * 5, written, index=index)
-            tx.insert_message(state.rowid, message, index + 2)
+def _put(tx: Transaction, project: Project, user: User, number: int, at: int) -> None:
+    put_with_messages(tx, project, number, _state(number, project, user, at), at, _MINUTE_MS)
 
 
 def _state(number: int, project: Project, user: User, at: int) -> Conversation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
@@ -13,10 +13,11 @@ import trio
 
 from benchmarks import processes
 from deskwire.engine.accounts.credentials import Tokens
-from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, PostMessage
 from deskwire.engine.conversations.commit import carry_out
 from deskwire.engine.conversations.commit_plan import CommitPlan
+from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.decide import decide, fold
 from deskwire.engine.conversations.events import conversation_view, message_view
@@ -67,6 +68,58 @@ async def found(store: Store[Reader, Transaction], directory: Path) -> Project:
     project = await store.read(lambda reader: reader.project(plan.project_id))
     assert project is not None
     return project
+
+
+async def fill_numbered(
+    folder: str,
+    count: int,
+    time_of: Callable[[int], int],
+    put: Callable[[Transaction, Project, User, int, int], None],
+) -> None:
+    """Store numbered objects of a demo project in a fresh directory, many in one commit.
+
+    Args:
+        time_of: the time (ms) of a number.
+        put: stores the object of a number and time, for the project and the demo's user.
+    """
+    directory = Path(folder)
+    async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
+        project = await found(store, directory)
+        (user, *_) = await store.read(lambda reader: reader.users())
+        for first in range(0, count, _TURNS):
+            times = {number: time_of(number) for number in range(first, min(first + _TURNS, count))}
+            await store.write(partial(_put_all, project=project, user=user, times=times, put=put))
+    print("{}")
+
+
+def _put_all(
+    tx: Transaction,
+    *,
+    project: Project,
+    user: User,
+    times: dict[int, int],
+    put: Callable[[Transaction, Project, User, int, int], None],
+) -> None:
+    for number, at in times.items():
+        put(tx, project, user, number, at)
+
+
+def put_with_messages(
+    tx: Transaction, project: Project, number: int, state: Conversation, at: int, interval_ms: int = 0
+) -> Conversation:
+    """Store a conversation with as many messages as it counts, the last one at a time (ms); return it as stored.
+
+    Four conversations in a row have the same contact.
+    """
+    contact = put_contact(tx, project, ContactRef(f"user {number // 4}", {}), at)
+    stored = tx.insert_conversation(state, contact.rowid, {})
+    tx.put_conversation_tags(stored)
+    for index in range(state.messages):
+        author = Author("agent" if index % 2 else "contact")
+        written = at - (state.messages - 1 - index) * interval_ms
+        message = Message(new_id("msg", at), author, "Where is my order? " * 5, written, index=index)
+        tx.insert_message(stored.rowid, message, index + 2)
+    return stored
 
 
 class Filling:

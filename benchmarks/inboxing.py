@@ -5,31 +5,25 @@ from __future__ import annotations
 import json
 import random
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import trio
 
 from benchmarks import processes
-from benchmarks.filling import found
+from benchmarks.filling import fill_numbered, put_with_messages
 from benchmarks.generator import load
 from benchmarks.job import Job
 from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from deskwire.engine.accounts.people import Assignee, Project, User
-from deskwire.engine.conversations.commands import ContactRef
-from deskwire.engine.conversations.contacts import put_contact
-from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.listing import SeenMessages
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.storage.sqlite.store import open_store
 
-_AT_ONCE: Final = 1_000
-"""Conversations stored in one commit."""
 _MESSAGES: Final = 6
 """Messages of each conversation, every second one from the contact."""
 _DAYS: Final = 365
@@ -92,29 +86,14 @@ def _row(scale: Scale, server: Server, name: str, path: str) -> tuple[str, float
 
 async def _fill(folder: str, count: int) -> None:
     """Store this many conversations in a fresh directory, oldest first."""
-    directory = Path(folder)
-    async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
-        project = await found(store, directory)
-        (user, *_) = await store.read(lambda reader: reader.users())
-        now = wall_clock()
-        for first in range(0, count, _AT_ONCE):
-            numbers = range(first, min(first + _AT_ONCE, count))
-            times = {number: now - _DAYS * _DAY_MS * (count - number) // count for number in numbers}
-            await store.write(partial(_store, project, user, times))
-    print("{}")
+    now = wall_clock()
+    await fill_numbered(folder, count, lambda number: now - _DAYS * _DAY_MS * (count - number) // count, _put)
 
 
-def _store(project: Project, user: User, times: dict[int, int], tx: Transaction) -> None:
-    for number, at in times.items():
-        contact = put_contact(tx, project, ContactRef(f"user {number // 4}", {}), at)
-        state = tx.insert_conversation(_state(number, project, user, at), contact.rowid, {})
-        tx.put_conversation_tags(state)
-        for index in range(_MESSAGES):
-            author = Author("agent" if index % 2 else "contact")
-            message = Message(new_id("msg", at), author, "Where is my order? " * 5, at, index=index)
-            tx.insert_message(state.rowid, message, index + 2)
-        if number % 20:
-            tx.put_seen(user.rowid, state.rowid, SeenMessages(_MESSAGES - 1, _MESSAGES // 2), at)
+def _put(tx: Transaction, project: Project, user: User, number: int, at: int) -> None:
+    state = put_with_messages(tx, project, number, _state(number, project, user, at), at)
+    if number % 20:
+        tx.put_seen(user.rowid, state.rowid, SeenMessages(_MESSAGES - 1, _MESSAGES // 2), at)
 
 
 def _state(number: int, project: Project, user: User, at: int) -> Conversation:

@@ -54,6 +54,7 @@ SECTIONS = {
     "busy-hour": ["busy-hour"],
     "import": ["import", "import-beside"],
     "agents": ["agents", "agents-away"],
+    "panels": ["panels", "panels-return", "customer-post"],
     "attacks": ["attacks"],
     "large": ["large", "large-lists", "large-costs", "large-jobs"],
 }
