@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from tests.support.api.agent_stream import page as opened
 from tests.support.api.inbox import later, pointers, reply, view
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code, organisation_of, person
-from tests.support.api.writing import drafts, found, held, hold, texts, write
+from tests.support.api.writing import drafts, found, held, hold, schedule, texts, write
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.stores import beside
 
@@ -164,13 +166,16 @@ async def test_a_key_holds_a_message_once(service: Service) -> None:
     assert len(await held(service.dashboard)) == 1
 
 
-async def test_author_without_write_permission_sends_nothing(service: Service) -> None:
+@pytest.mark.parametrize(
+    "post", [partial(hold, seconds=1), lambda http, of, text: schedule(http, of, text, later(1))]
+)
+async def test_author_without_write_permission_sends_nothing(service: Service, post: Any) -> None:
     conversation = await service.create()
     organisation = await organisation_of(service)
     async with person(service, "agent") as other:
         other.http.headers["project"] = service.demo["projectId"]
         async with opened(other.http) as page:
-            await hold(other.http, conversation, "Goodbye", seconds=1)
+            await post(other.http, conversation, "Goodbye")
             answer = await service.dashboard.patch(
                 f"/organisations/{organisation}/members/{other.id}", json={"role": "viewer"}
             )

@@ -169,22 +169,6 @@ async def test_changes_after_a_scheduled_message_are_in_its_commit(service: Serv
     assert await texts(service, conversation) == ["Hello", "Thanks", "Bye"]
 
 
-async def test_author_without_write_permission_at_its_time_sends_nothing(service: Service) -> None:
-    conversation = await service.create()
-    organisation = await organisation_of(service)
-    async with person(service, "agent") as other:
-        other.http.headers["project"] = service.demo["projectId"]
-        async with opened(other.http) as page:
-            await schedule(other.http, conversation, "Goodbye", at=later(1))
-            answer = await service.dashboard.patch(
-                f"/organisations/{organisation}/members/{other.id}", json={"role": "viewer"}
-            )
-            found(answer)
-            told = await ended(page, "refused")
-        assert told["heldMessage"]["problem"]["code"] == "permission_denied"
-        assert await texts(service, conversation) == []
-
-
 async def test_removed_member_and_deleted_conversation_send_nothing(service: Service) -> None:
     conversation, other_one = await service.create(), await service.create()
     organisation = await organisation_of(service)
