@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Final
 
 _STOP_S: Final = 20.0
-_FILES: Final = 12_000
+_FILES: Final = 20_000
 _CORES: Final = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
 SERVER: Final = 0
 """The first core that this process may use, for the servers."""

@@ -128,7 +128,10 @@ class CustomerStreams(OpenStreams[CustomerStream]):
         if mine >= MAX_STREAMS_PER_SESSION:
             detail = f"This session has {mine} open streams; the maximum is {MAX_STREAMS_PER_SESSION}."
         else:
-            detail = "Too many customers are connected; DESKWIRE_CUSTOMER_STREAMS sets the maximum."
+            detail = (
+                "Too many customers are connected; DESKWIRE_CUSTOMER_STREAMS, DESKWIRE_CONNECTIONS and the limit of open "
+                "files set the maximum, and one organisation gets at most half of it."
+            )
         raise TooManyRequests(detail, code="too_many_streams", retry_after_s=_RETRY_AFTER_S)
 
     def _has_room(self, customer: StreamCustomer) -> bool:
@@ -163,13 +166,14 @@ class CustomerStreams(OpenStreams[CustomerStream]):
             self.presence.opened(_key(stream), page)
         with ExitStack() as undo:
             undo.callback(self.close, stream)
+            newest = self._log.position(customer.topic.project)  # before the read: a later event is in memory
             # The session is read after the stream is registered, so that a later end finds the stream.
-            ended, start = await self._store.read(
+            ended, start, missed = await self._store.read(
                 InlineQuery(lambda reader: self._opening(reader, customer, after))
             )
             undo.pop_all()
         self._end_sessions(ended)
-        stream.begin(start)
+        stream.begin(start, none_until=0 if missed else newest)
         self.counters.gaps += start.gap
         return stream
 
@@ -293,10 +297,17 @@ class CustomerStreams(OpenStreams[CustomerStream]):
 
     def _opening(
         self, reader: CustomerStreamReader, customer: StreamCustomer, after: str | None
-    ) -> tuple[Collection[str], StreamStart]:
-        """Return the session's id if it has ended, and the start of the stream."""
+    ) -> tuple[Collection[str], StreamStart, bool]:
+        """Return the session's id if it has ended, the start of the stream, and whether events after the start are stored.
+
+        Most panels have missed nothing, and need no further read.
+        """
         ended = find_ended_sessions(reader, (customer,), self._clock())
-        return ended, find_start(reader, customer.project.rowid, after)
+        start = find_start(reader, customer.project.rowid, after)
+        missed = start.resumed_after is not None and bool(
+            reader.topic_events(customer.topic, start.position, 1, frozenset())
+        )
+        return ended, start, missed
 
     def _identify(self, stream: CustomerStream, event: StoredEvent) -> None:
         """Note the contact of a visitor, who has written the first message."""

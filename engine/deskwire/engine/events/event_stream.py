@@ -96,11 +96,15 @@ class EventStream(Generic[B]):
         self._wakeup: trio.Event | None = None
         tail.listen(self.wake)
 
-    def begin(self, start: StreamStart) -> None:
-        """Set the start; called once, before the first batch."""
-        self.start, self._cursor = start, start.position
+    def begin(self, start: StreamStart, none_until: int = 0) -> None:
+        """Set the start; called once, before the first batch.
+
+        Args:
+            none_until: the position up to which the source is known to have no event after the start.
+        """
+        self.start, self._cursor = start, max(start.position, none_until)
         if start.resumed_after is None:  # no event is between the newest one and the tail's floor
-            self._cursor = max(start.position, self._tail.floor)
+            self._cursor = max(self._cursor, self._tail.floor)
 
     @property
     def lag(self) -> int:

@@ -85,6 +85,7 @@ from deskwire.storage.sqlite.migrations import (
     m0075_scheduled_messages,
     m0076_web_push,
     m0077_conversations_without_messages,
+    m0078_indexes_of_deletions_without_internal_events,
 )
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ SCRIPTS: Final = {
         m0075_scheduled_messages,
         m0076_web_push,
         m0077_conversations_without_messages,
+        m0078_indexes_of_deletions_without_internal_events,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -43,9 +43,9 @@ _DELETED_OF_CONTACT: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') = :subject",
     postgres="e.about_user = :subject AND e.about_conversation IS NOT NULL",
 )
-# A contact's own last event, after its erasure. SQLite searches the last events of all erased contacts after `:after`.
+# A contact's own last event, after its erasure.
 _ERASED_CONTACT: Final = differing(
-    sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') IS NULL "
+    sqlite="e.conversation IS NULL AND +json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') IS NULL "
     "AND json_extract(CAST(e.body AS TEXT), '$.data.contact.userId') = :subject",
     postgres="e.about_user = :subject AND e.about_conversation IS NULL",
 )
@@ -63,8 +63,9 @@ _BEFORE_IT_MOVED: Final = (
 )
 # Earlier events of conversations that were moved to another contact; they stay on the previous contact's channel.
 _WHILE_IT_WAS_THEIRS: Final = (
-    "UNION ALL SELECT e.position FROM contact k JOIN moved_conversations m ON m.contact = k.rowid "
-    "JOIN events e ON e.conversation = m.conversation WHERE e.position > :after AND e.internal = 0 "
+    # CROSS JOIN keeps SQLite from beginning with all newer events.
+    "UNION ALL SELECT e.position FROM contact k CROSS JOIN moved_conversations m CROSS JOIN events e "
+    "WHERE m.contact = k.rowid AND e.conversation = m.conversation AND e.position > :after AND e.internal = 0 "
     "AND e.id >= m.since AND e.id < m.upto"
 )
 _OF_CONTACT: Final = (
@@ -72,7 +73,7 @@ _OF_CONTACT: Final = (
     "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
     f"AND NOT {_BEFORE_IT_MOVED} {_WHILE_IT_WAS_THEIRS} "
     f"UNION ALL {_AFTER} AND e.project = :project AND {{deleted_of_contact}} "
-    f"UNION ALL {_AFTER} AND {{unindexed}}e.project = :project AND {{erased_contact}}"
+    f"UNION ALL {_AFTER} AND e.project = :project AND {{erased_contact}}"
 )
 # Positions of a topic's events; an index finds each part.
 _OF_TOPIC: Final = {
