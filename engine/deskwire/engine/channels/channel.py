@@ -98,8 +98,7 @@ class Channel(Struct, frozen=True):
 
         The service's own origin is not among them: the caller allows it.
         """
-        found = parse_origin(origin)
-        return found is not None and any(pattern.matches(found) for pattern in _patterns(self.origins))
+        return _allows(self.origins, origin)
 
     @property
     def frame_sources(self) -> tuple[str, ...]:
@@ -218,3 +217,10 @@ def _look_view(look: Look) -> dict[str, Any]:
 @lru_cache(maxsize=1_024)  # the channels in use, for the check of each call's `Origin`
 def _patterns(origins: tuple[str, ...]) -> tuple[Origin, ...]:
     return tuple(found for found in map(parse_pattern, origins) if isinstance(found, Origin))
+
+
+# Each call of a page has the same origin, and parsing costs more than the rest of the check.
+@lru_cache(maxsize=1_024)
+def _allows(origins: tuple[str, ...], origin: str) -> bool:
+    found = parse_origin(origin)
+    return found is not None and any(pattern.matches(found) for pattern in _patterns(origins))

@@ -7,7 +7,6 @@ host sources of a Content-Security-Policy do, so that the header `frame-ancestor
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
@@ -74,8 +73,6 @@ def is_loopback(host: str) -> bool:
     return address is not None and address.is_loopback
 
 
-# Each call of a page has the same origin, and parsing costs more than the rest of the check.
-@lru_cache(maxsize=1_024)
 def parse_origin(text: str) -> Origin | None:
     """Parse the value of a browser's `Origin` header. Return None for `null` and for text that is no origin."""
     found = _split(text)

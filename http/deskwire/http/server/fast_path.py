@@ -381,6 +381,12 @@ def _head(status: int, content_type: str, secure: bool, own: frozenset[str]) -> 
     return f"HTTP/1.1 {status} {phrase(status)}\r\n{_lines(fields)}"
 
 
+@lru_cache(maxsize=256)
+def _own_lines(headers: tuple[tuple[str, str], ...]) -> str:
+    """Return the headers that a response sets itself; most responses that set some have the same ones."""
+    return _lines(headers)
+
+
 def _lines(fields: Iterable[tuple[str, str]]) -> str:
     return "".join([f"{name.lower()}: {value}\r\n" for name, value in fields])
 
@@ -397,7 +403,7 @@ def _written(
     length = "" if bare else f"content-length: {len(response.body)}\r\n"
     if endless:
         length = "transfer-encoding: chunked\r\n"
-    own = _lines(response.headers.items()) if response.headers else ""
+    own = _own_lines(tuple(response.headers.items())) if response.headers else ""
     if response.cookies:
         own += _lines(("Set-Cookie", cookie) for cookie in response.cookies)
     quota = "" if left is None else _lines(header_fields(left).items())
