@@ -32,7 +32,7 @@ _LAST: Final = "\U0010ffff"
 """The last code point."""
 
 
-class SearchReads(ConversationListReads, ConversationReads):
+class SearchReads(ConversationReads, ConversationListReads):
     """Implements `engine.search.ports.SearchReader` on the database and its index.
 
     Attributes:
