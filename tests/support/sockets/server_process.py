@@ -53,7 +53,8 @@ class Server:
         options: further ones of `serve`.
         environ: further variables of its environment.
         wrapped: a command prefix that starts the server's own command.
-        forked: fork it from a process that has imported the program, which is faster than a command.
+        executed: start it by a command. Otherwise it is forked from a process that has imported the program, which is faster,
+            unless it needs a prefix, or variables for Python or the system.
         port: its port; by default one that is free now.
     """
 
@@ -64,7 +65,7 @@ class Server:
         environ: Mapping[str, str] | None = None,
         wrapped: Sequence[str] = (),
         port: int | None = None,
-        forked: bool = False,
+        executed: bool = False,
     ) -> None:
         self.port = port or free_port()
         self.directory = directory
@@ -73,7 +74,8 @@ class Server:
         self._options = ("--data", str(directory / "data"), "--port", str(self.port), *options)
         self._environ = environ or {}
         self._wrapped = wrapped
-        self._forked = forked
+        own = all(name.startswith("DESKWIRE_") for name in self._environ)
+        self._forked = own and not (executed or wrapped)
 
     async def start(self) -> None:
         """Start the server and wait until it is ready. Raises EndedError if it ends before that."""

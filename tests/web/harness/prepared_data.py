@@ -25,7 +25,7 @@ def prepare(directory: Path, environ: Mapping[str, str]) -> None:
 def _prepared(environ: tuple[tuple[str, str], ...]) -> Path:
     folder = tempfile.TemporaryDirectory(prefix="deskwire-prepared-")
     _FOLDERS.append(folder)
-    server = Server(Path(folder.name), environ=dict(environ), forked=True)
+    server = Server(Path(folder.name), environ=dict(environ))
 
     async def make() -> None:
         try:

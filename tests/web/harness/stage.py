@@ -165,7 +165,7 @@ def staged(directory: Path, **environ: str) -> Iterator[Stage]:
 def staged_at(port: int | None, directory: Path, /, **environ: str) -> Iterator[Stage]:
     """Start a service at this port, or at a free one; it is stopped at the end."""
     prepare(directory, QUICK)
-    server = Server(directory, environ={**QUICK, **environ}, port=port, forked=True)
+    server = Server(directory, environ={**QUICK, **environ}, port=port)
     with Background() as background:
         background.call(server.start)
         try:
