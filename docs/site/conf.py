@@ -65,7 +65,7 @@ NAVIGATION: dict[str, dict[str, tuple[str, ...]]] = {
             "guide/customer-js",
         ),
         "guide/desk": ("guide/desk-admin", "guide/desk-insights", "guide/desk-developers"),
-        "guide/inbox": ("guide/mentions", "guide/contacts", "guide/search", "guide/translations"),
+        "guide/inbox": ("guide/waiting", "guide/mentions", "guide/contacts", "guide/search", "guide/translations"),
         "guide/tickets": (),
         "guide/workflows": (),
         "guide/surveys": ("guide/reports",),

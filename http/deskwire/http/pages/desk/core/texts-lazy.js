@@ -20,7 +20,7 @@ export const t = {
       team: "No conversations for this team", view: "No conversations in this view", snoozed: "Nothing is snoozed", all: "No conversations yet",
     },
     emptyText: {
-      mine: "Conversations assigned to you show up here.", waiting: "Every customer has had a reply.",
+      mine: "Conversations assigned to you show up here.", waiting: "No customer is waiting for a reply.",
       mentions: "Conversations in which a colleague mentions you in a note show up here.", following: "Press f in a conversation to follow it. Mentions make you follow it, too.",
       unassigned: "New conversations show up here.", team: "Conversations assigned to this team show up here.", view: "Conversations show up here when they match its filter.",
       snoozed: "Snoozed conversations return at their time, or when the customer writes.",
