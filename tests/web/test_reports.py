@@ -17,6 +17,7 @@ from tests.web.harness.insights import fits, shown
 from tests.web.harness.stage import Stage
 
 WEEK = "reports?days=7"
+NONE = "\u2013"
 
 
 def answered(stage: Stage, name: str, days_ago: Sequence[int], waited_s: int = 300, **fields: Any) -> None:
@@ -93,7 +94,7 @@ def test_days_without_figures_are_gaps_and_counts_of_nothing_are_zero(desk: Desk
         assert line["markers"] == 4
     page.get_by_role("button", name="As a table").click()
     cells = page.get_by_role("table", name="First response").locator("tbody tr td:nth-child(2)")
-    assert cells.all_inner_texts() == ["–", "5", "5", "–", "5", "–", "5"]
+    assert cells.all_inner_texts() == [NONE, "5", "5", NONE, "5", NONE, "5"]
     page.get_by_role("link", name="Volume").click()
     expect(page.locator(".plot svg.drawing")).to_be_visible()
     created, closed = drawn(page)
@@ -113,7 +114,7 @@ def test_keyboard_and_pointer_read_the_points_of_a_chart(desk: Desk, stage: Stag
     )
     points.press("ArrowLeft")
     expect(tip).to_contain_text("No first replies")
-    expect(points).to_have_attribute("aria-valuetext", re.compile("Median –"))
+    expect(points).to_have_attribute("aria-valuetext", re.compile(f"Median {NONE}"))
     points.press("ArrowLeft")
     expect(tip).to_contain_text("1 first reply: too few to compare")
     points.press("Escape")

@@ -13,7 +13,7 @@ import { Choose, dayName, daysAgo, download, timezone } from "./page-parts.js";
 import { REPORTS, changeText, chartUnit, daysEarlier, drawn, earlier, figureName, isFew, shown, sizeOf, sizeText } from "./report-figures.js";
 /** @import { Figure, Metric } from "./report-figures.js" */
 
-/** What the address says beyond these values is in it. @type {Record<string, string>} */
+/** Settings with these values are not in the address. @type {Record<string, string>} */
 const DEFAULTS = { metric: "first-response", by: "day", days: "30", compare: "before" };
 const setting = (/** @type {string} */ name) => query.value.get(name) || (DEFAULTS[name] ?? "");
 
@@ -25,7 +25,7 @@ function withChanges(changes) {
   return `reports${text && `?${text}`}`;
 }
 
-/** Change the address; Back returns to what was shown before. @param {Record<string, string>} changes */
+/** Change the address; Back returns to the report before. @param {Record<string, string>} changes */
 const change = (changes) => withChanges(changes) !== place.peek() && go(withChanges(changes));
 
 const inOrder = (/** @type {any[]} */ rows) => rows.toSorted((a, b) => (a.key < b.key ? -1 : 1));
