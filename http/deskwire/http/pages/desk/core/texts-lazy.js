@@ -283,6 +283,10 @@ export const t = {
     date: "A date and time", until: "Until", snoozeIt: "Snooze", inPast: "This time is in the past.", tags: "Tags", tagPlaceholder: "Add a tag",
     createTag: (/** @type {string} */ name) => `Create “${name}”`,
     removeTag: (/** @type {string} */ name) => `Remove ${name}`,
+    tagsOf: (/** @type {number} */ n) => `Tags of ${many(n, "conversation", "conversations")}`,
+    tagOnSome: (/** @type {number} */ n, /** @type {number} */ all) => `${n} of ${all}`,
+    /** @param {string} name @param {boolean | "mixed"} state @param {boolean} several */
+    tagState: (name, state, several) => (state === "mixed" ? `${name}: unchanged` : state ? `${name}: ${several ? "on all" : "added"}` : `${name}: ${several ? "on none" : "removed"}`),
     noTags: "No tags yet: type one and press Enter.", start: "New conversation", to: "To",
     findContact: "Name, email or external ID", subject: "Subject", message: "First message", startIt: "Start",
     startFailed: (/** @type {string} */ why) => `Couldn't start the conversation: ${why}`,

@@ -1,16 +1,16 @@
 // @ts-check
 /** Dialogs for assignment, snooze and tags; others are fetched when they are opened. */
-import { html, useMemo, useState } from "../vendor/preact.js";
+import { html, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Avatar, Button, Icon, dialog, lazy, notify } from "../ui/parts.js";
+import { Avatar, Icon, dialog, lazy, notify } from "../ui/parts.js";
 import { Chooser } from "../ui/chooser.js";
 import { Dialog } from "../ui/dialog.js";
 import { row } from "../core/store.js";
-import { tags } from "../inbox/conversation.js";
 import { assignable, people, user } from "../core/session.js";
-import { assign, snooze, tag } from "../inbox/actions.js";
+import { assign, snooze } from "../inbox/actions.js";
+import { Tags } from "../inbox/tag-dialog.js";
 import { snoozeTimes } from "../ui/format.js";
-import { fold, foldName } from "../core/folding.js";
+import { fold } from "../core/folding.js";
 import { providerFailure } from "./provider-failure.js";
 import "./rights.js";
 
@@ -67,39 +67,6 @@ function Snooze({ ids }) {
     ${awake && html`<button type="button" class="menu-item" onClick=${() => (close(), snooze(ids, null))}><${Icon} name="sun" />${t.actions.wake}</button>`}</div>
     <form class="inline" onSubmit=${submit}><label class="label grow">${t.dialogs.date}<input class="field" type="datetime-local" required value=${at} aria-invalid=${wrong} aria-describedby=${wrong ? "in-past" : undefined} onInput=${(/** @type {any} */ event) => (setAt(event.target.value), setWrong(false))} /></label><button type="submit" class="button primary">${t.dialogs.snoozeIt}</button></form>
     ${wrong && html`<p class="wrong" id="in-past" role="alert">${t.dialogs.inPast}</p>`}
-  </div><//>`;
-}
-
-/** Return the tags that are not among others, by their folded names. @param {readonly string[]} tags @param {readonly string[]} others @returns {string[]} */
-function without(tags, others) {
-  const keys = new Set(others.map(foldName));
-  return tags.filter((each) => !keys.has(foldName(each)));
-}
-
-/** @param {{ids: string[]}} props */
-function Tags({ ids }) {
-  const [q, setQ] = useState("");
-  const first = useMemo(() => row(ids[0] ?? "")?.tags ?? [], [ids]);
-  const [chosen, setChosen] = useState(/** @type {string[]} */ (first));
-  const set = (/** @type {string[]} */ next) => {
-    setChosen(next);
-    setQ("");
-  };
-  const done = () => {
-    close();
-    const [removed, added] = [without(first, chosen), without(chosen, first)];
-    if (added.length || removed.length) tag(ids, (one) => [...without(one.tags, removed), ...without(added, one.tags)]);
-  };
-  const name = q.trim();
-  const known = tags().map((each) => each.name).filter((each) => fold(each).includes(fold(name)));
-  const options = [
-    ...known.map((each) => ({ key: each, label: each, icon: "tag", chosen: !without([each], chosen).length, pick: () => set(without([each], chosen).length ? [...chosen, each] : without(chosen, [each])) })),
-    .../** @type {any[]} */ (name && without([name], known).length ? [{ key: " new", label: t.dialogs.createTag(name), icon: "plus", pick: () => set([...chosen, ...without([name], chosen)]) }] : []),
-  ];
-  return html`<${Dialog} title=${t.dialogs.tags} close=${close}><div class="body">
-    ${chosen.length > 0 && html`<div class="chosen">${chosen.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi><button type="button" aria-label=${t.dialogs.removeTag(each)} onClick=${() => set(chosen.filter((one) => one !== each))}><${Icon} name="close" /></button></span>`)}</div>`}
-    <${Chooser} label=${t.dialogs.tagPlaceholder} options=${options} empty=${t.dialogs.noTags} q=${q} type=${setQ} />
-    <div class="actions"><${Button} label=${t.cancel} kind="quiet" press=${close} /><${Button} label=${t.save} kind="primary" press=${done} /></div>
   </div><//>`;
 }
 
