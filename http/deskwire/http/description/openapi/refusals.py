@@ -245,9 +245,9 @@ class RefusalDescriptions:
         }
         return {"$ref": f"#/components/responses/{name}"}
 
-    def pop(self, reference: Schema) -> Schema:
-        """Return a response that only one operation has, and remove it from the components."""
-        return self.components.pop(reference["$ref"].rpartition("/")[2])
+    def response(self, reference: Schema) -> Schema:
+        """Return the response that a reference names."""
+        return self.components[reference["$ref"].rpartition("/")[2]]
 
     def examples(self) -> dict[str, Schema]:
         """Return an example of a problem document for each code referenced so far."""
