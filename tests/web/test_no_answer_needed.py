@@ -178,3 +178,17 @@ def test_a_phone_has_the_mark_and_axe_finds_nothing(
     line.get_by_role("button", name=AGAIN).click()
     expect(line).to_have_count(0)
     phone.eventually(lambda: of(stage, conversation)["waitingSince"] is not None, True)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_bar_above_selected_rows_fits(window: Callable[..., Desk], stage: Stage, width: int) -> None:
+    stage.converse("ada", "Thanks!", name="Ada")
+    desk = window(stage, viewport={"width": width, "height": 800}, reduced_motion="reduce")
+    desk.sign_in()
+    desk.open(f"/desk/{stage.demo['projectId']}/inbox/all")
+    desk.row("Ada").click(modifiers=["ControlOrMeta"])
+    bar = desk.page.get_by_role("toolbar")
+    for button in bar.get_by_role("button").all():
+        expect(button).to_be_in_viewport(ratio=1)
+    bar.get_by_role("button").last.click()
+    expect(bar).to_have_count(0)

@@ -30,6 +30,8 @@ from deskwire.engine.conversations.facts import (
 )
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.values import replace
+from deskwire.engine.importing.records import MessageRecord
+from deskwire.engine.importing.thread import with_messages
 from tests.support.builders import create, played, post
 
 OPEN = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000, sequence=1)
@@ -213,3 +215,15 @@ def test_a_mark_is_neither_a_reply_nor_seen_by_the_customer() -> None:
     kept = ("sequence", "last_turn", "updated_at", "answered_at", "replier_id", "human", "unread", "messages")
     assert [getattr(marked, name) for name in kept] == [getattr(WAITING, name) for name in kept]
     assert marked.revision == WAITING.revision + 1
+
+
+@pytest.mark.parametrize(
+    ("author", "waits", "unneeded"),
+    [("contact", 7_000, None), ("agent", None, None), ("system", None, 1_500)],
+)
+def test_imported_messages_end_the_mark_as_new_ones_do(
+    author: AuthorType, waits: int | None, unneeded: int | None
+) -> None:
+    record = MessageRecord(1, "1", "1", author, None, None, "Old", internal=False, created_at=7_000)
+    state = with_messages(MARKED, [record])
+    assert (state.waiting_since, state.no_answer_needed_since) == (waits, unneeded)
