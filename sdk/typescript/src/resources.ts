@@ -657,9 +657,13 @@ export interface ReportsFirstResponseParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsFirstResponseCsvParams {
@@ -670,9 +674,13 @@ export interface ReportsFirstResponseCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsTimeToCloseParams {
@@ -683,9 +691,13 @@ export interface ReportsTimeToCloseParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsTimeToCloseCsvParams {
@@ -696,9 +708,13 @@ export interface ReportsTimeToCloseCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsCsatParams {
@@ -709,9 +725,13 @@ export interface ReportsCsatParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsCsatCsvParams {
@@ -722,9 +742,13 @@ export interface ReportsCsatCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsVolumeParams {
@@ -735,9 +759,13 @@ export interface ReportsVolumeParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsVolumeCsvParams {
@@ -748,9 +776,13 @@ export interface ReportsVolumeCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsBacklogParams {
@@ -761,9 +793,13 @@ export interface ReportsBacklogParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsBacklogCsvParams {
@@ -774,9 +810,13 @@ export interface ReportsBacklogCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface TeamsListParams {

@@ -446,6 +446,10 @@ export interface BacklogReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -462,9 +466,9 @@ export interface BacklogRow {
   open: number;
   waiting: number | null;
   age: DurationSpread | null;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -1500,6 +1504,10 @@ export interface CsatReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -1519,9 +1527,9 @@ export interface CsatRow {
   average: number | null;
   csat: number | null;
   scores: number[];
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -1888,6 +1896,10 @@ export interface DurationReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -1909,9 +1921,9 @@ export interface DurationRow {
   min: number | null;
   max: number | null;
   count: number;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -4790,6 +4802,10 @@ export interface VolumeReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -4813,9 +4829,9 @@ export interface VolumeRow {
   botMessages: number;
   systemMessages: number;
   messages: number;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 

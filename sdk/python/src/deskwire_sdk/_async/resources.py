@@ -4987,8 +4987,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long contacts waited for the first answer of an agent.
 
@@ -5002,12 +5004,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/first-response",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5019,8 +5031,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how long contacts waited for the first answer of an agent, as CSV.
 
@@ -5034,13 +5048,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/first-response.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5051,8 +5075,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long conversations were open until they were closed.
 
@@ -5066,12 +5092,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/time-to-close",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5083,8 +5119,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how long conversations were open until they were closed, as CSV.
 
@@ -5098,13 +5136,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/time-to-close.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5115,8 +5163,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.CsatReport:
         """Report how contacts rated conversations.
 
@@ -5130,12 +5180,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.CsatReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/csat",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5147,8 +5207,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how contacts rated conversations, as CSV.
 
@@ -5162,13 +5224,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/csat.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5179,8 +5251,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.VolumeReport:
         """Report how many conversations were created, closed and reopened, and how many messages were written.
 
@@ -5194,12 +5268,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.VolumeReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/volume",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5211,8 +5295,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how many conversations were created, closed and reopened, and how many messages were written, as CSV.
 
@@ -5226,13 +5312,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/volume.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5243,8 +5339,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.BacklogReport:
         """Report how many conversations are open, and how old they are.
 
@@ -5258,12 +5356,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.BacklogReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/backlog",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5275,8 +5383,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how many conversations are open, and how old they are, as CSV.
 
@@ -5290,13 +5400,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/backlog.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )

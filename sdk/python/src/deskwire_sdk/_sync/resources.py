@@ -4955,8 +4955,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long contacts waited for the first answer of an agent.
 
@@ -4970,12 +4972,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/first-response",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -4987,8 +4999,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how long contacts waited for the first answer of an agent, as CSV.
 
@@ -5002,13 +5016,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/first-response.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5019,8 +5043,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long conversations were open until they were closed.
 
@@ -5034,12 +5060,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/time-to-close",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5051,8 +5087,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how long conversations were open until they were closed, as CSV.
 
@@ -5066,13 +5104,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/time-to-close.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5083,8 +5131,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.CsatReport:
         """Report how contacts rated conversations.
 
@@ -5098,12 +5148,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.CsatReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/csat",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5115,8 +5175,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how contacts rated conversations, as CSV.
 
@@ -5130,13 +5192,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/csat.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5147,8 +5219,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.VolumeReport:
         """Report how many conversations were created, closed and reopened, and how many messages were written.
 
@@ -5162,12 +5236,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.VolumeReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/volume",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5179,8 +5263,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how many conversations were created, closed and reopened, and how many messages were written, as CSV.
 
@@ -5194,13 +5280,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/volume.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5211,8 +5307,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.BacklogReport:
         """Report how many conversations are open, and how old they are.
 
@@ -5226,12 +5324,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.BacklogReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/backlog",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5243,8 +5351,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how many conversations are open, and how old they are, as CSV.
 
@@ -5258,13 +5368,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/backlog.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
