@@ -61,6 +61,7 @@ from deskwire.http.resources.conversations import (
     own,
     s2s,
     saved_views,
+    waiting,
 )
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.customers import conversations as customer_conversations
@@ -117,6 +118,7 @@ _MODULES: Final = (
     event_log,
     agents,
     dashboard,
+    waiting,
     following,
     own,
     drafts,

@@ -127,6 +127,7 @@ import type {
   MachineCredential,
   MachineCredentialPage,
   MakeVoiceReplyRequest,
+  MarkNoAnswerNeededRequest,
   MarkReceivedRequest,
   Member,
   MemberPage,
@@ -246,6 +247,7 @@ import type {
   VisitorSession,
   VoiceReply,
   VolumeReport,
+  Waiting,
   WebhookEndpoint,
   WebhookEndpointPage,
   WithdrawnMessage,
@@ -1503,6 +1505,32 @@ export class DashboardConversationsResource {
    */
   unfollow(conversationId: string, options?: RequestOptions): Promise<Followers> {
     return this.#transport.json({ name: "dashboard.conversations.unfollow", method: "DELETE", path: `/v3/conversations/${segment("conversationId", conversationId)}/follow`, credential: true, project: true }, options);
+  }
+
+  /**
+   * Mark that the contact needs no answer: the contact does not wait until the next message of the contact.
+   *
+   * It is no reply, also in reports, and the customer does not see it. It changes nothing if the contact does not wait.
+   *
+   * Permission: `conversations.reply`.
+   *
+   * `PUT /v3/conversations/{conversationId}/no-answer-needed`
+   */
+  markNoAnswerNeeded(conversationId: string, params: MarkNoAnswerNeededRequest, options?: RequestOptions): Promise<Waiting> {
+    return this.#transport.json({ name: "dashboard.conversations.markNoAnswerNeeded", method: "PUT", path: `/v3/conversations/${segment("conversationId", conversationId)}/no-answer-needed`, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * Take back the mark that the contact needs no answer: the contact waits again, since the same time as before.
+   *
+   * It changes nothing without the mark, which the next message of the contact, an agent or a bot ends.
+   *
+   * Permission: `conversations.reply`.
+   *
+   * `DELETE /v3/conversations/{conversationId}/no-answer-needed`
+   */
+  waitAgain(conversationId: string, options?: RequestOptions): Promise<Waiting> {
+    return this.#transport.json({ name: "dashboard.conversations.waitAgain", method: "DELETE", path: `/v3/conversations/${segment("conversationId", conversationId)}/no-answer-needed`, credential: true, project: true }, options);
   }
 
   /**

@@ -86,6 +86,7 @@ export interface AgentConversation {
   tags: string[];
   snoozedUntil: string | null;
   waitingSince: string | null;
+  noAnswerNeededSince: string | null;
   /** The messages that are not notes. */
   messages: number;
   lastMessage: LastMessage | null;
@@ -136,6 +137,7 @@ export interface AgentConversationSnapshot {
   tags: string[];
   snoozedUntil: string | null;
   waitingSince: string | null;
+  noAnswerNeededSince: string | null;
   /** The messages that are not notes. */
   messages: number;
   lastMessage: LastMessage | null;
@@ -1236,6 +1238,7 @@ export interface ConversationOrAgentConversation {
   tags?: string[] | undefined;
   snoozedUntil?: string | null | undefined;
   waitingSince?: string | null | undefined;
+  noAnswerNeededSince?: string | null | undefined;
   /** The messages that are not notes. */
   messages?: number | undefined;
   lastMessage?: LastMessage | null | undefined;
@@ -2686,6 +2689,11 @@ export interface MakeVoiceReplyRequest {
   audioUrl: string;
   /** Default: `smart`. */
   mode?: "dictate" | "smart" | (string & {}) | undefined;
+}
+
+/** The index of the newest message that you have seen. */
+export interface MarkNoAnswerNeededRequest {
+  index: number;
 }
 
 /** The newest messages that this client has received (`reached`) and shown (`seen`). Without both, everything is read. */
@@ -4840,6 +4848,12 @@ export interface WaitActionInput {
   id: number;
   type: "wait";
   seconds: number;
+}
+
+/** Since when the contact waits for an answer, or would wait had no agent marked that none is needed. */
+export interface Waiting {
+  waitingSince: string | null;
+  noAnswerNeededSince: string | null;
 }
 
 /** The number of waiting deliveries, and the time of the oldest one. */

@@ -108,6 +108,8 @@ class AgentConversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     waitingSince: str | None
     """The time of the contact's first message without an answer."""
+    noAnswerNeededSince: str | None
+    """The time of the contact's first message without an answer, if an agent has marked that none is needed."""
     messages: int
     """The messages that are not notes."""
     lastMessage: LastMessage | None
@@ -170,6 +172,8 @@ class AgentConversationSnapshot(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     waitingSince: str | None
     """The time of the contact's first message without an answer."""
+    noAnswerNeededSince: str | None
+    """The time of the contact's first message without an answer, if an agent has marked that none is needed."""
     messages: int
     """The messages that are not notes."""
     lastMessage: LastMessage | None
@@ -1412,6 +1416,8 @@ class ConversationOrAgentConversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     waitingSince: NotRequired[str | None]
     """The time of the contact's first message without an answer."""
+    noAnswerNeededSince: NotRequired[str | None]
+    """The time of the contact's first message without an answer, if an agent has marked that none is needed."""
     messages: NotRequired[int]
     """The messages that are not notes."""
     lastMessage: NotRequired[LastMessage | None]
@@ -3066,6 +3072,12 @@ class MakeVoiceReplyRequest(TypedDict):
     audioUrl: str
     mode: NotRequired[Literal["dictate", "smart"]]
     """Default: `smart`."""
+
+
+class MarkNoAnswerNeededRequest(TypedDict):
+    """The index of the newest message that you have seen."""
+
+    index: int
 
 
 class MarkReceivedRequest(TypedDict):
@@ -5487,6 +5499,15 @@ class WaitActionInput(TypedDict):
     id: int
     type: Literal["wait"]
     seconds: int
+
+
+class Waiting(TypedDict):
+    """Since when the contact waits for an answer, or would wait had no agent marked that none is needed."""
+
+    waitingSince: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    noAnswerNeededSince: str | None
+    """The time of the contact's first message without an answer, if an agent has marked that none is needed."""
 
 
 class WaitingDeliveries(TypedDict):

@@ -34,6 +34,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     Follow,
     LinkTicket,
+    MarkNoAnswerNeeded,
     MarkRead,
     MarkReceived,
     Move,
@@ -45,6 +46,7 @@ from deskwire.engine.conversations.commands import (
     ReplaceNetworkLogs,
     Reply,
     StartWorkflow,
+    WaitAgain,
     WakeSnoozed,
     WakeWorkflow,
     WorkflowCommand,
@@ -103,6 +105,8 @@ def workflow_needed(state: Conversation | None, command: Command | WorkflowComma
         case (
             Reply()
             | WakeSnoozed()
+            | MarkNoAnswerNeeded()
+            | WaitAgain()
             | Expire()
             | Delete()
             | StartWorkflow()

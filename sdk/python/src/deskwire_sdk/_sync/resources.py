@@ -1127,6 +1127,41 @@ class DashboardConversations:
         )
         return found
 
+    def mark_no_answer_needed(self, conversation_id: str, *, index: int) -> types.Waiting:
+        """Mark that the contact needs no answer: the contact does not wait until the next message of the contact.
+
+        It is no reply, also in reports, and the customer does not see it. It changes nothing if the contact does not wait.
+
+        Permission: `conversations.reply`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Waiting = self._transport.json(
+            Request(
+                "PUT",
+                f"/v3/conversations/{segment(conversation_id)}/no-answer-needed",
+                body={"index": index},
+                project=True,
+            )
+        )
+        return found
+
+    def wait_again(self, conversation_id: str) -> types.Waiting:
+        """Take back the mark that the contact needs no answer: the contact waits again, since the same time as before.
+
+        It changes nothing without the mark, which the next message of the contact, an agent or a bot ends.
+
+        Permission: `conversations.reply`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Waiting = self._transport.json(
+            Request("DELETE", f"/v3/conversations/{segment(conversation_id)}/no-answer-needed", project=True)
+        )
+        return found
+
     def create_voice_reply(
         self, conversation_id: str, *, audio_url: str, mode: Literal["dictate", "smart"] | Omit = OMIT
     ) -> types.VoiceReply:

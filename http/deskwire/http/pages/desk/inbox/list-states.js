@@ -120,7 +120,7 @@ export function BulkToolbar({ selection }) {
     html`<${Button} label=${/** @type {any} */ (t.commands)[id]} icon=${icon} only kind="quiet" class="small" keys=${keys} press=${act(id)} />`;
   return html`<div class="list-bar bulk" role="toolbar" aria-label=${t.list.selected(selection.value.size)}>
     <strong>${t.list.selected(selection.value.size)}</strong>
-    ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("close", "done", "e")}
+    ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("noAnswer", "check", "w")}${tool("close", "done", "e")}
     <${Button} label=${t.list.selectNone} icon="close" only kind="quiet" class="small" press=${() => (selection.value = new Set())} />
   </div>`;
 }
