@@ -659,9 +659,13 @@ export interface ReportsFirstResponseParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsFirstResponseCsvParams {
@@ -672,9 +676,13 @@ export interface ReportsFirstResponseCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsTimeToCloseParams {
@@ -685,9 +693,13 @@ export interface ReportsTimeToCloseParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsTimeToCloseCsvParams {
@@ -698,9 +710,13 @@ export interface ReportsTimeToCloseCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsCsatParams {
@@ -711,9 +727,13 @@ export interface ReportsCsatParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsCsatCsvParams {
@@ -724,9 +744,13 @@ export interface ReportsCsatCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsVolumeParams {
@@ -737,9 +761,13 @@ export interface ReportsVolumeParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsVolumeCsvParams {
@@ -750,9 +778,13 @@ export interface ReportsVolumeCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsBacklogParams {
@@ -763,9 +795,13 @@ export interface ReportsBacklogParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsBacklogCsvParams {
@@ -776,9 +812,13 @@ export interface ReportsBacklogCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface TeamsListParams {

@@ -448,6 +448,10 @@ export interface BacklogReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -464,9 +468,9 @@ export interface BacklogRow {
   open: number;
   waiting: number | null;
   age: DurationSpread | null;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -1503,6 +1507,10 @@ export interface CsatReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -1522,9 +1530,9 @@ export interface CsatRow {
   average: number | null;
   csat: number | null;
   scores: number[];
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -1891,6 +1899,10 @@ export interface DurationReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -1912,9 +1924,9 @@ export interface DurationRow {
   min: number | null;
   max: number | null;
   count: number;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -4798,6 +4810,10 @@ export interface VolumeReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -4821,9 +4837,9 @@ export interface VolumeRow {
   botMessages: number;
   systemMessages: number;
   messages: number;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 

@@ -496,6 +496,8 @@ BacklogReport = TypedDict(
     {
         "by": "str | None",
         "imported": "bool",
+        "channel": "NotRequired[list[str] | None]",
+        "tag": "NotRequired[list[str] | None]",
         "computedAt": "str",
         "omitted": "int",
         "from": "str | None",
@@ -517,9 +519,9 @@ class BacklogRow(TypedDict):
     waiting: int | None
     age: DurationSpread | None
     key: str | None
-    """The id of the agent or team, the tag, or the day; null for values without one."""
+    """The id of the agent, team or channel, the tag, or the day; null for values without one."""
     name: str | None
-    """The current name; null if the account or team was deleted."""
+    """The current name; null if the account, team or channel was deleted."""
 
 
 class BlockActor(TypedDict):
@@ -1749,6 +1751,8 @@ CsatReport = TypedDict(
     {
         "by": "str | None",
         "imported": "bool",
+        "channel": "NotRequired[list[str] | None]",
+        "tag": "NotRequired[list[str] | None]",
         "computedAt": "str",
         "omitted": "int",
         "from": "str",
@@ -1769,9 +1773,9 @@ class CsatRow(TypedDict):
     csat: float | None
     scores: list[int]
     key: str | None
-    """The id of the agent or team, the tag, or the day; null for values without one."""
+    """The id of the agent, team or channel, the tag, or the day; null for values without one."""
     name: str | None
-    """The current name; null if the account or team was deleted."""
+    """The current name; null if the account, team or channel was deleted."""
 
 
 class Customer(TypedDict):
@@ -2181,6 +2185,8 @@ DurationReport = TypedDict(
     {
         "by": "str | None",
         "imported": "bool",
+        "channel": "NotRequired[list[str] | None]",
+        "tag": "NotRequired[list[str] | None]",
         "computedAt": "str",
         "omitted": "int",
         "from": "str",
@@ -2203,9 +2209,9 @@ class DurationRow(TypedDict):
     max: float | None
     count: int
     key: str | None
-    """The id of the agent or team, the tag, or the day; null for values without one."""
+    """The id of the agent, team or channel, the tag, or the day; null for values without one."""
     name: str | None
-    """The current name; null if the account or team was deleted."""
+    """The current name; null if the account, team or channel was deleted."""
 
 
 class DurationSpread(TypedDict):
@@ -5456,6 +5462,8 @@ VolumeReport = TypedDict(
     {
         "by": "str | None",
         "imported": "bool",
+        "channel": "NotRequired[list[str] | None]",
+        "tag": "NotRequired[list[str] | None]",
         "computedAt": "str",
         "omitted": "int",
         "from": "str",
@@ -5480,9 +5488,9 @@ class VolumeRow(TypedDict):
     systemMessages: int
     messages: int
     key: str | None
-    """The id of the agent or team, the tag, or the day; null for values without one."""
+    """The id of the agent, team or channel, the tag, or the day; null for values without one."""
     name: str | None
-    """The current name; null if the account or team was deleted."""
+    """The current name; null if the account, team or channel was deleted."""
 
 
 class WaitActionInput(TypedDict):

@@ -5022,8 +5022,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long contacts waited for the first answer of an agent.
 
@@ -5037,12 +5039,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/first-response",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5054,8 +5066,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how long contacts waited for the first answer of an agent, as CSV.
 
@@ -5069,13 +5083,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/first-response.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5086,8 +5110,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long conversations were open until they were closed.
 
@@ -5101,12 +5127,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/time-to-close",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5118,8 +5154,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how long conversations were open until they were closed, as CSV.
 
@@ -5133,13 +5171,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/time-to-close.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5150,8 +5198,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.CsatReport:
         """Report how contacts rated conversations.
 
@@ -5165,12 +5215,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.CsatReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/csat",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5182,8 +5242,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how contacts rated conversations, as CSV.
 
@@ -5197,13 +5259,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/csat.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5214,8 +5286,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.VolumeReport:
         """Report how many conversations were created, closed and reopened, and how many messages were written.
 
@@ -5229,12 +5303,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.VolumeReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/volume",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5246,8 +5330,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how many conversations were created, closed and reopened, and how many messages were written, as CSV.
 
@@ -5261,13 +5347,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/volume.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5278,8 +5374,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.BacklogReport:
         """Report how many conversations are open, and how old they are.
 
@@ -5293,12 +5391,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.BacklogReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/backlog",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5310,8 +5418,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how many conversations are open, and how old they are, as CSV.
 
@@ -5325,13 +5435,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/backlog.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )

@@ -4990,8 +4990,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long contacts waited for the first answer of an agent.
 
@@ -5005,12 +5007,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/first-response",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5022,8 +5034,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how long contacts waited for the first answer of an agent, as CSV.
 
@@ -5037,13 +5051,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/first-response.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5054,8 +5078,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long conversations were open until they were closed.
 
@@ -5069,12 +5095,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/time-to-close",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5086,8 +5122,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how long conversations were open until they were closed, as CSV.
 
@@ -5101,13 +5139,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/time-to-close.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5118,8 +5166,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.CsatReport:
         """Report how contacts rated conversations.
 
@@ -5133,12 +5183,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.CsatReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/csat",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5150,8 +5210,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how contacts rated conversations, as CSV.
 
@@ -5165,13 +5227,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/csat.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5182,8 +5254,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.VolumeReport:
         """Report how many conversations were created, closed and reopened, and how many messages were written.
 
@@ -5197,12 +5271,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.VolumeReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/volume",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5214,8 +5298,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how many conversations were created, closed and reopened, and how many messages were written, as CSV.
 
@@ -5229,13 +5315,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/volume.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5246,8 +5342,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.BacklogReport:
         """Report how many conversations are open, and how old they are.
 
@@ -5261,12 +5359,22 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.BacklogReport = self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/backlog",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5278,8 +5386,10 @@ class Reports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> Download:
         """Report how many conversations are open, and how old they are, as CSV.
 
@@ -5293,13 +5403,23 @@ class Reports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return Download(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/backlog.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )

@@ -59,13 +59,28 @@ function Groups({ metric, by, of, before, title }) {
   const first = /** @type {Figure} */ (figures[0]);
   const most = Math.max(1e-9, ...of.rows.map((/** @type {any} */ row) => row[first.name] ?? 0));
   const past = new Map(before?.rows.map((/** @type {any} */ row) => [row.key, row]));
-  const name = (/** @type {any} */ row) => html`<bdi>${row.key === null ? t.reports.unassigned : (row.name ?? (by === "tag" ? row.key : t.reports.deleted))}</bdi>`;
+  const words = (/** @type {any} */ row) => html`<bdi>${row.key === null ? t.reports.without[/** @type {"tag"} */ (by)] : (row.name ?? (by === "tag" ? row.key : t.reports.deleted))}</bdi>`;
+  /** @type {(row: any) => Record<string, string>|null} The changes that show only the conversations of a row. */
+  const filter = (row) => (by === "channel" ? { channel: row.key ?? "none", by: "day" } : by === "tag" && row.key !== null && !row.key.includes(",") ? { tag: row.key, by: "day" } : null);
+  const name = (/** @type {any} */ row) => (filter(row) ? html`<${Link} to=${withChanges(filter(row) ?? {})}>${words(row)}<//>` : words(row));
   const columns = [
     { label: t.reports.groups[/** @type {"tag"} */ (by)], cell: name },
     ...figures.map((each, i) => ({ label: figureName(each), num: true, less: i > 2, cell: (/** @type {any} */ row) => html`${each.name === "count" && isFew(sizeOf(row)) && html`<span class="few">${t.reports.fewOfRow}</span> `}${shown(each, row[each.name])}${i === 0 && html` <${Bar} share=${(row[each.name] ?? 0) / most} />`}` })),
     ...(before ? [{ label: `${t.reports.change}: ${figureName(first)}`, cell: (/** @type {any} */ row) => changeText(metric, first, row, past.get(row.key) ?? {}) ?? "–" }] : []),
   ];
-  return html`<div class="part"><${Table} caption=${title} rows=${of.rows} keyOf=${(/** @type {any} */ row) => row.key ?? ""} columns=${columns} />${of.omitted > 0 && html`<p class="muted">${t.reports.omitted(of.omitted)}</p>`}</div>`;
+  return html`<div class="part"><${Table} caption=${title} rows=${of.rows} keyOf=${(/** @type {any} */ row) => row.key ?? ""} columns=${columns} />${by === "tag" && html`<p class="muted">${t.reports.severalTags}</p>`}${of.omitted > 0 && html`<p class="muted">${t.reports.omitted(of.omitted)}</p>`}</div>`;
+}
+
+/** Choices of the conversations that count. Channels are those with an answered conversation in a year, and the one of the address. */
+function Filters() {
+  const used = useCall("reports/first-response", { by: "channel", from: daysAgo(365), timezone });
+  const tags = useCall("tags");
+  const channel = setting("channel");
+  const known = (used.data?.rows ?? []).map((/** @type {any} */ row) => [row.key ?? "none", row.key === null ? t.reports.without.channel : (row.name ?? t.reports.deleted)]);
+  const named = !channel || known.some((/** @type {string[]} */ [id]) => id === channel);
+  return html`${(channel || known.some((/** @type {string[]} */ [id]) => id !== "none")) && html`<${Choose} label=${t.reports.channel} value=${channel} set=${(/** @type {string} */ value) => change({ channel: value })} of=${[["", t.reports.allChannels], ...known, ...(named ? [] : [[channel, channel]])]} />`}
+    <label class="label"><span>${t.reports.tags}</span><input class="field" key=${setting("tag")} list="report-tags" placeholder=${t.reports.tagsHint} defaultValue=${setting("tag")} maxlength="400" onChange=${(/** @type {any} */ event) => change({ tag: event.target.value.trim() })} /></label>
+    <datalist id="report-tags">${tags.data?.items.map((/** @type {any} */ each) => html`<option key=${each.name} value=${each.name} />`)}</datalist>`;
 }
 
 /** Load the period before, if it is wanted. @param {Metric} metric @param {string} by @param {number} days @param {Record<string, string>} filters */
@@ -84,7 +99,7 @@ export function Page() {
   const metric = /** @type {Metric} */ (setting("metric") in REPORTS ? setting("metric") : DEFAULTS.metric);
   const days = Number(t.periods.find(([each]) => each === setting("days"))?.[0] ?? DEFAULTS.days);
   const by = setting("by") in t.reports.groups ? setting("by") : "day";
-  const filters = /** @type {Record<string, string>} */ ({});
+  const filters = Object.fromEntries(["channel", "tag"].flatMap((name) => (setting(name) ? [[name, setting(name)]] : [])));
   const dated = metric !== "backlog" || by === "day";
   const wanted = { by, ...(dated ? { from: daysAgo(days), timezone } : {}), ...filters };
   const of = useCall(`reports/${metric}`, wanted);
@@ -93,7 +108,8 @@ export function Page() {
   const tools = html`<nav class="tabs" aria-label=${t.pages.reports}>${Object.keys(REPORTS).map((name) => html`<${Link} key=${name} to=${withChanges({ metric: name })} aria-current=${name === metric ? "page" : undefined}>${t.reports.names[/** @type {"csat"} */ (name)]}<//>`)}</nav>
     <${Choose} label=${t.reports.by} value=${by} set=${(/** @type {string} */ value) => change({ by: value })} of=${Object.entries(t.reports.groups)} />
     ${dated && html`<${Choose} label=${t.period} value=${String(days)} set=${(/** @type {string} */ value) => change({ days: value })} of=${t.periods} />
-    <${Choose} label=${t.reports.compare} value=${setting("compare") === "off" ? "off" : "before"} set=${(/** @type {string} */ value) => change({ compare: value })} of=${t.reports.compareWith} />`}`;
+    <${Choose} label=${t.reports.compare} value=${setting("compare") === "off" ? "off" : "before"} set=${(/** @type {string} */ value) => change({ compare: value })} of=${t.reports.compareWith} />`}
+    <${Filters} />`;
   const csv = html`<${Button} icon="file" label=${t.csv} press=${() => download(`reports/${metric}.csv`, wanted, `${metric}.csv`)} />`;
   const past = before.wanted ? before.of.data : null;
   return html`<${Frame} title=${title} calls=${[of.call, ...(before.wanted ? [before.of.call] : [])]} actions=${csv} tools=${tools}>

@@ -50,7 +50,8 @@ export const t = {
   },
 
   reports: {
-    by: "By", groups: { day: "Day", agent: "Agent", team: "Team", tag: "Tag" }, unassigned: "Unassigned", deleted: "Deleted", nothing: "No data for this period",
+    by: "By", groups: { day: "Day", agent: "Agent", team: "Team", channel: "Channel", tag: "Tag" }, without: { agent: "Unassigned", team: "Unassigned", channel: "No channel", tag: "No tag" },
+    channel: "Channel", allChannels: "All channels", tags: "Tags", tagsHint: "All tags", severalTags: "A conversation with several tags counts in each of them, so the rows can add up to more than the total.", deleted: "Deleted", nothing: "No data for this period",
     names: { "first-response": "First response", "time-to-close": "Time to close", csat: "CSAT", volume: "Volume", backlog: "Backlog" },
     texts: {
       "first-response": "How long contacts waited for an agent's first reply. Bots do not count.", "time-to-close": "How long conversations were open, from creation or the last reopening until they were closed.",
