@@ -44,6 +44,8 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     ReplaceNetworkLogs,
     Reply,
+    Restore,
+    Retag,
     StartWorkflow,
     WakeSnoozed,
     WakeWorkflow,
@@ -102,6 +104,8 @@ def workflow_needed(state: Conversation | None, command: Command | WorkflowComma
             return None
         case (
             Reply()
+            | Retag()
+            | Restore()
             | WakeSnoozed()
             | Expire()
             | Delete()

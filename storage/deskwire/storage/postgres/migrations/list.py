@@ -174,6 +174,7 @@ MIGRATIONS: Final = (
     Migration("m0048_scheduled_messages", "m0042_blocked_contacts", additions.SCHEDULED_MESSAGES),
     Migration("m0049_web_push", "m0042_blocked_contacts", additions.WEB_PUSH),
     Migration("m0050_conversations_without_messages", "m0042_blocked_contacts", indexes=(_WITHOUT_MESSAGES,)),
+    Migration("m0051_bulk_jobs", "m0042_blocked_contacts", additions.BULK_JOBS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -55,8 +55,13 @@ export const query = signal(/** @type {string | null} */ (null));
 export const active = signal(/** @type {string | null} */ (null));
 /** The selected rows. */
 export const selection = signal(/** @type {ReadonlySet<string>} */ (new Set()));
+/** Whether the selection stands for all conversations of the view, also those that are not loaded. */
+export const wholeView = signal(false);
 let anchor = /** @type {string | null} */ (null);
 
+effect(() => {
+  if (!selection.value.size) wholeView.value = false;
+});
 effect(() => {
   kept.value = { ...kept.peek(), path: path.value };
   clearSelection();
@@ -135,6 +140,15 @@ const listVisible = () => Boolean(scroller?.isConnected && scroller.checkVisibil
 /** Return the row under the cursor; null if the list does not contain it. @returns {string | null} */
 const activeRow = () => (active.value && shownList().ids.includes(active.value) ? active.value : null);
 
+/** Return whether an action on these conversations applies to all of the view. @param {readonly string[]} ids */
+export const isWholeView = (ids) => wholeView.peek() && ids.length > 0 && ids.length === selection.peek().size && ids.every((id) => selection.peek().has(id));
+
+/** Return the parameters of a list of the service for a filter. @param {Filter} filter @returns {Record<string, string>} */
+export function conditionsOf({ status, where, ...rest }) {
+  const given = { ...(rest.mentioned ? {} : { archived: false }), ...rest, ...(status ? { status: status.join(",") } : {}) };
+  return { ...Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)])), ...Object.fromEntries(new URLSearchParams(where)) };
+}
+
 /** Return the conversations that an action applies to: the selection, the open one, or the focused row or search result. @returns {string[]} */
 export function targets() {
   if (page.value) return [];
@@ -179,6 +193,7 @@ export function toggle(id) {
   if (!id) return;
   const next = new Set(selection.value);
   if (!next.delete(id)) next.add(id);
+  wholeView.value = false;
   anchor = id;
   selection.value = next;
   announce(t.list.selected(next.size));
@@ -273,16 +288,21 @@ export const VIEWS = [
 export const viewName = () =>
   isSaved.value ? (savedView.value?.name ?? t.views.saved) : view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.id)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
 
-function Head() {
+/** Return the number of conversations in the current view, "1,000+" for many; empty if it is not known. */
+function viewTotal() {
   const { key, id } = view.value;
   const all = counters.value;
-  const one = VIEWS.find((each) => each.key === key);
-  const n = all && (key === "team" ? all.teams[id ?? ""] : one?.count?.(all));
+  const n = all && (key === "team" ? all.teams[id ?? ""] : VIEWS.find((each) => each.key === key)?.count?.(all));
   const saved = savedView.value?.count;
+  return n !== null && n !== undefined ? t.count(n, all?.bound ?? 1000) : saved && !inbox.value.includes("?") ? t.countSome(saved) : "";
+}
+
+function Head() {
+  const total = viewTotal();
   return html`<header class="list-head">
     <${SideButton} />
     <h1 class="ellipsis">${viewName()}</h1>
-    ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}${saved && !inbox.value.includes("?") && html`<span class="total">${t.countSome(saved)}</span>`}
+    ${total && html`<span class="total">${total}</span>`}
     <span class="grow"></span>
     <${Button} label=${t.side.actions} icon="bolt" only kind="quiet" class="only-narrow" press=${() => runCommand("palette")} />
     ${may("conversations.reply") && html`<${Button} label=${t.list.start} icon="pencil" only kind="quiet" keys="c" press=${() => (dialog.value = { name: "start" })} />`}
@@ -415,6 +435,7 @@ function Rows({ of }) {
 const FilterBar = lazy(() => import("./filter-bar.js"), "FilterBar");
 const FilterChips = lazy(() => import("./filter-bar.js"), "FilterChips");
 const BulkToolbar = lazy(() => import("./list-states.js"), "BulkToolbar");
+const BulkJobs = lazy(() => import("./bulk-jobs.js"), "BulkJobs");
 const EmptyList = lazy(() => import("./list-states.js"), "EmptyList");
 const UnknownView = lazy(() => import("./list-states.js"), "UnknownView");
 const SearchResults = lazy(() => import("./list-states.js"), "SearchResults");
@@ -429,7 +450,7 @@ export function List() {
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} whole=${wholeView} all=${of.more && of.ids.every((id) => selection.value.has(id))} total=${inbox.value.includes("?") ? "" : viewTotal()} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}${may("conversations.manage") && html`<${BulkJobs} />`}<div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
       ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} filtered=${inbox.value.includes("?")} clear=${clearConditions} />`}
     </div>`}
