@@ -228,7 +228,7 @@ web-lint: $(TOOLS)/node_modules/.stamp
 
 # The desk in the system's Chromium, and its types; fails where there is no Chromium or no npm.
 web: web-lint $(OPENID)/node_modules/.stamp .venv/.web-stamp
-	WEB=required $(PYTEST_AGAIN) --dist loadfile tests/web $(ARGS)
+	WEB=required $(PYTEST_AGAIN) --dist loadfile -m "not long" tests/web $(ARGS)
 
 # The descriptions of the API: linted, and made into clients for four languages, which call every operation; then the
 # examples in six languages, and the SDK for TypeScript, also in Chromium. Needs a JDK, Ruby and PHP, too, and the

@@ -86,7 +86,7 @@ class Node(Server):
         assert self._process is not None
         last = self.log().splitlines()[-1:]
         if not (last and last[0].startswith(_REFUSED)):
-            self._complain(f"{self.name} ended with status {self._process.returncode}: {self.log()[-1_500:]}")
+            self._complain(f"{self.name} ended with status {self._process.poll()}: {self.log()[-1_500:]}")
 
     async def watch(self) -> None:
         """Restart the node whenever it has ended, until cancelled."""

@@ -15,6 +15,7 @@ import orjson
 import trio
 
 from tests.support.deadlines import HANG_TIMEOUT_S
+from tests.support.sockets.forked_process import ForkedProcess
 
 LOOK_S = 0.02  # only its answer shows that a process is ready
 
@@ -52,6 +53,8 @@ class Server:
         options: further ones of `serve`.
         environ: further variables of its environment.
         wrapped: a command prefix that starts the server's own command.
+        executed: start it by a command. Otherwise it is forked from a process that has imported the program, which is faster,
+            unless it needs a prefix, or variables for Python or the system.
         port: its port; by default one that is free now.
     """
 
@@ -62,34 +65,41 @@ class Server:
         environ: Mapping[str, str] | None = None,
         wrapped: Sequence[str] = (),
         port: int | None = None,
+        executed: bool = False,
     ) -> None:
         self.port = port or free_port()
         self.directory = directory
         self.url = f"http://127.0.0.1:{self.port}"
-        self._process: trio.Process | None = None
+        self._process: trio.Process | ForkedProcess | None = None
         self._options = ("--data", str(directory / "data"), "--port", str(self.port), *options)
         self._environ = environ or {}
         self._wrapped = wrapped
+        own = all(name.startswith("DESKWIRE_") for name in self._environ)
+        self._forked = own and not (executed or wrapped)
 
     async def start(self) -> None:
         """Start the server and wait until it is ready. Raises EndedError if it ends before that."""
-        with (self.directory / "serve.log").open("ab") as output:
-            self._process = await trio.lowlevel.open_process(
-                [
-                    *self._wrapped,
-                    *(sys.executable, "-m", "deskwire", "serve", "--log-level", "warning", *self._options),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**environment(), **self._environ},
-            )
+        self._process = await self._started()
         with trio.fail_after(HANG_TIMEOUT_S):
             async with httpx.AsyncClient(trust_env=False) as client:
                 while not await self._ready(client):
                     if self._process.poll() is not None:
                         raise EndedError(self.log())
                     await trio.sleep(LOOK_S)  # poll: there is no notification
+
+    async def _started(self) -> trio.Process | ForkedProcess:
+        arguments = ("serve", "--log-level", "warning", *self._options)
+        environ, log = {**environment(), **self._environ}, self.directory / "serve.log"
+        if self._forked:
+            return ForkedProcess(arguments, environ, log)
+        with log.open("ab") as output:
+            return await trio.lowlevel.open_process(
+                [*self._wrapped, sys.executable, "-m", "deskwire", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environ,
+            )
 
     async def _ready(self, client: httpx.AsyncClient) -> bool:
         try:

@@ -15,6 +15,7 @@ from tests.interop.proxy import Proxy, proxying
 from tests.support.sockets.server_process import Server
 from tests.web.harness.background import Background
 from tests.web.harness.endpoint import Endpoint, receiving
+from tests.web.harness.prepared_data import prepare
 
 QUICK: Final = {
     "DESKWIRE_ARGON2_MEMORY_KIB": "8192",
@@ -163,6 +164,7 @@ def staged(directory: Path, **environ: str) -> Iterator[Stage]:
 @contextmanager
 def staged_at(port: int | None, directory: Path, /, **environ: str) -> Iterator[Stage]:
     """Start a service at this port, or at a free one; it is stopped at the end."""
+    prepare(directory, QUICK)
     server = Server(directory, environ={**QUICK, **environ}, port=port)
     with Background() as background:
         background.call(server.start)

@@ -72,7 +72,7 @@ def _hit(message: Message, words: Sequence[str]) -> Hit:
         space = text.find(" ", start, places[0][0])
         start = start if space < 0 else space + 1
     shown = text[start : start + SHOWN_MAX]
-    units = [0, *accumulate(1 + (character > "\uffff") for character in shown)]
+    units = _units(shown)
     ranges = [
         (units[begin - start], units[min(end - start, len(shown))])
         for begin, end in places[:RANGES_MAX]
@@ -81,12 +81,28 @@ def _hit(message: Message, words: Sequence[str]) -> Hit:
     return Hit(message, shown, ranges)
 
 
+def _units(text: str) -> Sequence[int]:
+    """Return the number of UTF-16 code units before each character, and at the end."""
+    if not text or max(text) <= "\uffff":
+        return range(len(text) + 1)
+    return [0, *accumulate(1 + (character > "\uffff") for character in text)]
+
+
+def _origin(text: str, folded: str) -> Sequence[int]:
+    """Return for each character of the folded text the number of the one in the text."""
+    if text.isascii() or (
+        len(folded) == len(text) and all(len(FOLDING[ord(character)]) == 1 for character in {*text})
+    ):
+        return range(len(text))
+    origin = [number for number, character in enumerate(text) for _ in FOLDING[ord(character)]]
+    assert len(folded) == len(origin), "characters are folded one at a time"
+    return origin
+
+
 def _places(text: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
     """Return the spans of a text whose folded form matches a pattern."""
-    ends = list(accumulate(len(FOLDING[ord(character)]) for character in text))
     folded = text.translate(FOLDING)
-    origin = [number for number, character in enumerate(text) for _ in FOLDING[ord(character)]]
-    assert len(folded) == (ends[-1] if ends else 0), "characters are folded one at a time"
+    origin = _origin(text, folded)
     places: list[tuple[int, int]] = []
     for match in pattern.finditer(folded):
         begin, end = origin[match.start()], origin[match.end() - 1] + 1

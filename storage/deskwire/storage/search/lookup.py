@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+from deskwire.engine.conversations.listing import ConversationPageKey
 from deskwire.engine.search.ports import ConversationMatch, IndexLag, RowMatches
 from deskwire.storage.search.blocks import BITS, SIZE, Conversations, common, count, newest, united
 from deskwire.storage.search.postings import length_for
 from deskwire.storage.tables.conversations.conversations import ConversationReads
+from deskwire.storage.tables.conversations.lists import ConversationListReads
 
 SORTED_MAX: Final = 1_000
 """Maximum matches that are sorted, in a few milliseconds."""
@@ -22,12 +24,15 @@ SORTED_MAX: Final = 1_000
 WALKED_MAX: Final = 20_000
 """Maximum conversations of the scan, in about ten milliseconds."""
 
+_FIRST_PART: Final = 50
+"""Conversations that the scan reads first; the parts grow."""
+
 _END: Final = (1 << 63) - 1
 _LAST: Final = "\U0010ffff"
 """The last code point."""
 
 
-class SearchReads(ConversationReads):
+class SearchReads(ConversationReads, ConversationListReads):
     """Implements `engine.search.ports.SearchReader` on the database and its index.
 
     Attributes:
@@ -76,15 +81,15 @@ class SearchReads(ConversationReads):
         return None if row is None else int(row[0])
 
     def shown(self, rows: Sequence[int], messages: int) -> Sequence[ConversationMatch]:
-        return [self._shown(row, messages) for row in rows]
-
-    def _shown(self, row: int, messages: int) -> ConversationMatch:
-        project, name = self.conn.execute(
-            "SELECT project, id FROM conversations WHERE rowid = ?", (row,)
-        ).fetchone()
-        found = self.conversation(project, name)
-        assert found is not None, "it was found in this very query"
-        return ConversationMatch(*found, self.messages(row, internal=True, before=_END, limit=messages))
+        found = self._listed([ConversationPageKey(0, row) for row in rows])
+        return [
+            ConversationMatch(
+                each.conversation,
+                each.contact,
+                self.messages(each.conversation.rowid, internal=True, before=_END, limit=messages),
+            )
+            for each in found
+        ]
 
     def _with_all(self, project: int, words: Sequence[str]) -> Conversations:
         found: Conversations | None = None
@@ -105,11 +110,8 @@ class SearchReads(ConversationReads):
 
     def _newest_active(self, project: int, found: Conversations, limit: int) -> list[int]:
         """Return the first matches in the list by activity, within the scan limit."""
-        rows = self.conn.execute(
-            "SELECT rowid FROM conversations WHERE project = ? ORDER BY hour DESC, activity DESC, rowid DESC LIMIT ?",
-            (project, WALKED_MAX),
-        )
-        matching = (row for (row,) in rows if found.get(row >> BITS, 0) >> (row % SIZE) & 1)
+        rows = islice(self.newest_active(project, _FIRST_PART), WALKED_MAX)
+        matching = (row for row in rows if found.get(row >> BITS, 0) >> (row % SIZE) & 1)
         return list(islice(matching, limit))
 
     def _by_activity(self, project: int, conversations: Sequence[int], limit: int) -> list[int]:

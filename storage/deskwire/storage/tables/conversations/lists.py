@@ -300,6 +300,18 @@ class ConversationListReads(SeenReads):
             islice((ConversationPageKey(value, rowid) for value, rowid, shown in found if shown), limit)
         )
 
+    def newest_active(self, project: int, size: int) -> Iterator[int]:
+        """Yield the keys of all conversations of a project, the last active one first, lazily.
+
+        Args:
+            size: the number of them that is usually enough.
+        """
+        (path, _), everything, sort = by_change(project), ConversationFilter(), ConversationSort()
+        path = replace(path, row_condition="")
+        order = change_order(self.conn, self.dialect, project, path, everything, sort)
+        rows = order.rows(None, size, partial(self._changed, path, everything, sort, size))
+        return (rowid for _, rowid, shown in rows if shown)
+
     def _changed(
         self,
         path: ChangePath,
