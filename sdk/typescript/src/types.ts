@@ -513,14 +513,13 @@ export interface BrowserSessionSummaryPage {
   items: BrowserSessionSummary[];
 }
 
-/** The change of a job. `assignee`, `add` with `remove`, and `until` are there for `assign`, `tag` and `snooze`. */
+/** The change of a job: `assignee` of `assign`, `add` and `remove` of `tag`, `until` of `snooze`; empty for others. */
 export interface BulkAction {
   type: "close" | "reopen" | "pending" | "assign" | "tag" | "snooze" | "archive" | "unarchive" | (string & {});
-  assignee?: BulkAssignee | undefined;
-  add?: string[] | undefined;
-  remove?: string[] | undefined;
-  /** A time in ISO 8601, UTC, with milliseconds. */
-  until?: string | undefined;
+  assignee: BulkAssignee | null;
+  add: string[];
+  remove: string[];
+  until: string | null;
 }
 
 /** The change: `assign` needs `assignee` (null unassigns), `tag` needs `add` or `remove`, `snooze` needs `until` (null ends it). */

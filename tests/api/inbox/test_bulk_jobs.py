@@ -327,7 +327,7 @@ async def test_start_and_end_are_events_for_agents_and_changes_name_the_user(ser
     (made,) = await several(service, 1)
     async with page(service.dashboard) as stream:
         job = await carry_out(service.dashboard, CLOSE)
-        about = []
+        about = list[str]()
         while len(about) < 2:
             event = await stream.event()
             if event["type"] == "settings.changed" and event["data"]["what"] == "bulk_jobs":

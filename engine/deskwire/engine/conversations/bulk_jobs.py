@@ -277,7 +277,7 @@ def start_bulk_job(
 
 
 def cancel_bulk_job(tx: BulkTransaction, project: Project, job: BulkJob, at: int) -> BulkJob:
-    """Cancel a running job; what it has changed stays. Raises Conflict if it is not running."""
+    """Cancel a running job; its changes stay. Raises Conflict if it is not running."""
     if tx.claim_bulk_job(job.rowid) != "running":
         raise Conflict("Only a running job can be cancelled.", code="bulk_job_ended")
     return end_bulk_job(tx, project, job, "cancelled", None, at)
@@ -362,9 +362,10 @@ def _groups(counts: BulkCounts, state: ItemState) -> list[dict[str, Any]]:
 
 def _action_view(action: BulkAction) -> dict[str, Any]:
     assignee = action.assignee
-    shown: dict[ActionType, dict[str, Any]] = {
-        "assign": {"assignee": None if assignee is None else {"type": assignee[0], "id": assignee[1]}},
-        "tag": {"add": [*action.add], "remove": [*action.remove]},
-        "snooze": {"until": iso_or_none(action.until)},
+    return {
+        "type": action.type,
+        "assignee": None if assignee is None else {"type": assignee[0], "id": assignee[1]},
+        "add": [*action.add],
+        "remove": [*action.remove],
+        "until": iso_or_none(action.until),
     }
-    return {"type": action.type, **shown.get(action.type, {})}

@@ -19,13 +19,13 @@ class BulkAssignee(Shape):
 
 
 class BulkAction(Shape):
-    """The change of a job. `assignee`, `add` with `remove`, and `until` are there for `assign`, `tag` and `snooze`."""
+    """The change of a job: `assignee` of `assign`, `add` and `remove` of `tag`, `until` of `snooze`; empty for others."""
 
     type: ActionType
-    assignee: BulkAssignee | None = None
-    add: list[str] | None = None
-    remove: list[str] | None = None
-    until: Moment | None = None
+    assignee: BulkAssignee | None
+    add: list[str]
+    remove: list[str]
+    until: Moment | None
 
 
 class BulkGroup(Shape):

@@ -569,14 +569,14 @@ class BrowserSessionSummaryPage(TypedDict):
 
 
 class BulkAction(TypedDict):
-    """The change of a job. `assignee`, `add` with `remove`, and `until` are there for `assign`, `tag` and `snooze`."""
+    """The change of a job: `assignee` of `assign`, `add` and `remove` of `tag`, `until` of `snooze`; empty for others."""
 
     type: str
     """Known values: `close`, `reopen`, `pending`, `assign`, `tag`, `snooze`, `archive`, `unarchive`; a later release may add others."""
-    assignee: NotRequired[BulkAssignee]
-    add: NotRequired[list[str]]
-    remove: NotRequired[list[str]]
-    until: NotRequired[str]
+    assignee: BulkAssignee | None
+    add: list[str]
+    remove: list[str]
+    until: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
 
 

@@ -20,5 +20,6 @@ CREATE TABLE bulk_job_items (
 CREATE INDEX bulk_job_items_by_state ON bulk_job_items (job, state);
 CREATE INDEX bulk_job_items_by_conversation ON bulk_job_items (conversation) WHERE conversation IS NOT NULL;
 CREATE TRIGGER kept_answers_of_bulk_jobs AFTER DELETE ON bulk_jobs BEGIN
-    UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject = old.id; END;
+    UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE near = substr(old.id, 5, 10) AND subject = old.id;
+    UPDATE kept_answers SET near = '', subject = NULL, sealed = NULL WHERE length(near) = 0 AND subject = old.id; END;
 """

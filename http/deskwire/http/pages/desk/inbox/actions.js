@@ -9,7 +9,8 @@ import { go, hrefOf, may, open, user } from "../core/session.js";
 import { unopenable } from "../core/seal.js";
 import { CHANGED, act, entries, withdraw } from "../core/outbox.js";
 import { EDITOR, handle, runCommand, startTypeAhead } from "../core/keys.js";
-import { isWholeView, targetsOrNotify, filter, focusList, selection, shownList } from "./list.js";
+import { targetsOrNotify, filter, focusList, selection, shownList } from "./list.js";
+import { isWholeView } from "./whole-view.js";
 import { namesOf, changedAt, lastChangedBy, guardAfter, recordChange, readAll, restoringActions, undoLast } from "./undo.js";
 /** @import { Row, Assignee, Outgoing } from "../core/types.js" */
 /** @import { Action } from "../core/outbox.js" */

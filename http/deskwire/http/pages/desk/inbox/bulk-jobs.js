@@ -7,7 +7,8 @@ import { Link } from "../ui/link.js";
 import { Problem, call, get, newKey, signedOut } from "../core/api.js";
 import { registerPart } from "../core/store.js";
 import { may, project } from "../core/session.js";
-import { conditionsOf, filter, selection } from "./list.js";
+import { filter, selection } from "./list.js";
+import { conditionsOf } from "./whole-view.js";
 import { recordUndo } from "./undo.js";
 
 /** @typedef {{reason: string, count: number, conversationIds: string[]}} Group */

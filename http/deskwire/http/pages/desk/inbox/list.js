@@ -140,15 +140,6 @@ const listVisible = () => Boolean(scroller?.isConnected && scroller.checkVisibil
 /** Return the row under the cursor; null if the list does not contain it. @returns {string | null} */
 const activeRow = () => (active.value && shownList().ids.includes(active.value) ? active.value : null);
 
-/** Return whether an action on these conversations applies to all of the view. @param {readonly string[]} ids */
-export const isWholeView = (ids) => wholeView.peek() && ids.length > 0 && ids.length === selection.peek().size && ids.every((id) => selection.peek().has(id));
-
-/** Return the parameters of a list of the service for a filter. @param {Filter} filter @returns {Record<string, string>} */
-export function conditionsOf({ status, where, ...rest }) {
-  const given = { ...(rest.mentioned ? {} : { archived: false }), ...rest, ...(status ? { status: status.join(",") } : {}) };
-  return { ...Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)])), ...Object.fromEntries(new URLSearchParams(where)) };
-}
-
 /** Return the conversations that an action applies to: the selection, the open one, or the focused row or search result. @returns {string[]} */
 export function targets() {
   if (page.value) return [];

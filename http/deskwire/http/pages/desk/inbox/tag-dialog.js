@@ -9,7 +9,7 @@ import { row } from "../core/store.js";
 import { fold, foldName } from "../core/folding.js";
 import { tags } from "./conversation.js";
 import { tag } from "./actions.js";
-import { isWholeView } from "./list.js";
+import { isWholeView } from "./whole-view.js";
 import { t as bulk } from "./bulk-texts.js";
 
 /** @typedef {boolean | "mixed"} State  whether all, no or some conversations have a tag */
