@@ -269,9 +269,14 @@ def restore_of(action: BulkAction, trace: Trace, assignee: Assignee | None, now:
 def start_bulk_job(
     tx: BulkTransaction, project: Project, job: BulkJob, conversations: Sequence[int]
 ) -> BulkJob:
-    """Store a new job; return it as stored. Raises Conflict if the user or the project has too many in progress."""
+    """Store a new job; return it as stored, which is ended if it has no conversations.
+
+    Raises Conflict if the user or the project has too many in progress.
+    """
     _require_room(tx, job)
     stored = tx.insert_bulk_job(job, conversations)
+    if not stored.total:
+        return end_bulk_job(tx, project, stored, "completed", None, stored.created_at)
     _notify(tx, project, stored, stored.created_at)
     return stored
 
