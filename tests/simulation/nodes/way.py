@@ -159,6 +159,8 @@ class Way:
                 await self._settle(batch)
             except BaseException:  # cancelled or broken: requeue the jobs and re-raise
                 self._jobs.extendleft(reversed(batch))  # they are answered when the process ends
+                if self._over:
+                    self.let_go()
                 raise
 
     async def _settle(self, batch: list[Job]) -> None:
