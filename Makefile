@@ -202,12 +202,11 @@ $(OPENID)/node_modules/.stamp: $(OPENID)/package.json $(OPENID)/package-lock.jso
 	cd $(OPENID) && npm ci --silent --ignore-scripts
 	@touch $@
 
-# The libraries of the desk, a file each, and the licences of what is in them. Charts alone need uPlot.
+# The libraries of the desk, a file each, and the licences of what is in them.
 vendor: $(TOOLS)/node_modules/.stamp
-	for each in preact uplot ciphers; do (cd $(TOOLS) && node_modules/.bin/esbuild $$each.entry.js --bundle --format=esm --minify \
+	for each in preact ciphers; do (cd $(TOOLS) && node_modules/.bin/esbuild $$each.entry.js --bundle --format=esm --minify \
 	  --legal-comments=none --target=es2022 --log-level=warning --outfile=$(CURDIR)/$(DESK)/vendor/$$each.js) || exit 1; done
-	cp $(TOOLS)/node_modules/uplot/dist/uPlot.min.css $(DESK)/vendor/uplot.css
-	for each in preact htm uplot @preact/signals @preact/signals-core @noble/ciphers; do \
+	for each in preact htm @preact/signals @preact/signals-core @noble/ciphers; do \
 	  cp $(TOOLS)/node_modules/$$each/LICENSE $(DESK)/vendor/$$(echo $$each | tr -d @ | tr / -).LICENSE || exit 1; done
 
 # The widget's panel in few and small files. Run it after each change of its modules; a test compares the result.

@@ -79,7 +79,7 @@ _SEEN: Final = """([selector, text]) => new Promise(done => {
 })"""
 """Returns the ms from the start of the navigation until an element with this text exists, checked in each frame."""
 _ROW: Final = ".page tbody tr"
-_CHART: Final = ".page .plot canvas"
+_CHART: Final = ".page .plot .drawing"
 
 
 def pages(stage: Stage) -> Sequence[tuple[str, str, str, tuple[str, str]]]:

@@ -177,7 +177,6 @@ def vendored(root: Path = ROOT) -> list[Part]:
         "htm": "Apache-2.0",
         "@preact/signals": "MIT",
         "@preact/signals-core": "MIT",
-        "uplot": "MIT",
     }.items():
         file = f"desk/vendor/{name.removeprefix('@').replace('/', '-')}.LICENSE"
         made.append(Part(name, tools[f"node_modules/{name}"]["version"], "npm", spdx, text(file)))

@@ -59,6 +59,7 @@ from tests.model.tickets import (
     RemoveTicket,
     Snooze,
 )
+from tests.model.waiting import NoAnswer, WaitAgain
 from tests.model.webhooks import (
     NO_CATCH_UP,
     NO_EVENT,
@@ -129,6 +130,8 @@ ON_CONVERSATION: Final = st.one_of(
     st.builds(Rate, PLACES, st.sampled_from([0, 5, 10, 11, -1])),
     st.builds(Patch, PLACES, PATCHES),
     st.builds(Label, PLACES, TAGS),
+    st.builds(NoAnswer, PLACES, st.sampled_from([0, 0, 1, 2, 3, 9])),
+    st.builds(WaitAgain, PLACES),
     STARTS,
     REPLIES,
     st.builds(NetworkLogs, PLACES, st.sampled_from([0, 3, 101])),

@@ -16,15 +16,17 @@ import pytest
 import trio
 from hypothesis import given, note, settings
 
-from tests.model.commands import Close, Create, Delete, Label, Messages, Note, Patch, Rate, Reply, Say
+from tests.model.commands import Close, Create, Delete, Label, Messages, Note, Patch, Rate, Reopen, Reply, Say
 from tests.model.customers import Erase, ListOf, Mark, Merge, PutContact, Recall, Remember, Rename
 from tests.model.held import Hold, ListHeld, SendHeld, TakeBack
 from tests.model.machines import ActAs, MakeMachine, Revoke, Rotate
 from tests.model.play import AtOnce, Elapse, Play, Step, playing
+from tests.model.reports import LookAtReport
 from tests.model.rewriting import DeleteMessage, Redact
 from tests.model.steps import BEGINNING, RANDOM_STEPS
 from tests.model.surveys import Respond
 from tests.model.tickets import Link, LookAtTicket, Snooze
+from tests.model.waiting import NoAnswer, WaitAgain
 from tests.plants.plants import planted, plants_for
 from tests.support.api.service import Service, running
 from tests.support.floors import Floor, judged, shortfalls
@@ -218,3 +220,37 @@ async def test_a_former_secret_expires_as_in_the_model(service: Service, receive
 async def test_a_workflow_answer_wakes_a_snoozed_ticket(service: Service, receiver: Receiver) -> None:
     picked: list[Step] = [Link(0, about=0), Snooze(0, ahead_s=3_600), Reply(0, "yes"), LookAtTicket(0)]
     await replayed(service, receiver, picked)
+
+
+async def test_a_mark_that_no_answer_is_needed_ends_the_wait_as_in_the_model(
+    service: Service, receiver: Receiver
+) -> None:
+    """Random examples rarely mark a conversation by the index of its newest message."""
+    look: Sequence[Step] = (LookAtReport("backlog"), LookAtReport("first-response", "agent"))
+    steps: list[Step] = [
+        Create("ada", text="Thanks!"),
+        NoAnswer(2, 1),
+        AtOnce(NoAnswer(2, 0), NoAnswer(2, 0)),
+        *look,
+        Note(2, "Done"),
+        Say(2, "system", "Seen"),
+        AtOnce(WaitAgain(2), WaitAgain(2)),
+        *look,
+        AtOnce(Say(2, "contact", "One more thing"), NoAnswer(2, 1)),
+        AtOnce(Say(2, "contact", "And another"), NoAnswer(2, 2)),
+        NoAnswer(2, 0),
+        NoAnswer(2, 3),
+        AtOnce(Say(2, "agent", "Sure"), WaitAgain(2)),
+        WaitAgain(2),
+        Say(2, "contact", "Bye"),
+        NoAnswer(2, 5),
+        Rate(2, 9),
+        Close(2, "agent"),
+        NoAnswer(2, 5),
+        WaitAgain(2),
+        Reopen(2),
+        WaitAgain(2),
+        NoAnswer(7, 0),
+        *look,
+    ]
+    await replayed(service, receiver, steps)

@@ -167,6 +167,8 @@ class Milestones:
     answerer: str | None = None
     writer: str | None = None
     waits: bool = False
+    unneeded: str | None = None
+    """The start of the wait that an agent has marked as needing no answer."""
     closings: list[Closing] = field(default_factory=list)
     reopenings: list[str | None] = field(default_factory=list)
     rater: str | None = None

@@ -235,6 +235,8 @@ class World:
         counted, kind = conversation.milestones, author["type"]
         counted.written.append((kind, author["id"] if kind == "agent" else None))
         counted.waits = {"contact": True, "system": counted.waits}.get(kind, False)
+        if kind != "system":
+            counted.unneeded = None
         if kind == "contact" and counted.asked is None:
             counted.asked = said
         elif kind == "agent":

@@ -39,8 +39,12 @@ def forget_held_messages_at_a_restart(patch: Patch) -> None:
     def since_the_start(self: HeldReads, until: int, limit: int) -> list[HeldMessage]:
         return [each for each in due(self, until, limit) if each.created_at >= began_ms[0]]
 
+    def next_since_the_start(self: HeldReads) -> int | None:
+        return min((each.send_at for each in since_the_start(self, 1 << 62, 1_000)), default=None)
+
     patch.setattr(HeldSender, "__init__", starting)
     patch.setattr(HeldReads, "due_held", since_the_start)
+    patch.setattr(HeldReads, "next_held", next_since_the_start)
 
 
 @plant("simulation")

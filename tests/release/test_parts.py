@@ -91,7 +91,6 @@ def test_vendored_parts_have_versions_and_licences() -> None:
         "@preact/signals",
         "@preact/signals-core",
         "@noble/ciphers",
-        "uplot",
         "vadersentiment",
     }
     assert all(all(part.texts) for part in vendored())

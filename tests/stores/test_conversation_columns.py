@@ -58,6 +58,7 @@ STATE = Conversation(
     client_id="draft-1",
     contact_reached_index=14,
     contact_reached_at=NOON + 20,
+    no_answer_needed_since=NOON + 21,
 )
 """A state in which no field has its default."""
 

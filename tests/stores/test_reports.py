@@ -44,9 +44,10 @@ START: Final = round(datetime(2026, 10, 23, 9, tzinfo=UTC).timestamp() * 1000)
 """Two days before the clocks of Europe are set back, which makes that Sunday an hour longer."""
 HOUR: Final = 3_600_000
 METRICS: Final[Sequence[Metric]] = ("first-response", "time-to-close", "csat", "volume", "backlog")
-GROUPS: Final[Sequence[GroupBy | None]] = (None, "agent", "team", "tag", "day")
+GROUPS: Final[Sequence[GroupBy | None]] = (None, "agent", "team", "channel", "tag", "day")
 ZONES: Final = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia")
 TAGS: Final = ("=cmd", "late", "vip")
+CHANNELS: Final = ("chn_1", "chn_2", None)
 TEAMS: Final = {"team_1": "Returns", "team_2": "+Sales"}
 
 
@@ -79,6 +80,7 @@ class Story:
     team: str | None = None
     rating: tuple[int, int, str | None, str | None] | None = None
     tags: tuple[str, ...] = ()
+    channel: str | None = None
     happened: list[tuple[str, int, int, str | None, str | None]] = field(default_factory=list)
 
     @property
@@ -198,9 +200,11 @@ def play(tx: Any, steps: Iterable[tuple[int, int, int]], project: Project) -> li
     for which, what, pause in steps:
         now += pause
         if which not in states:
-            command = Create(new_id("cnv", now), project.rowid, ContactRef(f"user-{which}", {}))
+            channel = CHANNELS[which % len(CHANNELS)]
+            contact = ContactRef(f"user-{which}", {})
+            command = Create(new_id("cnv", now), project.rowid, contact, channel=channel)
             states[which] = carry_out(make_plan(project, None, command, now, None), tx).after
-            stories[which] = Story(now, since=now)
+            stories[which] = Story(now, since=now, channel=channel)
         given = DEEDS[what](stories[which], now)
         assert given is not None
         states[which] = carry_out(make_plan(project, states[which], given, now, None), tx).after
@@ -217,6 +221,8 @@ def keys(
     """Return the groups that an occurrence belongs to."""
     if by == "tag":
         return story.tags or (None,)
+    if by == "channel":
+        return (story.channel,)
     return ({"agent": agent, "team": team, "day": local_date(at, zone)}.get(by or "", ""),)
 
 
@@ -346,9 +352,15 @@ def expected(
 
 
 def asked(
-    tx: Any, metric: Metric, period: Period, by: GroupBy | None, now: int, project: Project = PROJECT
+    tx: Any,
+    metric: Metric,
+    period: Period,
+    by: GroupBy | None,
+    now: int,
+    project: Project = PROJECT,
+    **limits: Any,
 ) -> Report:
-    return compute(tx, metric, ReportScope(project.rowid, period), by, now)
+    return compute(tx, metric, ReportScope(project.rowid, period, **limits), by, now)
 
 
 def told(report: Report) -> dict[str | None, Any]:
@@ -400,6 +412,65 @@ def test_each_report_equals_a_count_by_hand(
             for day, figures in days.items():
                 end = min(first_moment_behind(day, zone), period.end)
                 assert figures == {"open": open_at(stories, end), "waiting": None, "age": None}, day
+    finally:
+        tx.conn.execute("ROLLBACK TO one")
+        tx.clear_claims()
+        if tx.dialect is SQLITE:
+            tx.start_message_times()
+
+
+LIMITS: Final[Sequence[Mapping[str, Any]]] = (
+    {"channels": ("chn_1",)},
+    {"channels": (None,)},
+    {"channels": ("chn_2", None)},
+    {"channels": ("chn_1", "chn_2"), "tags": ("late", "nothing")},
+    {"tags": ("=cmd", "late", "vip")},
+    {"channels": ("chn_9",), "tags": ("vip",)},
+)
+
+
+def counts_in(story: Story, limits: Mapping[str, Any]) -> bool:
+    channels, tags = limits.get("channels"), limits.get("tags")
+    return (channels is None or story.channel in channels) and (
+        tags is None or not set(tags).isdisjoint(story.tags)
+    )
+
+
+@budget(15)
+@given(st.lists(steps, max_size=60), st.sampled_from((1, 512)), st.sampled_from(LIMITS))
+def test_limited_report_equals_a_count_of_its_conversations(
+    tx: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    what: list[tuple[int, int, int]],
+    at_once: int,
+    limits: Mapping[str, Any],
+) -> None:
+    monkeypatch.setattr(log, "MESSAGE_TIMES_BATCH_SIZE", at_once)
+    tx.conn.execute("SAVEPOINT one")
+    try:
+        stories = [each for each in play(tx, what, PROJECT) if counts_in(each, limits)]
+        play(tx, what[::2], OTHER_PROJECT)
+        now, period = START + 40 * 24 * HOUR, periods("Europe/Berlin")[0]
+        for metric in METRICS:
+            total = expected(stories, metric, period, None, now).get("", NOTHING[metric])
+            for by in GROUPS:
+                report = asked(tx, metric, period, by, now, **limits)
+                assert report.total == total, (metric, by)
+                if metric == "backlog" and by == "day":
+                    ends = {
+                        day: min(first_moment_behind(day, period.timezone), period.end)
+                        for day in told(report)
+                    }
+                    assert {day: figures["open"] for day, figures in told(report).items()} == {
+                        day: open_at(stories, end) for day, end in ends.items()
+                    }
+                    continue
+                found = {key: each for key, each in told(report).items() if each != NOTHING[metric]}
+                assert found == ({} if by is None else expected(stories, metric, period, by, now)), (
+                    metric,
+                    by,
+                )
+                assert_same_as_csv(report, by)
     finally:
         tx.conn.execute("ROLLBACK TO one")
         tx.clear_claims()

@@ -62,6 +62,7 @@ from deskwire.http.resources.conversations import (
     own,
     s2s,
     saved_views,
+    waiting,
 )
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
 from deskwire.http.resources.customers import conversations as customer_conversations
@@ -118,6 +119,7 @@ _MODULES: Final = (
     event_log,
     agents,
     dashboard,
+    waiting,
     following,
     own,
     drafts,

@@ -129,6 +129,7 @@ import type {
   MachineCredential,
   MachineCredentialPage,
   MakeVoiceReplyRequest,
+  MarkNoAnswerNeededRequest,
   MarkReceivedRequest,
   Member,
   MemberPage,
@@ -249,6 +250,7 @@ import type {
   VisitorSession,
   VoiceReply,
   VolumeReport,
+  Waiting,
   WebhookEndpoint,
   WebhookEndpointPage,
   WithdrawnMessage,
@@ -660,9 +662,13 @@ export interface ReportsFirstResponseParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsFirstResponseCsvParams {
@@ -673,9 +679,13 @@ export interface ReportsFirstResponseCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsTimeToCloseParams {
@@ -686,9 +696,13 @@ export interface ReportsTimeToCloseParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsTimeToCloseCsvParams {
@@ -699,9 +713,13 @@ export interface ReportsTimeToCloseCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsCsatParams {
@@ -712,9 +730,13 @@ export interface ReportsCsatParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsCsatCsvParams {
@@ -725,9 +747,13 @@ export interface ReportsCsatCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsVolumeParams {
@@ -738,9 +764,13 @@ export interface ReportsVolumeParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsVolumeCsvParams {
@@ -751,9 +781,13 @@ export interface ReportsVolumeCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsBacklogParams {
@@ -764,9 +798,13 @@ export interface ReportsBacklogParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface ReportsBacklogCsvParams {
@@ -777,9 +815,13 @@ export interface ReportsBacklogCsvParams {
   /** The time zone of the days, from the IANA database. Default: `UTC`. */
   timezone?: string | undefined;
   /** The groups, with a row for each. */
-  by?: "agent" | "team" | "tag" | "day" | (string & {}) | undefined;
+  by?: "agent" | "team" | "channel" | "tag" | "day" | (string & {}) | undefined;
   /** Whether imported conversations count. Default: `true`. */
   imported?: boolean | undefined;
+  /** The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count. */
+  channel?: string | undefined;
+  /** A tag, or several separated by commas: only conversations count that have one of them now. */
+  tag?: string | undefined;
 }
 
 export interface TeamsListParams {
@@ -1466,6 +1508,32 @@ export class DashboardConversationsResource {
    */
   unfollow(conversationId: string, options?: RequestOptions): Promise<Followers> {
     return this.#transport.json({ name: "dashboard.conversations.unfollow", method: "DELETE", path: `/v3/conversations/${segment("conversationId", conversationId)}/follow`, credential: true, project: true }, options);
+  }
+
+  /**
+   * Mark that the contact needs no answer: the contact does not wait until the next message of the contact.
+   *
+   * It is no reply, also in reports, and the customer does not see it. It changes nothing if the contact does not wait.
+   *
+   * Permission: `conversations.reply`.
+   *
+   * `PUT /v3/conversations/{conversationId}/no-answer-needed`
+   */
+  markNoAnswerNeeded(conversationId: string, params: MarkNoAnswerNeededRequest, options?: RequestOptions): Promise<Waiting> {
+    return this.#transport.json({ name: "dashboard.conversations.markNoAnswerNeeded", method: "PUT", path: `/v3/conversations/${segment("conversationId", conversationId)}/no-answer-needed`, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * Take back the mark that the contact needs no answer: the contact waits again, since the same time as before.
+   *
+   * It changes nothing without the mark, which the next message of the contact, an agent or a bot ends.
+   *
+   * Permission: `conversations.reply`.
+   *
+   * `DELETE /v3/conversations/{conversationId}/no-answer-needed`
+   */
+  waitAgain(conversationId: string, options?: RequestOptions): Promise<Waiting> {
+    return this.#transport.json({ name: "dashboard.conversations.waitAgain", method: "DELETE", path: `/v3/conversations/${segment("conversationId", conversationId)}/no-answer-needed`, credential: true, project: true }, options);
   }
 
   /**

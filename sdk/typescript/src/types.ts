@@ -86,6 +86,7 @@ export interface AgentConversation {
   tags: string[];
   snoozedUntil: string | null;
   waitingSince: string | null;
+  noAnswerNeededSince: string | null;
   /** The messages that are not notes. */
   messages: number;
   lastMessage: LastMessage | null;
@@ -136,6 +137,7 @@ export interface AgentConversationSnapshot {
   tags: string[];
   snoozedUntil: string | null;
   waitingSince: string | null;
+  noAnswerNeededSince: string | null;
   /** The messages that are not notes. */
   messages: number;
   lastMessage: LastMessage | null;
@@ -446,6 +448,10 @@ export interface BacklogReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -462,9 +468,9 @@ export interface BacklogRow {
   open: number;
   waiting: number | null;
   age: DurationSpread | null;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -1297,6 +1303,7 @@ export interface ConversationOrAgentConversation {
   tags?: string[] | undefined;
   snoozedUntil?: string | null | undefined;
   waitingSince?: string | null | undefined;
+  noAnswerNeededSince?: string | null | undefined;
   /** The messages that are not notes. */
   messages?: number | undefined;
   lastMessage?: LastMessage | null | undefined;
@@ -1565,6 +1572,10 @@ export interface CsatReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -1584,9 +1595,9 @@ export interface CsatRow {
   average: number | null;
   csat: number | null;
   scores: number[];
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -1953,6 +1964,10 @@ export interface DurationReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -1974,9 +1989,9 @@ export interface DurationRow {
   min: number | null;
   max: number | null;
   count: number;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -2739,6 +2754,11 @@ export interface MakeVoiceReplyRequest {
   audioUrl: string;
   /** Default: `smart`. */
   mode?: "dictate" | "smart" | (string & {}) | undefined;
+}
+
+/** The index of the newest message that you have seen. */
+export interface MarkNoAnswerNeededRequest {
+  index: number;
 }
 
 /** The newest messages that this client has received (`reached`) and shown (`seen`). Without both, everything is read. */
@@ -4862,6 +4882,10 @@ export interface VolumeReport {
   by: string | null;
   /** Whether imported conversations count. */
   imported: boolean;
+  /** The channels whose conversations count, with `none`; null for all. */
+  channel?: string[] | null | undefined;
+  /** The tags one of which a counted conversation has; null for all. */
+  tag?: string[] | null | undefined;
   /** When the report was computed. */
   computedAt: string;
   /** The number of groups without a row: at most 1,000 rows are shown. */
@@ -4885,9 +4909,9 @@ export interface VolumeRow {
   botMessages: number;
   systemMessages: number;
   messages: number;
-  /** The id of the agent or team, the tag, or the day; null for values without one. */
+  /** The id of the agent, team or channel, the tag, or the day; null for values without one. */
   key: string | null;
-  /** The current name; null if the account or team was deleted. */
+  /** The current name; null if the account, team or channel was deleted. */
   name: string | null;
 }
 
@@ -4896,6 +4920,12 @@ export interface WaitActionInput {
   id: number;
   type: "wait";
   seconds: number;
+}
+
+/** Since when the contact waits for an answer, or would wait had no agent marked that none is needed. */
+export interface Waiting {
+  waitingSince: string | null;
+  noAnswerNeededSince: string | null;
 }
 
 /** The number of waiting deliveries, and the time of the oldest one. */

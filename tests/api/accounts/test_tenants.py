@@ -32,6 +32,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "SetContactTypingRequest": {"typing": True},
     "ShowViewRequest": {"conversationIds": []},
     "PutSeenRequest": {"index": 1},
+    "MarkNoAnswerNeededRequest": {"index": 1},
     "PutSeenMentionsRequest": {"messageId": "msg_00000000000000000000000000"},
     "PutDraftRequest": {"text": "x", "version": 0},
     "SendHeldMessageRequest": {},

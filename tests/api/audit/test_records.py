@@ -77,8 +77,14 @@ def test_every_deletion_and_every_export_is_recorded() -> None:
     } - RECORDED.keys()
     # A message that is taken back is its author's own, was seen by no one else, and is the author's draft again.
     # Customers sign out of their own browsers, and visitors come and go without limit. Users choose what they follow, and
-    # which of their browsers are notified.
-    own = {"takeBackMessage", "endCustomerSession", "unfollowConversation", "deletePushSubscription"}
+    # which of their browsers are notified. A contact who waits again is in the conversation's activity.
+    own = {
+        "takeBackMessage",
+        "endCustomerSession",
+        "unfollowConversation",
+        "deletePushSubscription",
+        "waitAgain",
+    }
     assert silent == own, "give it `records=(…)`"
     assert sum(map(exports, ROUTES)) >= 13, "they are found by their media types and names"
 

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.long
 
 REASONS: Final = """\
 # Rules beyond a schema: an id in a body that names nothing here, a cursor that no list has given, a text of a certain
-# form. They are refused as such (decisions 1), so what fits the schema may be answered with these, too; and with 429, as
-# who signs in with made-up passwords is soon told to wait.
+# form. They are refused as such (decisions 1), so what fits the schema may be answered with these, too; with 429 after many
+# sign-ins with made-up passwords; and with a redirect.
 [checks.positive_data_acceptance]
-expected-statuses = ["2xx", 304, 400, 401, 403, 404, 409, 410, 412, 416, 422, 429]
+expected-statuses = ["2xx", 302, 303, 304, 400, 401, 403, 404, 409, 410, 412, 416, 422, 429]
 
 # The long poll: it waits for events that do not come.
 [[operations]]

@@ -125,6 +125,8 @@ def written(row: Row, message: dict[str, Any]) -> Row:
         changes["mine"] = read_of(row, index)
     elif author != "system":
         changes["waitingSince"] = None
+    if author != "system":
+        changes["noAnswerNeededSince"] = None
     return changes
 
 
@@ -150,6 +152,8 @@ async def act(desk: Desk, workflow: str, team: str, user: str, colleague: Person
     tags = chance.sample(["vip", "returns", "late"], chance.randrange(3))
     mentioned = chance.choice([user, team])
     until = chance.choice([None, "2027-01-01T00:00:00Z"])
+    known = desk.rows.get(one)
+    index = max(0, known["messages"] - 1) if known else 0
     assignee = chance.choice([None, {"type": "user", "id": user}, {"type": "team", "id": team}])
     actions: list[Callable[[], Awaitable[httpx.Response]]] = [
         lambda: service.http.post(
@@ -175,6 +179,8 @@ async def act(desk: Desk, workflow: str, team: str, user: str, colleague: Person
         lambda: patch(agent, json={"status": chance.choice(["OPEN", "PENDING"])}),
         lambda: patch(agent, json={"archived": chance.random() < 0.5, "tags": tags}),
         lambda: patch(agent, json={"snoozedUntil": until}),
+        lambda: service.dashboard.put(f"{agent}/no-answer-needed", json={"index": index}),
+        lambda: service.dashboard.delete(f"{agent}/no-answer-needed"),
         lambda: patch(agent, json={"visible": True}),
         lambda: service.http.post(f"{server}/read", json={}),
         lambda: service.http.put(f"{server}/network-logs", json={"requests": []}),

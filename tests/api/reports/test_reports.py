@@ -15,6 +15,8 @@ from deskwire.engine.conversations.conversation import AUTHOR_TYPES
 from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.dialect import POSTGRES, SQLITE
 from deskwire.storage.sqlite.log import add_untimed
+from tests.api.customers.browsing import begin
+from tests.support.api.customers import Browser, make_channel, signed
 from tests.support.api.import_lines import PAST, bring, conversation, message
 from tests.support.api.service import Service, running
 from tests.support.api.staff import person
@@ -199,6 +201,70 @@ async def test_every_role_reads_reports_and_so_does_a_server_key(service: Servic
                 assert (await http.get(f"/reports/{metric}.csv")).status_code == 200
 
 
+async def asked_in(service: Service, channel: dict[str, Any], user: str) -> dict[str, Any]:
+    """Start a conversation of a customer in a channel, and return it."""
+    async with Browser(service, channel) as browser:
+        assert (await browser.start(signed(channel, user))).status_code == 200
+        return await begin(browser)
+
+
+async def test_reports_by_channel_and_of_channels(service: Service) -> None:
+    shop, help_desk = await make_channel(service), await make_channel(service, name="+Help")
+    made = [
+        await asked_in(service, shop, "c1"),
+        await asked_in(service, shop, "c2"),
+        await asked_in(service, help_desk, "c3"),
+        await service.create("u4", message={"text": "By the API"}),
+    ]
+    for each in made:
+        answer = await service.dashboard.post(f"/conversations/{each['id']}/messages", json={"text": "Yes"})
+        assert answer.is_success, answer.text
+        await service.do(each, "rating", rating=9)
+    figure = {"first-response": "count", "csat": "count", "volume": "messages", "backlog": "open"}
+    for metric, name in figure.items():
+        found = await report(service.dashboard, metric, by="channel")
+        times = 2 if metric == "volume" else 1
+        assert [(row["key"], row["name"], row[name]) for row in found["rows"]] == [
+            (shop["id"], "Shop", 2 * times),
+            (help_desk["id"], "+Help", times),
+            (None, None, times),
+        ], metric
+        assert (found["channel"], found["tag"]) == (None, None)
+        for channel, number in (
+            (shop["id"], 2),
+            ("none", 1),
+            (f"{shop['id']},none", 3),
+            (f"{shop['id']},{help_desk['id']}", 3),
+            ("chn_00000000000000000000000000", 0),
+        ):
+            limited = await report(service.dashboard, metric, channel=channel)
+            assert (limited["total"][name], limited["channel"]) == (number * times, channel.split(","))
+    lines = (await service.http.get("/reports/volume.csv", params={"by": "channel"})).text.splitlines()
+    assert lines[0].startswith("\ufeffchannelId,channelName,conversationsCreated,")
+    assert lines[2].startswith(f"{help_desk['id']},'+Help,1,")
+    assert (await service.http.delete(f"/channels/{shop['id']}")).is_success
+    rows_now = (await report(service.dashboard, "csat", by="channel"))["rows"]
+    assert (rows_now[0]["key"], rows_now[0]["name"]) == (shop["id"], None)
+
+
+async def test_conversation_with_several_tags_counts_in_each_and_once_in_total(service: Service) -> None:
+    for user, tags in (("u1", ["vip", "late"]), ("u2", ["vip"]), ("u3", [])):
+        made = await service.create(user, message={"text": "Hello"})
+        path = f"/conversations/{made['id']}"
+        assert (await service.dashboard.patch(path, json={"tags": tags})).is_success
+        await service.do(made, "close")
+    found = await report(service.dashboard, "time-to-close", by="tag")
+    assert {row["key"]: row["count"] for row in found["rows"]} == {"vip": 2, "late": 1, None: 1}
+    assert found["total"]["count"] == 3
+    for tag, number in (("VIP", 2), ("Late", 1), ("late,VIP", 2), ("nothing", 0)):
+        limited = await report(service.dashboard, "time-to-close", tag=tag)
+        assert limited["total"]["count"] == number, tag
+    late = await rows(service.dashboard, "volume", tag="late", by="tag")
+    assert {key: row["messages"] for key, row in late.items()} == {"vip": 1, "late": 1}
+    text = (await service.http.get("/reports/time-to-close.csv", params={"tag": "late"})).text
+    assert text.splitlines()[1].startswith("1,")
+
+
 async def test_another_projects_conversations_never_count(service: Service) -> None:
     (organisation,) = (await service.dashboard.get("/organisations")).json()["items"]
     made = await service.dashboard.post(
@@ -209,7 +275,7 @@ async def test_another_projects_conversations_never_count(service: Service) -> N
     first = await service.create("u1", message={"text": "Hello"})
     await service.do(first, "rating", rating=9)
     for metric in METRICS:
-        for by in ("agent", "team", "tag", "day"):
+        for by in ("agent", "team", "channel", "tag", "day"):
             answer = await service.dashboard.get(f"/reports/{metric}", params={"by": by}, headers=other)
             found = answer.json()
             sizes = [
@@ -230,6 +296,8 @@ async def test_everything_that_is_wrong_with_a_query_is_named_at_once(service: S
         "timezone": "Mars/Base",
         "by": "colour",
         "imported": "yes",
+        "channel": "prj_1",
+        "tag": "vip,,late",
         "x": "1",
     }
     answer = await service.dashboard.get("/reports/volume", params=wrong)
@@ -245,6 +313,12 @@ async def test_everything_that_is_wrong_with_a_query_is_named_at_once(service: S
         ({"timezone": "Europe"}, "/timezone"),
         ({"timezone": ""}, "/timezone"),
         ({"from": ""}, "/from"),
+        ({"channel": ""}, "/channel"),
+        ({"channel": "none,none"}, "/channel"),
+        ({"channel": "chn_1"}, "/channel"),
+        ({"tag": ""}, "/tag"),
+        ({"tag": "x" * 500}, "/tag"),
+        ({"tag": ",".join(map(str, range(11)))}, "/tag"),
     ):
         refused = await service.dashboard.get("/reports/volume", params=params)
         assert refused.status_code == 400, params
@@ -302,7 +376,7 @@ async def test_the_csv_has_the_figures_of_the_json_and_no_formula(service: Servi
     await service.do(made, "rating", rating=10)
     await service.do(made, "close")
     for metric in METRICS:
-        for by in ("agent", "team", "tag", "day", None):
+        for by in ("agent", "team", "channel", "tag", "day", None):
             params = {} if by is None else {"by": by}
             answer = await service.http.get(f"/reports/{metric}.csv", params=params)
             assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"

@@ -187,6 +187,8 @@ ACTIONS: Final[dict[str, Action]] = {
     "answer and close": lambda world: answer(world, then={"close": True}),
     "tag": on("cnv", "PATCH", "/conversations/{}", {"tags": ["vip"]}),
     "snooze": on("cnv", "PATCH", "/conversations/{}", {"snoozedUntil": "2030-01-01T00:00:00.000Z"}),
+    "no answer needed": on("cnv", "PUT", "/conversations/{}/no-answer-needed", {"index": 0}),
+    "wait again": on("cnv", "DELETE", "/conversations/{}/no-answer-needed"),
     "title": on("cnv", "PATCH", "/conversations/{}", {"title": "Order"}),
     "reveal": on("cnv", "PATCH", "/conversations/{}", {"visible": True}, by="backend"),
     "assign": on("cnv", "POST", "/conversations/{}/assign", {"assignee": None}),

@@ -80,6 +80,8 @@ async def inbox(call: Recorder) -> None:
     await call("getSetup")
     await call("putSeen", first, body={"index": 0})
     await call("putAllSeen", body={"until": None})
+    await call("markNoAnswerNeeded", first, body={"index": 0})
+    await call("waitAgain", first)
     await call("followConversation", first)
     noted = {"text": "Look at this", "internal": True}
     note = await call.service.dashboard.post(f"/conversations/{first}/messages", json=noted)

@@ -10,6 +10,7 @@ import httpx
 import pytest
 import trio
 
+from deskwire.program.secret_file import present_secrets
 from deskwire.storage.sqlite.check import check
 from tests.support.api.planted_texts import holding
 from tests.support.sockets.server_process import LOOK_S, Server
@@ -144,7 +145,8 @@ async def test_redaction_survives_a_kill_completely_or_not_at_all(
     finally:
         status = await server.stop()
     assert status == 0, server.log()
-    assert check(server.directory / "data", None, contents=True).problems == []
+    data = server.directory / "data"
+    assert check(data, present_secrets(data, None), contents=True).problems == []
 
 
 async def erased(server: Server, words: set[str]) -> None:
@@ -269,4 +271,5 @@ async def test_killed_merge_resumes_automatically_and_publishes_each_event_once(
     finally:
         status = await server.stop()
     assert status == 0, server.log()
-    assert check(server.directory / "data", None, contents=True).problems == []
+    data = server.directory / "data"
+    assert check(data, present_secrets(data, None), contents=True).problems == []

@@ -15,6 +15,7 @@ import httpx
 import pytest
 import trio
 
+from deskwire.program.secret_file import present_secrets
 from deskwire.storage.sqlite.check import check
 from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -108,4 +109,5 @@ async def test_killed_service_and_command_import_everything_once(
     together = {kind: totals["imported"][kind] + totals["existing"][kind] for kind in totals["imported"]}
     assert (together, totals["refused"]) == (counts(CONVERSATIONS, CONVERSATIONS * MESSAGES), 0)
     assert stored(server.directory / "data") == wanted(records)
-    assert check(server.directory / "data", None, contents=False).problems == []
+    data = server.directory / "data"
+    assert check(data, present_secrets(data, None), contents=False).problems == []

@@ -13,6 +13,7 @@ from deskwire.engine.conversations.commands import (
     Close,
     Command,
     Delete,
+    MarkNoAnswerNeeded,
     MarkRead,
     Patch,
     Reopen,
@@ -34,6 +35,7 @@ from tests.support.builders import CONTACT, NOON, PROJECT, create, post
 GRACE = Actor("user", "usr_1", "Grace")
 SHOWN = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000, sequence=4, unread=True)
 HIDDEN = replace(SHOWN, visible=False, sequence=0)
+WAITING = replace(SHOWN, messages=1, waiting_since=NOON - 10_000)
 CLOSE = {"id": 2, "type": "close"}
 ADA = Assignee("user", "usr_2", "Ada")
 
@@ -73,12 +75,17 @@ def entries(plan: CommitPlan) -> list[tuple[str, str, dict[str, Any]]]:
             ["snoozedUntil"],
             {"snoozedUntil": "2026-09-21T14:14:20.000Z"},
         ),
+        (
+            MarkNoAnswerNeeded(0),
+            ["waitingSince", "noAnswerNeededSince"],
+            {"noAnswerNeededSince": "2026-09-21T14:13:10.000Z"},
+        ),
     ],
 )
 def test_a_change_has_an_event_and_an_entry_with_its_actor(
     command: Command, fields: list[str], changes: dict[str, Any]
 ) -> None:
-    plan = planned(command)
+    plan = planned(command, WAITING if isinstance(command, MarkNoAnswerNeeded) else SHOWN)
     assert told(plan) == fields
     ((_, _, noted),) = entries(plan)
     assert noted == changes

@@ -16,6 +16,7 @@ from deskwire.engine.conversations.commands import (
     Close,
     Command,
     Delete,
+    MarkNoAnswerNeeded,
     MarkRead,
     Patch,
     PostMessage,
@@ -23,6 +24,7 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     ReplaceNetworkLogs,
     Reply,
+    WaitAgain,
     WakeSnoozed,
     WorkflowCommand,
 )
@@ -73,6 +75,8 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
         ).map(tuple),
     ),
     st.builds(ReplaceNetworkLogs, st.just(b"[]")),
+    st.builds(MarkNoAnswerNeeded, st.integers(0, 4)),
+    st.builds(WaitAgain),
 )
 
 
@@ -189,6 +193,12 @@ def promised(before: Conversation | None, facts: list[Fact]) -> int:
 
 
 def _refused(state: Conversation, command: Command) -> bool:
+    if isinstance(command, WaitAgain):
+        return state.status == "CLOSED"
+    if isinstance(command, MarkNoAnswerNeeded):
+        newest = state.messages - 1
+        unseen = state.waiting_since is not None and command.index < newest
+        return state.status == "CLOSED" or command.index > newest or unseen
     return isinstance(command, Patch) and (
         (state.status == "CLOSED" and "status" in command.given)
         or (state.status == "CLOSED" and command.given.get("snoozed_until") is not None)

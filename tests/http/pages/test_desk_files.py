@@ -31,8 +31,6 @@ FORBIDDEN = {
 VENDORED = {
     "ciphers.js": "20fb2fce0f049348",
     "preact.js": "2f05731375b7880b",
-    "uplot.js": "7365868a70c6b579",
-    "uplot.css": "df630c6a8d6f8eea",
 }
 """The beginning of the SHA-256 of each vendored file. `make vendor` makes the files from the versions in tests/web/tools;
 a new version needs a new digest here."""
@@ -74,7 +72,7 @@ def test_modules_of_one_page_are_small() -> None:
         own = {each.relative_to(FOLDER).as_posix() for each in _own(page)}
         assert sum(len(files[name].packed) for name in own) <= 25 * KB, own
     assert len(files["pages.css"].packed) <= 10 * KB
-    assert len(files["vendor/uplot.js"].packed) + len(files["ui/chart.js"].packed) <= 30 * KB
+    assert len(files["ui/chart-layout.js"].packed) + len(files["ui/chart.js"].packed) <= 8 * KB
 
 
 def _own(page: Path) -> set[Path]:
@@ -87,12 +85,6 @@ def _own(page: Path) -> set[Path]:
         found.add(module)
         left += imported(module)
     return found
-
-
-def test_only_charts_fetch_the_chart_library() -> None:
-    assert [
-        module.relative_to(FOLDER).as_posix() for module in MODULES if "vendor/uplot" in module.read_text()
-    ] == ["ui/chart.js"]
 
 
 def test_all_modules_stay_within_the_growth_limit_of_the_wheel() -> None:
@@ -149,7 +141,7 @@ def test_the_worker_is_the_one_that_the_feed_names() -> None:
 def test_vendored_files_match_their_record_and_have_their_licences_beside_them() -> None:
     for name, recorded in VENDORED.items():
         assert sha256((FOLDER / "vendor" / name).read_bytes()).hexdigest()[:16] == recorded, name
-    for name in ("preact", "htm", "uplot", "preact-signals", "preact-signals-core"):
+    for name in ("preact", "htm", "preact-signals", "preact-signals-core"):
         assert (FOLDER / f"vendor/{name}.LICENSE").read_text().strip()
 
 

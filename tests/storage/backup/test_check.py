@@ -81,6 +81,7 @@ BROKEN = {
     "INSERT INTO agent_seen VALUES (9, 1, 99, 0, 0)",
     "routed_ahead": """UPDATE conversations SET routed = '{"1": 9}'""",
     "waiting_for_nothing": "UPDATE conversations SET waiting_since = 7",
+    "no_answer_to_nothing": "UPDATE conversations SET no_answer_needed_since = 7",
     "milestones_differ": "UPDATE conversations SET status = 'CLOSED', waiting_since = NULL",
     "answer_differs": "UPDATE conversations SET answered_at = 7",
     "rating_differs": "UPDATE conversations SET rating = 7",

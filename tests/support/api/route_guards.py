@@ -99,6 +99,8 @@ POST /v3/conversations/{conversationId}/messages                | dashboard    |
 DELETE /v3/conversations/{conversationId}/messages/{messageId}  | dashboard    | conversations.delete | 8 KiB
 POST /v3/conversations/{conversationId}/messages/{messageId}/redact | dashboard    | conversations.manage | 64 KiB
 GET /v3/conversations/{conversationId}/network-logs             | dashboard    | conversations.read   | -
+PUT /v3/conversations/{conversationId}/no-answer-needed         | dashboard    | conversations.reply  | 8 KiB
+DELETE /v3/conversations/{conversationId}/no-answer-needed      | dashboard    | conversations.reply  | 8 KiB
 POST /v3/conversations/{conversationId}/read                    | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/reopen                  | dashboard    | conversations.manage | 8 KiB
 PUT /v3/conversations/{conversationId}/seen                     | dashboard    | conversations.read   | 8 KiB

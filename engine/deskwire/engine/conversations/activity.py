@@ -58,6 +58,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "assignee": "assignee",
     "tags": "tags",
     "snoozed_until": "snoozedUntil",
+    "no_answer_needed_since": "noAnswerNeededSince",
     "visible": "visible",
     "ticket_id": "ticketId",
 }
@@ -134,7 +135,7 @@ def changes_between(before: Conversation, after: Conversation) -> tuple[FieldCha
 
 
 def _shown(name: str, stored: Any) -> Any:
-    if name == "snoozed_until":
+    if name in {"snoozed_until", "no_answer_needed_since"}:
         return iso_or_none(stored)
     if name == "assignee":
         return stored and {"type": stored.type, "id": stored.id, "name": stored.name}

@@ -183,6 +183,20 @@ class WakeSnoozed(Struct, frozen=True):
     """End the conversation's snooze if it is due."""
 
 
+class MarkNoAnswerNeeded(Struct, frozen=True):
+    """Mark that the contact's messages need no answer, so that the contact does not wait until the next one.
+
+    Args:
+        index: of the newest message that the agent has seen; refused if the contact waits and there is a newer one.
+    """
+
+    index: int
+
+
+class WaitAgain(Struct, frozen=True):
+    """Take that mark back: the contact waits again since the same time as before."""
+
+
 class LinkTicket(Struct, frozen=True):
     """Link the conversation to a ticket, or unlink it. The command's wrapper changes the ticket."""
 
@@ -274,6 +288,8 @@ Command = (
     | Retag
     | Restore
     | WakeSnoozed
+    | MarkNoAnswerNeeded
+    | WaitAgain
     | LinkTicket
     | ReplaceNetworkLogs
     | RedactMessage

@@ -69,7 +69,8 @@ class Message(Struct, frozen=True):
 class Conversation(Struct, frozen=True):
     """A conversation's whole state. Times are milliseconds since the epoch.
 
-    Consumers do not see `waiting_since`, `snoozed_until`, `tags`, `contact_seen_index` and `contact_reached_index`. `asked_at`,
+    Consumers do not see `waiting_since`, `no_answer_needed_since`, `snoozed_until`, `tags`, `contact_seen_index` and
+    `contact_reached_index`. `asked_at`,
     `answered_at`, `opened_at`, `replier_id` and `team_id` are for reports only; the API does not show them.
 
     Args:
@@ -78,6 +79,7 @@ class Conversation(Struct, frozen=True):
         contact_messages: the contact's share of `messages`.
         last_turn: the sequence of the newest event that the author of a reply should have seen.
         waiting_since: the time of the contact's first unanswered message.
+        no_answer_needed_since: that time, if an agent has marked that no answer is needed; `waiting_since` is None then.
         tags: at most 20.
         contact_seen_index: the index of the newest message when the contact last read.
         contact_reached_index: the index of the newest message that a stream of the contact delivered.
@@ -134,6 +136,7 @@ class Conversation(Struct, frozen=True):
     client_id: str | None = None
     contact_reached_index: int | None = None
     contact_reached_at: int | None = None
+    no_answer_needed_since: int | None = None
     run: WorkflowRun | None = None
 
 

@@ -7,7 +7,8 @@
 - OPEN and PENDING conversations are open; a message of the contact changes PENDING and CLOSED to OPEN.
 - A command that changes nothing has no facts.
 - A note is a fact without a public event and without a sequence number, and so is a follower who comes or goes.
-- The contact waits from its first message until an agent or a bot answers, or the conversation is closed.
+- The contact waits from its first message until an agent or a bot answers, an agent marks that no answer is needed, or the
+  conversation is closed. That mark ends with the next message that is a question or an answer.
 - A snooze ends at its time, with a message of the contact, and when the conversation is closed or reopened.
 - A conversation is bot-only if no agent ever wrote in it and it was never assigned. Bot-only conversations expire some time
   after their creation or import, archived ones some time after archiving, which each project chooses.
@@ -34,6 +35,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     Follow,
     LinkTicket,
+    MarkNoAnswerNeeded,
     MarkRead,
     MarkReceived,
     Move,
@@ -46,6 +48,7 @@ from deskwire.engine.conversations.commands import (
     Reply,
     Restore,
     Retag,
+    WaitAgain,
     WakeSnoozed,
 )
 from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
@@ -132,6 +135,10 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return _restore(state, command, at)
         case WakeSnoozed():
             return _wake(state, at)
+        case MarkNoAnswerNeeded(index):
+            return _mark_no_answer_needed(state, index)
+        case WaitAgain():
+            return _wait_again(state)
         case LinkTicket():
             return _link(state, command)
         case ReplaceNetworkLogs(snapshot):
@@ -280,6 +287,35 @@ def _wake(state: Conversation, at: int) -> tuple[Fact, ...]:
     return (AgentFieldsUpdated({"snoozed_until": None}),) if due else ()
 
 
+def _mark_no_answer_needed(state: Conversation, index: int) -> tuple[Fact, ...]:
+    _require_open(state)
+    newest = state.messages - 1
+    if index > newest:
+        raise Invalid(Problem("/index", "too_large", f"The newest message has index {newest}."))
+    if state.waiting_since is None:
+        return ()
+    if index < newest:
+        raise Conflict(
+            f"The newest message has index {newest}; read it before you mark that no answer is needed.",
+            code="newer_message",
+        )
+    return (AgentFieldsUpdated({"waiting_since": None, "no_answer_needed_since": state.waiting_since}),)
+
+
+def _wait_again(state: Conversation) -> tuple[Fact, ...]:
+    _require_open(state)
+    since = state.no_answer_needed_since
+    if since is None:
+        return ()
+    return (AgentFieldsUpdated({"waiting_since": since, "no_answer_needed_since": None}),)
+
+
+def _require_open(state: Conversation) -> None:
+    """Raise Conflict if the conversation is closed."""
+    if state.status == "CLOSED":
+        raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
+
+
 def _rate(state: Conversation, command: Rate, at: int) -> tuple[Fact, ...]:
     comment = command.comment
     if command.keeps_comment and state.rating == command.rating:
@@ -320,8 +356,8 @@ def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact
     wanted = {name: value for name, value in given.items() if name != "visible"}
     if "attributes" in given:
         wanted["attributes"] = _merged(state.attributes, given["attributes"])
-    if state.status == "CLOSED" and ("status" in wanted or wanted.get("snoozed_until") is not None):
-        raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
+    if "status" in wanted or wanted.get("snoozed_until") is not None:
+        _require_open(state)
     if given.get("visible") is False and state.visible:
         message = "A conversation that the customer has seen can't be hidden again."
         raise Invalid(Problem("/visible", "not_reversible", message))
@@ -427,7 +463,8 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
             return {"status": "CLOSED", "closed_by": by, "closed_at": at, **over}
         case Reopened(waiting):
             opened = {"status": "OPEN", "closed_by": None, "closed_at": None, "snoozed_until": None}
-            return opened if waiting is None else {**opened, "waiting_since": waiting}
+            waits = {"waiting_since": waiting, "no_answer_needed_since": None}
+            return opened if waiting is None else {**opened, **waits}
         case Assigned(assignee):
             team = assignee.id if assignee is not None and assignee.type == "team" else state.team_id
             return {"assignee": assignee, "human": state.human or assignee is not None, "team_id": team}
@@ -476,6 +513,8 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
         waiting = waiting_since(state.waiting_since, author, message.created_at)
         if waiting is not state.waiting_since:
             changes["waiting_since"] = waiting
+        if state.no_answer_needed_since is not None:
+            changes["no_answer_needed_since"] = None
     return changes
 
 

@@ -87,7 +87,7 @@ class Updated:
 
 
 class AgentFieldsUpdated(Struct, frozen=True):
-    """Fields that only agents see changed: `tags` and `snoozed_until`. `Updated` has the others."""
+    """Fields that only agents see changed: tags, snoozes, and whether the contact waits. `Updated` has the others."""
 
     changes: Mapping[str, Any]
 

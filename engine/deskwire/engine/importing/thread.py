@@ -109,10 +109,12 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
     revision = state.revision + _LEAP
     if not shown:
         return replace(state, human=human, revision=revision)
-    last, waiting = max(shown), state.waiting_since
+    last, waiting, unneeded = max(shown), state.waiting_since, state.no_answer_needed_since
     for record in added:
         if not record.internal:
             waiting = waiting_since(waiting, record.author_type, record.created_at)
+            if record.author_type != "system":
+                unneeded = None
             if notes := report_fields(state, author_of(record), record.created_at):
                 state = replace(state, **notes)
     return replace(
@@ -123,6 +125,7 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
         contact_messages=state.contact_messages + by_contact,
         last_message_at=max(last, state.last_message_at or last),
         waiting_since=None if state.status == "CLOSED" else waiting,
+        no_answer_needed_since=unneeded,
         seen_until=max(state.seen_until, last + 1) if state.status == "CLOSED" else state.seen_until,
         updated_at=max(last, state.updated_at),
     )

@@ -10,26 +10,30 @@ from msgspec import Struct
 from deskwire.engine.conversations.conversation import AuthorType
 from deskwire.engine.reports.period import Period
 
-GroupBy = Literal["agent", "team", "tag", "day"]
+GroupBy = Literal["agent", "team", "channel", "tag", "day"]
 Timed = Literal["answered", "closed"]
 Counted = Literal["created", "closed", "reopened"] | AuthorType
 """A change of a conversation's status, or a message by the type of its author."""
 GroupKey = str | int | None
-"""The key of a group: id of an agent or team, key of a tag, or number of a day.
+"""The key of a group: id of an agent, team or channel, key of a tag, or number of a day.
 
-None stands for unassigned conversations, and for all of them in a report without groups."""
+None stands for conversations without one, and for all of them in a report without groups."""
 
 
 class ReportScope(Struct, frozen=True):
-    """The project and the period of a report.
+    """The project and the period of a report, and the conversations that count.
 
     Args:
         imported: whether imported conversations count.
+        channels: ids of the channels in which contacts began them, and None for none of these; None for all.
+        tags: keys of tags, any of which a conversation has now; None for all.
     """
 
     project: int
     period: Period
     imported: bool = True
+    channels: tuple[str | None, ...] | None = None
+    tags: tuple[str, ...] | None = None
 
 
 class GroupCount(Struct, frozen=True):
@@ -86,6 +90,9 @@ class ReportReader(Protocol):
 
     def tag_names(self, project: int, keys: Sequence[str]) -> Mapping[str, str]:
         """Return the spelling of tags by their keys; of several spellings the first in code point order."""
+
+    def channel_names(self, project: int, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the names of the project's channels that exist, by their ids."""
 
     def team_names(self, project: int, ids: Sequence[str]) -> Mapping[str, str]:
         """Return the names of the project's teams that exist, by their ids."""

@@ -42,7 +42,7 @@ _FOREVER: Final = 1 << 60
 
 
 class Row(Struct, frozen=True):
-    """The figures of a group: an agent, a team, a tag or a day; the key is None for unassigned conversations."""
+    """The figures of a group: an agent, a team, a channel, a tag or a day; the key is None for conversations without one."""
 
     key: str | None
     name: str | None
@@ -103,7 +103,8 @@ def _names(
 ) -> Mapping[Any, str | None]:
     if by == "agent":
         return reader.agent_names(keys)
-    return (reader.team_names if by == "team" else reader.tag_names)(scope.project, keys)
+    named = {"team": reader.team_names, "channel": reader.channel_names}.get(by, reader.tag_names)
+    return named(scope.project, keys)
 
 
 def _text(key: GroupKey) -> str | None:

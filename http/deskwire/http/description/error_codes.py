@@ -351,13 +351,19 @@ CODES: Final = (
     Code(
         409,
         "conversation_closed",
-        "A closed conversation can't be snoozed, its status can't be changed, and no workflow can be started in it; reopen it first.",
+        "A closed conversation can't be snoozed or marked as needing no answer, its status can't be changed, and no workflow "
+        "can be started in it; reopen it first.",
     ),
     Code(
         409,
         "conversation_moved_on",
         "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
         f"`sequence` is the current one, and `since` has the newer messages, at most {SINCE_MAX}.",
+    ),
+    Code(
+        409,
+        "newer_message",
+        "A conversation can't be marked as needing no answer while it has a newer message than the one of `index`; read it first.",
     ),
     Code(409, "already_sent", "The message was sent before you took it back; the customer has it."),
     Code(409, "attachment_gone", "A file attached to the held message was removed in the meantime."),

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from deskwire.engine.audit.audited_changes import report_exported
+from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.reports.period import Period, day_name
@@ -17,6 +18,7 @@ from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.periods import PeriodQuery
 from deskwire.http.api.input.validation import Body, Flag, bad_query
 from deskwire.http.api.routing import Media, Routes, Tag, either
+from deskwire.http.resources.conversations.filter_values import Channels, Tags
 from deskwire.http.schemas import reports as shapes
 
 routes = Routes(
@@ -26,15 +28,30 @@ routes = Routes(
     ),
     access=either("conversations.read"),
 )
+_CHANNEL: Final = (
+    "The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only "
+    "their conversations count."
+)
+_TAG: Final = "A tag, or several separated by commas: only conversations count that have one of them now."
 _CSV: Final = Media("text/csv", sized=True)
 _RECORDED: Final = ("report.exported",)
 
 
 class ReportQuery(PeriodQuery):
-    """The period of a report, and its groups."""
+    """The period of a report, its groups, and the conversations that count."""
 
     by: Annotated[GroupBy | None, Field(description="The groups, with a row for each.")] = None
     imported: Annotated[Flag, Field(description="Whether imported conversations count.")] = True
+    channel: Annotated[Channels | None, Field(description=_CHANNEL)] = None
+    tag: Annotated[Tags | None, Field(description=_TAG)] = None
+
+    def scope(self, project: int, period: Period) -> ReportScope:
+        """Return the scope of the report."""
+        channels = (
+            None if self.channel is None else tuple(None if each == "none" else each for each in self.channel)
+        )
+        tags = None if self.tag is None else tuple(dict.fromkeys(map(tag_key, self.tag)))
+        return ReportScope(project, period, self.imported, channels, tags)
 
 
 class BacklogQuery(ReportQuery):
@@ -59,7 +76,7 @@ class BacklogQuery(ReportQuery):
 async def _report(call: Call[Body, Any], metric: Metric) -> tuple[Report, Period, int]:
     now = call.services.clock()
     period = call.query.period(now)
-    scope = ReportScope(call.project.rowid, period, call.query.imported)
+    scope = call.query.scope(call.project.rowid, period)
 
     def ask(reader: ReportReader) -> Report:
         return compute(reader, metric, scope, call.query.by, now)
@@ -76,6 +93,8 @@ async def _json(call: Call[Body, Any], metric: Metric) -> Answer:
         "timezone": period.timezone if dated else None,
         "by": call.query.by,
         "imported": call.query.imported,
+        "channel": call.query.channel,
+        "tag": call.query.tag,
         "computedAt": iso(now),
         "total": report.total,
         "rows": [{"key": row.key, "name": row.name, **row.figures} for row in report.rows],

@@ -281,6 +281,14 @@ class OwnConversationState(Shape):
     ]
 
 
+NoAnswerNeededSince = Annotated[
+    Moment,
+    Field(
+        description="The time of the contact's first message without an answer, if an agent has marked that none is needed."
+    ),
+]
+
+
 class AgentConversationSnapshot(Conversation):
     """A conversation in the agents' view within an event, without any agent's own fields."""
 
@@ -291,6 +299,7 @@ class AgentConversationSnapshot(Conversation):
         Annotated[Moment, Field(description="The time of the contact's first message without an answer.")]
         | None
     )
+    no_answer_needed_since: NoAnswerNeededSince | None
     messages: Annotated[int, Field(ge=0, description="The messages that are not notes.", examples=[4])]
     last_message: LastMessage | None
     contact_seen_index: Index | None

@@ -12,6 +12,7 @@ from deskwire.http.schemas.conversations import (
     AgentConversation,
     Contact,
     ConversationActivity,
+    NoAnswerNeededSince,
     OwnConversationState,
     RunningWorkflow,
 )
@@ -49,6 +50,13 @@ class Followers(Shape):
 
     following: bool
     followers: list[UserId]
+
+
+class Waiting(Shape):
+    """Since when the contact waits for an answer, or would wait had no agent marked that none is needed."""
+
+    waiting_since: Moment | None
+    no_answer_needed_since: NoAnswerNeededSince | None
 
 
 class SeenMark(Shape):

@@ -12,14 +12,14 @@ Seconds = Annotated[float | None, Field(ge=0, examples=[93.5])]
 Key = Annotated[
     str | None,
     Field(
-        description="The id of the agent or team, the tag, or the day; null for values without one.",
+        description="The id of the agent, team or channel, the tag, or the day; null for values without one.",
         examples=["usr_01KZ0000000000000000AGENT1"],
     ),
 ]
 RowName = Annotated[
     str | None,
     Field(
-        description="The current name; null if the account or team was deleted.",
+        description="The current name; null if the account, team or channel was deleted.",
         examples=["Ada Lovelace"],
     ),
 ]
@@ -114,6 +114,18 @@ class BacklogRow(BacklogFigures):
 class _Report(Shape):
     by: Grouped
     imported: Annotated[bool, Field(description="Whether imported conversations count.")]
+    channel: Annotated[
+        list[str] | None,
+        Field(
+            description="The channels whose conversations count, with `none`; null for all.", examples=[None]
+        ),
+    ]
+    tag: Annotated[
+        list[str] | None,
+        Field(
+            description="The tags one of which a counted conversation has; null for all.", examples=[["vip"]]
+        ),
+    ]
     computed_at: Annotated[Moment, Field(description="When the report was computed.")]
     omitted: Omitted
 

@@ -108,6 +108,8 @@ class AgentConversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     waitingSince: str | None
     """The time of the contact's first message without an answer."""
+    noAnswerNeededSince: str | None
+    """The time of the contact's first message without an answer, if an agent has marked that none is needed."""
     messages: int
     """The messages that are not notes."""
     lastMessage: LastMessage | None
@@ -170,6 +172,8 @@ class AgentConversationSnapshot(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     waitingSince: str | None
     """The time of the contact's first message without an answer."""
+    noAnswerNeededSince: str | None
+    """The time of the contact's first message without an answer, if an agent has marked that none is needed."""
     messages: int
     """The messages that are not notes."""
     lastMessage: LastMessage | None
@@ -492,6 +496,8 @@ BacklogReport = TypedDict(
     {
         "by": "str | None",
         "imported": "bool",
+        "channel": "NotRequired[list[str] | None]",
+        "tag": "NotRequired[list[str] | None]",
         "computedAt": "str",
         "omitted": "int",
         "from": "str | None",
@@ -513,9 +519,9 @@ class BacklogRow(TypedDict):
     waiting: int | None
     age: DurationSpread | None
     key: str | None
-    """The id of the agent or team, the tag, or the day; null for values without one."""
+    """The id of the agent, team or channel, the tag, or the day; null for values without one."""
     name: str | None
-    """The current name; null if the account or team was deleted."""
+    """The current name; null if the account, team or channel was deleted."""
 
 
 class BlockActor(TypedDict):
@@ -1485,6 +1491,8 @@ class ConversationOrAgentConversation(TypedDict):
     """A time in ISO 8601, UTC, with milliseconds."""
     waitingSince: NotRequired[str | None]
     """The time of the contact's first message without an answer."""
+    noAnswerNeededSince: NotRequired[str | None]
+    """The time of the contact's first message without an answer, if an agent has marked that none is needed."""
     messages: NotRequired[int]
     """The messages that are not notes."""
     lastMessage: NotRequired[LastMessage | None]
@@ -1818,6 +1826,8 @@ CsatReport = TypedDict(
     {
         "by": "str | None",
         "imported": "bool",
+        "channel": "NotRequired[list[str] | None]",
+        "tag": "NotRequired[list[str] | None]",
         "computedAt": "str",
         "omitted": "int",
         "from": "str",
@@ -1838,9 +1848,9 @@ class CsatRow(TypedDict):
     csat: float | None
     scores: list[int]
     key: str | None
-    """The id of the agent or team, the tag, or the day; null for values without one."""
+    """The id of the agent, team or channel, the tag, or the day; null for values without one."""
     name: str | None
-    """The current name; null if the account or team was deleted."""
+    """The current name; null if the account, team or channel was deleted."""
 
 
 class Customer(TypedDict):
@@ -2250,6 +2260,8 @@ DurationReport = TypedDict(
     {
         "by": "str | None",
         "imported": "bool",
+        "channel": "NotRequired[list[str] | None]",
+        "tag": "NotRequired[list[str] | None]",
         "computedAt": "str",
         "omitted": "int",
         "from": "str",
@@ -2272,9 +2284,9 @@ class DurationRow(TypedDict):
     max: float | None
     count: int
     key: str | None
-    """The id of the agent or team, the tag, or the day; null for values without one."""
+    """The id of the agent, team or channel, the tag, or the day; null for values without one."""
     name: str | None
-    """The current name; null if the account or team was deleted."""
+    """The current name; null if the account, team or channel was deleted."""
 
 
 class DurationSpread(TypedDict):
@@ -3135,6 +3147,12 @@ class MakeVoiceReplyRequest(TypedDict):
     audioUrl: str
     mode: NotRequired[Literal["dictate", "smart"]]
     """Default: `smart`."""
+
+
+class MarkNoAnswerNeededRequest(TypedDict):
+    """The index of the newest message that you have seen."""
+
+    index: int
 
 
 class MarkReceivedRequest(TypedDict):
@@ -5527,6 +5545,8 @@ VolumeReport = TypedDict(
     {
         "by": "str | None",
         "imported": "bool",
+        "channel": "NotRequired[list[str] | None]",
+        "tag": "NotRequired[list[str] | None]",
         "computedAt": "str",
         "omitted": "int",
         "from": "str",
@@ -5551,9 +5571,9 @@ class VolumeRow(TypedDict):
     systemMessages: int
     messages: int
     key: str | None
-    """The id of the agent or team, the tag, or the day; null for values without one."""
+    """The id of the agent, team or channel, the tag, or the day; null for values without one."""
     name: str | None
-    """The current name; null if the account or team was deleted."""
+    """The current name; null if the account, team or channel was deleted."""
 
 
 class WaitActionInput(TypedDict):
@@ -5562,6 +5582,15 @@ class WaitActionInput(TypedDict):
     id: int
     type: Literal["wait"]
     seconds: int
+
+
+class Waiting(TypedDict):
+    """Since when the contact waits for an answer, or would wait had no agent marked that none is needed."""
+
+    waitingSince: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+    noAnswerNeededSince: str | None
+    """The time of the contact's first message without an answer, if an agent has marked that none is needed."""
 
 
 class WaitingDeliveries(TypedDict):

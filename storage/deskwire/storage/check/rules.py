@@ -204,6 +204,13 @@ RULES: Final = (
         "AND m.author_type = 'contact' AND m.created_at = c.waiting_since))",
     ),
     rule(
+        "no_answer_to_nothing",
+        "Conversation {} is marked as needing no answer since {}, and waits or has no message of the contact of that time.",
+        "SELECT c.id, c.no_answer_needed_since FROM conversations c WHERE c.no_answer_needed_since IS NOT NULL "
+        "AND (c.waiting_since IS NOT NULL OR NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid "
+        "AND m.internal = 0 AND m.author_type = 'contact' AND m.created_at = c.no_answer_needed_since))",
+    ),
+    rule(
         "milestones_differ",
         "Conversation {} is {}, and was closed {} times and reopened {} times.",
         "SELECT id, status, closings, reopenings FROM (SELECT c.id, c.status, "

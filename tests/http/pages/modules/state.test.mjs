@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { apply, applyAll, withPending, holdOrder, appendPage, comparison, matches, emptyState, placeRows, applyPresence, sortKey, withRows } = await import(new URL("core/state.js", desk));
+const { apply, applyAll, withPending, holdOrder, appendPage, comparison, matches, matchesGuard, emptyState, placeRows, applyPresence, sortKey, withRows } = await import(new URL("core/state.js", desk));
 const { applyDeliveries, loadedThread, applyTyping, withNewest, withOlder } = await import(new URL("core/thread-state.js", desk));
 
 const ME = "usr_me";
@@ -145,6 +145,27 @@ test("a contact waits from the first message that nobody answered, and is not an
   assert.equal(row().waitingSince, null);
   assert.equal(row().messages, 4);
   assert.equal(row().lastMessage.text, "text 3");
+});
+
+test("the next question or answer removes the mark that no answer is needed", () => {
+  for (const [author, waits] of [["contact", time(30)], ["agent", null], ["bot", null]]) {
+    const { service, state } = begun();
+    service.tell("message.created", "cnv_a", { message: message(0, "contact", 10) });
+    let now = apply(state, service.events.at(-1));
+    const marked = { ...now.rows.get("cnv_a"), waitingSince: null, noAnswerNeededSince: time(10), mine: undefined, asOf: undefined };
+    service.tell("conversation.changed", "cnv_a", { changed: ["waitingSince", "noAnswerNeededSince"], extra: marked });
+    now = apply(now, service.events.at(-1));
+    const row = () => now.rows.get("cnv_a");
+    assert.deepEqual([row().waitingSince, row().noAnswerNeededSince], [null, time(10)]);
+    assert.ok(matchesGuard(row(), { noAnswerNeededSince: time(10) }));
+    service.tell("message.created", "cnv_a", { message: message(1, "system", 20) });
+    now = apply(now, service.events.at(-1));
+    assert.deepEqual([row().waitingSince, row().noAnswerNeededSince], [null, time(10)]);
+    service.tell("message.created", "cnv_a", { message: message(2, author, 30) });
+    now = apply(now, service.events.at(-1));
+    assert.deepEqual([row().waitingSince, row().noAnswerNeededSince], [waits, null]);
+    assert.ok(!matchesGuard(row(), { noAnswerNeededSince: time(10) }));
+  }
 });
 
 test("a note that mentions the user counts once, and followers come from the row of the event", () => {

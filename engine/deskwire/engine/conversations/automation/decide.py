@@ -34,6 +34,7 @@ from deskwire.engine.conversations.commands import (
     Expire,
     Follow,
     LinkTicket,
+    MarkNoAnswerNeeded,
     MarkRead,
     MarkReceived,
     Move,
@@ -47,6 +48,7 @@ from deskwire.engine.conversations.commands import (
     Restore,
     Retag,
     StartWorkflow,
+    WaitAgain,
     WakeSnoozed,
     WakeWorkflow,
     WorkflowCommand,
@@ -107,6 +109,8 @@ def workflow_needed(state: Conversation | None, command: Command | WorkflowComma
             | Retag()
             | Restore()
             | WakeSnoozed()
+            | MarkNoAnswerNeeded()
+            | WaitAgain()
             | Expire()
             | Delete()
             | StartWorkflow()

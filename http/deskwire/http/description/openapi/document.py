@@ -202,7 +202,11 @@ def _operation(route: Route, schemas: Schemas, problems: refusals.RefusalDescrip
     if body is not None:
         operation["requestBody"] = body
         operation["x-codegen-request-body-name"] = "body"  # the parameter's name in generated clients
-    operation["responses"] = {**responses(route, schemas, ROUTES), **problems.of(route)}
+    found, refused = responses(route, schemas, ROUTES), problems.of(route)
+    for status in found.keys() & refused.keys():  # a page for people, and a problem for programs
+        document = problems.response(refused[status])
+        refused[status] = {**document, "content": found[status]["content"] | document["content"]}
+    operation["responses"] = {**found, **refused}
     return operation
 
 

@@ -245,6 +245,10 @@ class RefusalDescriptions:
         }
         return {"$ref": f"#/components/responses/{name}"}
 
+    def response(self, reference: Schema) -> Schema:
+        """Return the response that a reference names."""
+        return self.components[reference["$ref"].rpartition("/")[2]]
+
     def examples(self) -> dict[str, Schema]:
         """Return an example of a problem document for each code referenced so far."""
         used = (each for each in CODES if each.code in self._used)

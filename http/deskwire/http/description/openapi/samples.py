@@ -243,6 +243,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "ChangeTicketRequest": {"status": "DONE"},
     "PutTranslationRequest": {"language": "en", "fields": {"text": "Checkout"}},
     "PutSeenRequest": {"index": 3},
+    "MarkNoAnswerNeededRequest": {"index": 3},
     "SetTypingRequest": {"typing": True},
     "DashboardReopenConversationRequest": {},
     "PutAllSeenRequest": {},

@@ -72,7 +72,9 @@ routes = Routes(tokens.routes.tag, OPEN)
 _MOVED: Final = Media("", statuses=(), bare=(303,))
 _FORM: Final = "application/x-www-form-urlencoded"
 _LATER: Final = frozenset({"server_error", "temporarily_unavailable"})
-_TEXT_MAX: Final = 16_384  # characters of a value in the provider's answer
+_TEXT_MAX: Final = (
+    8_192  # characters of a value in the provider's answer, so that it fits in the head of a request
+)
 _Text = Annotated[str, Field(max_length=_TEXT_MAX)]
 
 

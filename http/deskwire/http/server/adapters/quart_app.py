@@ -149,29 +149,26 @@ async def _begin(services: Services) -> None:
     g.request_id = new_id("req", services.clock())
     g.started = time.perf_counter()
     g.quota = g.route = None
+    g.path = ""  # until it is read
     REQUEST_ID.set(g.request_id)
 
 
 async def _find(table: RouteTrie) -> None:
-    """Find the node of the request's path. Raises BadRequest."""
-    found = table.find(path_segments(_path()))
+    """Find the node of the request's path, which is kept as it was sent, percent-encoded. Raises BadRequest."""
+    g.path = path_of(request.scope["raw_path"].decode("ascii"))
+    found = table.find(path_segments(g.path))
     g.node, g.values = found or (None, {})
 
 
 async def _asked_beforehand(cors: Cors) -> QuartResponse | None:
-    return cors.preflight(request, _path(), g.node)
-
-
-def _path() -> str:
-    """Return the path as it was sent, percent-encoded."""
-    return path_of(request.scope["raw_path"].decode("ascii"))
+    return cors.preflight(request, g.path, g.node)
 
 
 async def _end(services: Services, cors: Cors, response: QuartResponse) -> QuartResponse:
     response.headers["X-Request-Id"] = _request_id()
     if g.quota is not None:
         response.headers.update(header_fields(g.quota))
-    cors.open_up(request, _path(), g.route, response.headers)
+    cors.open_up(request, g.path, g.route, response.headers)
     add_missing_headers(response.headers, secure=request.scheme == "https")
     rule = g.route.path if g.route else None
     record_response(services, request.method, rule, response.status_code, g.started, _request_id())

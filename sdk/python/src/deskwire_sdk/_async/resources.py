@@ -1133,6 +1133,41 @@ class AsyncDashboardConversations:
         )
         return found
 
+    async def mark_no_answer_needed(self, conversation_id: str, *, index: int) -> types.Waiting:
+        """Mark that the contact needs no answer: the contact does not wait until the next message of the contact.
+
+        It is no reply, also in reports, and the customer does not see it. It changes nothing if the contact does not wait.
+
+        Permission: `conversations.reply`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Waiting = await self._transport.json(
+            Request(
+                "PUT",
+                f"/v3/conversations/{segment(conversation_id)}/no-answer-needed",
+                body={"index": index},
+                project=True,
+            )
+        )
+        return found
+
+    async def wait_again(self, conversation_id: str) -> types.Waiting:
+        """Take back the mark that the contact needs no answer: the contact waits again, since the same time as before.
+
+        It changes nothing without the mark, which the next message of the contact, an agent or a bot ends.
+
+        Permission: `conversations.reply`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Waiting = await self._transport.json(
+            Request("DELETE", f"/v3/conversations/{segment(conversation_id)}/no-answer-needed", project=True)
+        )
+        return found
+
     async def create_voice_reply(
         self, conversation_id: str, *, audio_url: str, mode: Literal["dictate", "smart"] | Omit = OMIT
     ) -> types.VoiceReply:
@@ -5071,8 +5106,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long contacts waited for the first answer of an agent.
 
@@ -5086,12 +5123,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/first-response",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5103,8 +5150,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how long contacts waited for the first answer of an agent, as CSV.
 
@@ -5118,13 +5167,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/first-response.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5135,8 +5194,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.DurationReport:
         """Report how long conversations were open until they were closed.
 
@@ -5150,12 +5211,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.DurationReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/time-to-close",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5167,8 +5238,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how long conversations were open until they were closed, as CSV.
 
@@ -5182,13 +5255,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/time-to-close.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5199,8 +5282,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.CsatReport:
         """Report how contacts rated conversations.
 
@@ -5214,12 +5299,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.CsatReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/csat",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5231,8 +5326,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how contacts rated conversations, as CSV.
 
@@ -5246,13 +5343,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/csat.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5263,8 +5370,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.VolumeReport:
         """Report how many conversations were created, closed and reopened, and how many messages were written.
 
@@ -5278,12 +5387,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.VolumeReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/volume",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5295,8 +5414,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how many conversations were created, closed and reopened, and how many messages were written, as CSV.
 
@@ -5310,13 +5431,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/volume.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )
@@ -5327,8 +5458,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> types.BacklogReport:
         """Report how many conversations are open, and how old they are.
 
@@ -5342,12 +5475,22 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         found: types.BacklogReport = await self._transport.json(
             Request(
                 "GET",
                 "/v3/reports/backlog",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             )
         )
@@ -5359,8 +5502,10 @@ class AsyncReports:
         from_: str | None = None,
         to: str | None = None,
         timezone: str | None = None,
-        by: Literal["agent", "team", "tag", "day"] | None = None,
+        by: Literal["agent", "team", "channel", "tag", "day"] | None = None,
         imported: bool | None = None,
+        channel: str | None = None,
+        tag: str | None = None,
     ) -> AsyncDownload:
         """Report how many conversations are open, and how old they are, as CSV.
 
@@ -5374,13 +5519,23 @@ class AsyncReports:
             timezone: The time zone of the days, from the IANA database. Default: `UTC`.
             by: The groups, with a row for each.
             imported: Whether imported conversations count. Default: `true`.
+            channel: The id of a channel, `none` for conversations that did not begin in one, or several of these separated by commas: only their conversations count.
+            tag: A tag, or several separated by commas: only conversations count that have one of them now.
         """
         return AsyncDownload(
             self._transport,
             Request(
                 "GET",
                 "/v3/reports/backlog.csv",
-                query={"from": from_, "to": to, "timezone": timezone, "by": by, "imported": imported},
+                query={
+                    "from": from_,
+                    "to": to,
+                    "timezone": timezone,
+                    "by": by,
+                    "imported": imported,
+                    "channel": channel,
+                    "tag": tag,
+                },
                 project=True,
             ),
         )

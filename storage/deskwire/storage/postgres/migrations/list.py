@@ -174,7 +174,13 @@ MIGRATIONS: Final = (
     Migration("m0048_scheduled_messages", "m0042_blocked_contacts", additions.SCHEDULED_MESSAGES),
     Migration("m0049_web_push", "m0042_blocked_contacts", additions.WEB_PUSH),
     Migration("m0050_conversations_without_messages", "m0042_blocked_contacts", indexes=(_WITHOUT_MESSAGES,)),
-    Migration("m0051_bulk_jobs", "m0042_blocked_contacts", additions.BULK_JOBS),
+    # An older node would keep the mark of a conversation after the contact's next message.
+    Migration(
+        "m0051_no_answer_needed",
+        "m0051_no_answer_needed",
+        typed("ALTER TABLE conversations ADD COLUMN no_answer_needed_since bigint"),
+    ),
+    Migration("m0052_bulk_jobs", "m0051_no_answer_needed", additions.BULK_JOBS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

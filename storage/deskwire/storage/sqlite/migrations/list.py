@@ -86,7 +86,8 @@ from deskwire.storage.sqlite.migrations import (
     m0076_web_push,
     m0077_conversations_without_messages,
     m0078_indexes_of_deletions_without_internal_events,
-    m0079_bulk_jobs,
+    m0079_no_answer_needed,
+    m0080_bulk_jobs,
 )
 
 if TYPE_CHECKING:
@@ -168,7 +169,8 @@ SCRIPTS: Final = {
         m0076_web_push,
         m0077_conversations_without_messages,
         m0078_indexes_of_deletions_without_internal_events,
-        m0079_bulk_jobs,
+        m0079_no_answer_needed,
+        m0080_bulk_jobs,
     )
 }
 """The SQL of each migration by name, in the order of application."""

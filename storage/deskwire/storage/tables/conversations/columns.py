@@ -85,6 +85,7 @@ COLUMNS: Final = (
     ConversationColumn("visible", "by commands", read=bool),
     ConversationColumn("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),
     ConversationColumn("tags", "by commands", write=lambda state: orjson.dumps(state.tags).decode(), read=_tags),
+    ConversationColumn("no_answer_needed_since", "by commands"),
     ConversationColumn("contact_seen_index", "by commands"),
     ConversationColumn("contact_seen_at", "by commands"),
     ConversationColumn("contact_reached_index", "by commands"),

@@ -26,7 +26,7 @@ from deskwire.engine.reports.ports import (
 )
 from deskwire.storage.dialect import POSTGRES, SQLITE, Statement, differing, either, literals
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.reports.groups import Grouping, Source, grouping, key_of
+from deskwire.storage.tables.reports.groups import Grouping, Source, grouping, key_of, limit_values, limits
 
 _MILESTONE: Final = Source("m.conversation", "m.at", "m.agent_id", "m.team_id")
 _CONVERSATION: Final = Source(
@@ -34,13 +34,14 @@ _CONVERSATION: Final = Source(
     "c.created_at",
     "CASE WHEN c.assignee_type = 'user' THEN c.assignee_id ELSE c.replier_id END",
     "c.team_id",
+    "c.channel",
 )
 _MESSAGE: Final = Source("m.conversation", "m.created_at", "m.agent_id", "c.team_id")
 _MILESTONES: Final = "milestones m {} WHERE m.project = :project AND m.at >= :start AND m.at < :end AND m.imported <= :imported"
 _KNOWN: Final = "m.since IS NOT NULL AND (m.since <= m.at OR m.imported = 0)"
 """Milestones with a duration. Impossible ones of imports have none; others that end early, after a clock was set back, are 0."""
 _CONVERSATIONS: Final = "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
-_OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ({literals(*UNCLOSED)})"
+_OPEN: Final = f"c.status IN ({literals(*UNCLOSED)})"
 _PLACES: Final = " ".join(f"WHEN '{author}' THEN {place}" for place, author in enumerate(AUTHOR_TYPES))
 AUTHOR: Final = f"CASE author_type {_PLACES} END"
 """The index of the author type in `AUTHOR_TYPES`; NULL for an unknown one, which every table refuses."""
@@ -68,6 +69,9 @@ _COUNTED: Final = differing(
 _AGENT_NAMES: Final = either(
     "SELECT u.id, CASE WHEN u.deleted_at IS NULL THEN u.name END FROM {texts} k {and_then} users u ON u.id = k.value"
 )
+_CHANNEL_NAMES: Final = either(
+    "SELECT c.id, c.name FROM {texts} k {and_then} channels c ON c.id = k.value WHERE c.project = ? AND c.removed_at IS NULL"
+)
 _TEAM_NAMES: Final = either(
     "SELECT t.id, t.name FROM {texts} k {and_then} teams t ON t.id = k.value WHERE t.project = ? AND t.deleted_at IS NULL"
 )
@@ -76,6 +80,9 @@ _TEAM_NAMES: Final = either(
 _OF_TEAMS: Final = either(
     "SELECT k.value, c.team_id FROM {numbers} k {and_then} conversations c ON c.rowid = k.value"
 )
+_OF_CHANNELS: Final = either(
+    "SELECT k.value, c.channel FROM {numbers} k {and_then} conversations c ON c.rowid = k.value"
+)
 _OF_TAGS: Final = either(
     "SELECT k.value, g.folded FROM {numbers} k {and_then} conversation_tags g ON g.conversation = k.value"
 )
@@ -83,9 +90,10 @@ _TAG_NAMES: Final = either(
     "SELECT k.value, min(g.tag) FROM {texts} k {and_then} conversation_tags g ON g.folded = k.value AND g.project = ? GROUP BY k.value"
 )
 """Of several spellings of a tag, the first in code point order."""
+_OF_CONVERSATIONS: Final = {"team": _OF_TEAMS, "channel": _OF_CHANNELS, "tag": _OF_TAGS}
 _NO_GROUP: Final[Sequence[GroupKey]] = (None,)
 _BATCH_SIZE: Final = 10_000
-"""Conversations whose team or tags are looked up by one statement."""
+"""Conversations whose team, channel or tags are looked up by one statement."""
 
 
 class ReportReads(Queries):
@@ -97,7 +105,7 @@ class ReportReads(Queries):
         group = grouping(_MILESTONE, scope, by)
         lasted = "CASE WHEN m.at > m.since THEN m.at - m.since ELSE 0 END"
         sql = (
-            f"SELECT {group.key} AS k, {lasted} AS d FROM {_MILESTONES.format(group.joined)} AND m.kind = :kind "
+            f"SELECT {group.key} AS k, {lasted} AS d FROM {_milestones(scope, group)} AND m.kind = :kind "
             f"AND {_KNOWN} ORDER BY d"
         )
         return self._gathered(sql, {**_values(scope, group), "kind": kind}, by)
@@ -105,7 +113,7 @@ class ReportReads(Queries):
     def scores(self, scope: ReportScope, by: GroupBy | None) -> Sequence[RatingCount]:
         group = grouping(_MILESTONE, scope, by)
         sql = (
-            f"SELECT {group.key} AS k, m.score, count(*) FROM {_MILESTONES.format(group.joined)} "
+            f"SELECT {group.key} AS k, m.score, count(*) FROM {_milestones(scope, group)} "
             "AND m.kind = 'rated' GROUP BY 1, 2"
         )
         rows = self.conn.execute(sql, _values(scope, group))
@@ -114,7 +122,7 @@ class ReportReads(Queries):
     def created_conversations(self, scope: ReportScope, by: GroupBy | None) -> Sequence[GroupCount]:
         group = grouping(_CONVERSATION, scope, by)
         sql = (
-            f"SELECT {group.key} AS k, count(*) FROM {_CONVERSATIONS.format(group.joined)} "
+            f"SELECT {group.key} AS k, count(*) FROM {_conversations(scope, group)} "
             f"AND c.status IN ({literals(*get_args(Status))}) AND c.created_at >= :start AND c.created_at < :end GROUP BY 1"
         )
         rows = self.conn.execute(sql, _values(scope, group))
@@ -123,7 +131,7 @@ class ReportReads(Queries):
     def turns(self, scope: ReportScope, by: GroupBy | None) -> Sequence[GroupCount]:
         group = grouping(_MILESTONE, scope, by)
         sql = (
-            f"SELECT {group.key} AS k, m.kind, count(*) FROM {_MILESTONES.format(group.joined)} "
+            f"SELECT {group.key} AS k, m.kind, count(*) FROM {_milestones(scope, group)} "
             "AND m.kind IN ('closed', 'reopened') GROUP BY 1, 2"
         )
         rows = self.conn.execute(sql, _values(scope, group))
@@ -132,8 +140,8 @@ class ReportReads(Queries):
     def written_messages(self, scope: ReportScope, by: GroupBy | None) -> MessageCounts:
         if by == "agent":
             return self._by_agent(scope)
-        if by in ("team", "tag"):
-            return self._by_conversation(scope, _OF_TEAMS if by == "team" else _OF_TAGS)
+        if by in _OF_CONVERSATIONS:
+            return self._by_conversation(scope, _OF_CONVERSATIONS[by])
         group = grouping(_MESSAGE, scope, by)
         written = _Tallies()
         expression = "m.author" if by is None else f"({group.key}) * 4 + m.author"
@@ -160,18 +168,23 @@ class ReportReads(Queries):
 
     def open_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, Sequence[int]]:
         group = grouping(_CONVERSATION, scope, by)
-        sql = f"SELECT {group.key} AS k, c.created_at FROM {_OPEN.format(group.joined)} ORDER BY 2"
+        sql = f"SELECT {group.key} AS k, c.created_at FROM {_conversations(scope, group)} AND {_OPEN} ORDER BY 2"
         return self._gathered(sql, _values(scope, group), by)
 
     def waiting_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, int]:
         group = grouping(_CONVERSATION, scope, by)
-        sql = f"SELECT {group.key} AS k, count(*) FROM {_OPEN.format(group.joined)} AND c.waiting_since IS NOT NULL GROUP BY 1"
+        sql = f"SELECT {group.key} AS k, count(*) FROM {_conversations(scope, group)} AND {_OPEN} AND c.waiting_since IS NOT NULL GROUP BY 1"
         return {
             key_of(key, by): count for key, count in self.conn.execute(sql, _values(scope, group)) if count
         }
 
     def agent_names(self, ids: Sequence[str]) -> Mapping[str, str | None]:
         return dict(self.conn.execute(_AGENT_NAMES[self.dialect], (self.dialect.listed(ids),)).fetchall())
+
+    def channel_names(self, project: int, ids: Sequence[str]) -> Mapping[str, str]:
+        return dict(
+            self.conn.execute(_CHANNEL_NAMES[self.dialect], (self.dialect.listed(ids), project)).fetchall()
+        )
 
     def team_names(self, project: int, ids: Sequence[str]) -> Mapping[str, str]:
         return dict(
@@ -199,6 +212,7 @@ class ReportReads(Queries):
         self, expression: str, scope: ReportScope, values: Mapping[str, int], further: str = ""
     ) -> Counter[Any]:
         """Count the messages of the scope by the value of an expression."""
+        further += limits("m.conversation", scope)
         counts: Counter[Any] = Counter()
         for start in range(scope.period.start, scope.period.end, _SLICE_MS):
             within = {**values, "start": start, "end": min(start + _SLICE_MS, scope.period.end)}
@@ -252,11 +266,20 @@ class _Tallies:
         return MessageCounts(dict(zip(AUTHOR_TYPES, self._total, strict=True)), groups)
 
 
+def _milestones(scope: ReportScope, group: Grouping) -> str:
+    return _MILESTONES.format(group.joined) + limits("m.conversation", scope)
+
+
+def _conversations(scope: ReportScope, group: Grouping) -> str:
+    return _CONVERSATIONS.format(group.joined) + limits("c.rowid", scope)
+
+
 def _values(scope: ReportScope, group: Grouping) -> dict[str, Any]:
     return {
         "project": scope.project,
         "start": scope.period.start,
         "end": scope.period.end,
         "imported": int(scope.imported),
+        **limit_values(scope),
         **group.values,
     }

@@ -51,6 +51,7 @@ export const COMMANDS = [
   command("assignMe", "anywhere", "a"),
   command("assign", "anywhere", "shift+a"),
   command("close", "anywhere", "e"),
+  command("noAnswer", "anywhere", "w"),
   command("reopen", "anywhere", "o"),
   command("pending", "anywhere", "p"),
   command("snooze", "anywhere", "z"),

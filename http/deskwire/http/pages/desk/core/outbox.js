@@ -272,7 +272,7 @@ async function enqueue(made, undoMs) {
  */
 export function send(conversationId, { text, internal = false, files = [], mentions = [], ifSequence = null, then = null, holdSeconds = 0, later = null, draftVersion = 0, format }) {
   const body = { text, ...(format && { format }), internal, ...(mentions.length ? { mentions: [...new Set(mentions.map((each) => each.id))] } : {}), ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds && !later ? { holdSeconds } : {}), ...later, ...(draftVersion ? { draftVersion } : {}) };
-  const expect = holdSeconds || later ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expectedAfter(then) };
+  const expect = holdSeconds || later ? null : { ...(internal ? {} : { waitingSince: null, noAnswerNeededSince: null, snoozedUntil: null }), ...expectedAfter(then) };
   return enqueue({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files, mentions: [...mentions] }, 0);
 }
 
@@ -292,6 +292,7 @@ const OPEN = { status: "OPEN", closed: false, closedBy: null, closedAt: null, sn
  * @typedef {{do: "assign", assignee: Assignee|null}
  *   | {do: "close"} | {do: "reopen", waitingSince?: string|null} | {do: "open"} | {do: "pending"}
  *   | {do: "tags", tags: string[]} | {do: "follow", follows: boolean, followers: string[]} | {do: "snooze", until: string|null}
+ *   | {do: "noAnswer", index: number, since: string} | {do: "waitAgain", since: string}
  *   | {do: "title", title: string|null} | {do: "archive", archived: boolean} | {do: "unread", index: number, unread?: number}} Action
  */
 
@@ -303,7 +304,7 @@ function requestOf(action) {
     case "close":
       return ["POST", "/close", undefined, CLOSED];
     case "reopen":
-      return ["POST", "/reopen", action.waitingSince ? { waitingSince: action.waitingSince } : undefined, { ...OPEN, ...(action.waitingSince ? { waitingSince: action.waitingSince } : {}) }];
+      return ["POST", "/reopen", action.waitingSince ? { waitingSince: action.waitingSince } : undefined, { ...OPEN, ...(action.waitingSince ? { waitingSince: action.waitingSince, noAnswerNeededSince: null } : {}) }];
     case "open":
       return ["PATCH", "", { status: "OPEN" }, { status: "OPEN" }];
     case "pending":
@@ -314,6 +315,10 @@ function requestOf(action) {
       return [action.follows ? "PUT" : "DELETE", "/follow", undefined, { followers: action.followers }];
     case "snooze":
       return ["PATCH", "", { snoozedUntil: action.until }, { snoozedUntil: action.until }];
+    case "noAnswer":
+      return ["PUT", "/no-answer-needed", { index: action.index }, { waitingSince: null, noAnswerNeededSince: action.since }];
+    case "waitAgain":
+      return ["DELETE", "/no-answer-needed", undefined, { waitingSince: action.since, noAnswerNeededSince: null }];
     case "title":
       return ["PATCH", "", { title: action.title }, { title: action.title }];
     case "archive":

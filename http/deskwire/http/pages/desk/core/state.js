@@ -181,6 +181,7 @@ function newRow({ type, sequence, data }) {
     tags: [],
     snoozedUntil: null,
     waitingSince: null,
+    noAnswerNeededSince: null,
     messages: 0,
     lastMessage: null,
     contactReachedIndex: null,
@@ -237,6 +238,7 @@ function withMessage(next, row, message) {
     ...next,
     messages: index + 1,
     waitingSince: waiting,
+    noAnswerNeededSince: author.type === "system" ? row.noAnswerNeededSince : null,
     snoozedUntil: asks ? null : row.snoozedUntil,
     lastMessage: preview(message),
     mine: unseen ? { ...row.mine, unread: row.mine.unread + 1 } : row.mine,
@@ -359,7 +361,8 @@ export const matchesGuard = (now, left) =>
   (left.assignee === undefined || now.assignee?.id === left.assignee?.id) &&
   (left.title === undefined || now.title === left.title) &&
   (left.archived === undefined || now.archived === left.archived) &&
-  (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil));
+  (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil)) &&
+  (left.noAnswerNeededSince === undefined || time(now.noAnswerNeededSince) === time(left.noAnswerNeededSince));
 
 /** Return the online agents after a presence event. @param {ReadonlyMap<string, Presence>} known @param {Presence[]} agents @returns {ReadonlyMap<string, Presence>} */
 export function applyPresence(known, agents) {

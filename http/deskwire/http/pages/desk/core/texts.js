@@ -53,7 +53,7 @@ export const t = {
     none: "No conversation is open", noneText: "Select one with j and k, and open it with Enter.", bot: "Bot",
     status: { OPEN: "open", PENDING: "pending", CLOSED: "closed" },
   },
-  commands: { assignMe: "Assign to me", assign: "Assign to…", close: "Close", pending: "Set to pending", snooze: "Snooze", tag: "Tag" },
+  commands: { assignMe: "Assign to me", assign: "Assign to…", close: "Close", noAnswer: "No answer needed", pending: "Set to pending", snooze: "Snooze", tag: "Tag" },
   signIn: {
     offline: "The service is not responding. Try again in a moment.", starting: "Opening the desk",
     crashed: "Something went wrong", crashedText: "Your drafts are kept. Reload the page. If it keeps happening, send us this:",

@@ -19,6 +19,7 @@ const nameOf = (assignee) => assignee?.name ?? assignee?.id;
 const FIELD_TEXTS = {
   tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.eventText.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.eventText.untagged)].join(", "),
   snoozedUntil: (to) => (to ? t.eventText.snoozed(exact(to)) : t.eventText.woke),
+  noAnswerNeededSince: (to) => (to ? t.eventText.unneeded : t.eventText.needed),
   assignee: (to) => (to ? t.eventText.assignedTo(nameOf(to)) : t.eventText.unassigned),
   status: (to) => t.eventText.status[/** @type {"OPEN"} */ (to)] ?? to,
   title: (to) => t.eventText.named(to ?? ""),

@@ -101,6 +101,7 @@ export const t = {
     afterStep: (/** @type {string} */ text, /** @type {string} */ flow, /** @type {any} */ action) => `After its step ${action} of ${flow}${text && `: “${text}”`}`,
     tagged: (/** @type {string} */ name) => `tagged ${name}`, untagged: (/** @type {string} */ name) => `tag ${name} removed`, snoozed: (/** @type {string} */ until) => `snoozed until ${until}`, woke: "unsnoozed",
     status: { OPEN: "set to open", PENDING: "set to pending", CLOSED: "closed" }, named: (/** @type {string} */ title) => `subject changed to “${title}”`, archived: "archived", unarchived: "unarchived",
+    unneeded: "marked as needing no answer", needed: "marked as waiting for an answer",
     shown: "shown to the contact", linked: "a ticket was linked", unlinked: "the ticket was unlinked",
   },
 };

@@ -89,6 +89,27 @@ export function snooze(ids, until) {
   return perform(ids, (one) => (one.snoozedUntil || until ? { do: "snooze", until: until?.toISOString() ?? null } : null), words, back);
 }
 
+/** Return whether an agent may say that an open conversation needs no answer, or that it does after all. @param {Row | undefined} one */
+export const noAnswerApplies = (one) => Boolean(may("conversations.reply") && one && one.status !== "CLOSED" && (one.waitingSince ?? one.noAnswerNeededSince));
+
+/** Return whether the contact would wait, had no agent said that no answer is needed. @param {Row | undefined} one */
+export const isSettled = (one) => Boolean(one && !one.waitingSince && one.noAnswerNeededSince && one.status !== "CLOSED");
+
+/** @param {Row} one @returns {Action | null} */
+const noAnswerAction = (one) => (one.waitingSince && one.status !== "CLOSED" ? { do: "noAnswer", index: one.messages - 1, since: one.waitingSince } : null);
+
+/** @param {Row} one @returns {Action | null} */
+const waitAction = (one) => (isSettled(one) && one.noAnswerNeededSince ? { do: "waitAgain", since: one.noAnswerNeededSince } : null);
+
+/** Mark that the contacts who wait need no answer; if none of them waits, take the marks back. @param {string[]} ids */
+function noAnswer(ids) {
+  const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
+  const marks = rows.some(noAnswerAction) || !rows.some(isSettled);
+  const words = marks ? { what: t.actions.what.noAnswer, done: t.actions.done.noAnswer } : { what: t.actions.what.waitAgain, done: t.actions.done.waitAgain };
+  const back = (/** @type {Row} */ one) => (/** @type {Row} */ now) => [marks ? waitAction(now) : noAnswerAction({ ...now, messages: one.messages })].filter((each) => each !== null);
+  return perform(ids, marks ? noAnswerAction : waitAction, words, back, may("conversations.reply"));
+}
+
 /** @param {string[]} ids @param {(one: Row) => string[]} tags @param {{add: string[], remove: string[]}} change  the same, for all of the view */
 export const tag = (ids, tags, change) =>
   startedJob(ids, { type: "tag", ...change }) ||
@@ -145,7 +166,7 @@ export function ticketCommands(one) {
 }
 
 /** Return the name of a command in a conversation. @param {string} id @param {Row|undefined} one @returns {string} */
-export const commandName = (id, one) => (id === "ticket" && one?.ticketId ? t.commands.openTicket : /** @type {any} */ (t.commands)[id] ?? id);
+export const commandName = (id, one) => (id === "ticket" && one?.ticketId ? t.commands.openTicket : id === "noAnswer" && isSettled(one) ? t.commands.waitAgain : /** @type {any} */ (t.commands)[id] ?? id);
 
 /** Close conversations, and open the next one if the setting says so. @param {string[]} ids */
 async function close(ids) {
@@ -181,6 +202,7 @@ document.addEventListener("input", (event) => void (event.isTrusted && (lastInpu
 const HANDLERS = {
   assignMe: withTargets((ids) => user.value && assign(ids, { type: "user", id: user.value.id, name: user.value.name })),
   close: withTargets(close),
+  noAnswer: withTargets((ids) => void noAnswer(ids)),
   reopen: withTargets((ids) => startedJob(ids, { type: "reopen" }) || perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, restoreStatus)),
   pending: withTargets((ids) => startedJob(ids, { type: "pending" }) || perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, restoreStatus)),
   unread: withTargets(unread),
@@ -219,8 +241,9 @@ export function menuEntries(id) {
   const remove = [...block, ...(may("conversations.delete") ? [item("remove", "close", "")] : [])];
   if (remove.length) remove.unshift(/** @type {any} */ ("line"));
   const tickets = !one ? [] : ticketCommands(one).map((each) => item(each, "tag", each === "ticket" ? "⇧T" : "", commandName(each, one)));
-  if (!mayAct() || !one) return [...tickets, ...copy, ...remove];
-  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", ...tickets, item("rename", "pencil", ""), item(one.archived ? "unarchive" : "archive", "inbox", ""), ...copy, ...remove];
+  const waits = noAnswerApplies(one) ? [item("noAnswer", isSettled(one) ? "clock" : "check", "W", commandName("noAnswer", one))] : [];
+  if (!mayAct() || !one) return [...waits, ...tickets, ...copy, ...remove];
+  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), ...waits, "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", ...tickets, item("rename", "pencil", ""), item(one.archived ? "unarchive" : "archive", "inbox", ""), ...copy, ...remove];
 }
 
 /** Show a notice for each refused action, and drop it. */

@@ -102,6 +102,7 @@ const fullShort = (at) => `${dayOf(at)}, ${clockTime(at)}`;
 const CHANGE_TEXTS = {
   tags: (to, from) => [...to.filter((/** @type {string} */ each) => !from?.includes(each)).map(t.activity.tagged), ...(from ?? []).filter((/** @type {string} */ each) => !to.includes(each)).map(t.activity.untagged)].join(", "),
   snoozedUntil: (to) => (to ? t.activity.snoozed(fullShort(to)) : t.activity.woke),
+  noAnswerNeededSince: (to) => (to ? t.activity.unneeded : t.activity.needed),
   assignee: (to, _, actor) => (to ? (to.id === actor?.id ? t.activity.took : t.activity.assigned(to.name)) : t.activity.unassigned),
   status: (to) => t.activity.status[/** @type {"OPEN"} */ (to)] ?? String(to),
   title: (to) => t.activity.named(to ?? ""),

@@ -30,7 +30,7 @@ export function listReasons(row, filter, me, { team = "", listed = false, time }
   if (filter.snoozed !== undefined) add((row.snoozedUntil !== null) === filter.snoozed, row.snoozedUntil ? t.snoozed(time(row.snoozedUntil)) : t.notSnoozed);
   if (filter.visible !== undefined) add(row.visible === filter.visible, row.visible ? t.visible : t.hidden);
   const waits = row.waitingSince !== null;
-  if (filter.waiting !== undefined || filter.sort === "waiting") add((filter.waiting === undefined || waits === filter.waiting) && (filter.sort !== "waiting" || waits), row.waitingSince ? t.waits(time(row.waitingSince)) : t.answered);
+  if (filter.waiting !== undefined || filter.sort === "waiting") add((filter.waiting === undefined || waits === filter.waiting) && (filter.sort !== "waiting" || waits), row.waitingSince ? t.waits(time(row.waitingSince)) : row.noAnswerNeededSince ? t.unneeded : t.answered);
   if (filter.where) add(listed, listed ? t.further : t.notFurther);
   return found;
 }
@@ -44,5 +44,5 @@ export const t = {
   mentioned: "A note mentions you.", notMentioned: "No note mentions you.", followed: "You follow it.", notFollowed: "You don't follow it.",
   tagged: (/** @type {string} */ tag) => `It has the tag ${tag}.`, notTagged: (/** @type {string} */ tag) => `It does not have the tag ${tag}.`,
   snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`, notSnoozed: "It is not snoozed.", further: "It matches the other conditions of the filter.", notFurther: "It is not among the conversations with the other conditions of the filter.", visible: "The contact can see it.", hidden: "The contact can't see it yet.",
-  waits: (/** @type {string} */ since) => `Its contact has been waiting for a reply since ${since}.`, answered: "Its contact is not waiting for a reply.",
+  waits: (/** @type {string} */ since) => `Its contact has been waiting for a reply since ${since}.`, answered: "Its contact is not waiting for a reply.", unneeded: "It was marked as needing no answer.",
 };

@@ -130,7 +130,7 @@ export function BulkToolbar({ selection, whole, all, total }) {
   const text = whole.value ? bulk.allSelected(total) : t.list.selected(selection.value.size);
   return html`<div class="list-bar bulk" role="toolbar" aria-label=${text}>
     <strong>${text}</strong>
-    ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("close", "done", "e")}
+    ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("noAnswer", "check", "w")}${tool("close", "done", "e")}
     <${Button} label=${t.list.selectNone} icon="close" only kind="quiet" class="small" press=${() => (selection.value = new Set())} />
   </div>${all && !whole.value && may("conversations.manage") && html`<div class="filter-chips"><${Button} label=${bulk.selectAll(total)} kind="quiet" class="small" press=${takeAll} /></div>`}`;
 }

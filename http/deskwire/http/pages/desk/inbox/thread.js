@@ -2,23 +2,24 @@
 /** The thread of a conversation: header, messages, typing indicators and composer. */
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { Button, Empty, Failed, Icon, Menu, announce, contactName, contextShown, cx, dialog, futureTime, notify } from "../ui/parts.js";
+import { Button, Empty, Failed, Icon, Menu, announce, clockTime, contactName, contextShown, cx, dialog, futureTime, notify } from "../ui/parts.js";
 import { gone, row, viewers } from "../core/store.js";
 import { channelName } from "../core/customers.js";
-import { deliveries, loadOlder, reloadThread as reload, reportMentionsSeen, reportSeen, thread, typing } from "./conversation.js";
+import { context, deliveries, loadOlder, reloadThread as reload, reportMentionsSeen, reportSeen, thread, typing } from "./conversation.js";
 import { go, may, people, user } from "../core/session.js";
 import { outgoing } from "../core/outbox.js";
 import { reachable } from "../core/feed.js";
 import { draft, removeDraft } from "./drafts.js";
 import { heldIn, waitsForUndo } from "./held-messages.js";
 import { handle, runCommand as command } from "../core/keys.js";
+import { dayOf } from "../ui/format.js";
 import { Link } from "../ui/link.js";
 import { Viewers, filter } from "./list.js";
 import { FAILED, Run, rememberStoreTime } from "./message.js";
 import { Chunk, chunks, keyOf } from "./thread-window.js";
 import { Composer } from "./composer.js";
 import { LinkedMessage } from "./linked-message.js";
-import { menuEntries as moreActions } from "./actions.js";
+import { isSettled, menuEntries as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery, Outgoing } from "../core/types.js" */
 
 const RUN_GAP_MAX_MS = 5 * 60_000;
@@ -155,11 +156,22 @@ function Log({ id }) {
         ${it.older ? html`<div class="older">${it.loadingOlder && html`<${Icon} name="spin" class="spin" /><span class="sr">${t.thread.older}</span>`}</div>` : it.state === "ready" && html`<div class="older">${it.messages.length ? t.thread.begin : !waiting.length && t.thread.empty}</div>`}
         ${it.state === "loading" && !it.messages.length && html`<${Loading} />`}
         ${all.map((each, i) => html`<${Chunk} key=${keyOf(each)} of=${each} last=${i === all.length - 1} />`)}
+        <${NoAnswerNeeded} id=${id} />
         ${held.map((each) => html`<${Run} key=${each.id} held=${each} />`)}${waiting.map((each) => html`<${Run} key=${each.key} out=${each} />`)}
       </div>
     </div>
     ${!atEnd.value && html`<div class="to-end"><${Button} label=${below > 0 ? t.thread.newBelow(below) : t.thread.toEnd} icon="end" only=${!below} kind=${below ? "primary" : ""} press=${toEnd} /></div>`}
   </div>`;
+}
+
+/** The line after the last message that says who marked the conversation as needing no answer. @param {{id: string}} props */
+function NoAnswerNeeded({ id }) {
+  const one = row(id);
+  if (!one || !isSettled(one)) return null;
+  const by = (context(id)?.activity ?? []).find((/** @type {any} */ each) => each.changes.some((/** @type {any} */ change) => change.field === "noAnswerNeededSince" && change.to === one.noAnswerNeededSince));
+  const who = by && (by.actor.id === user.value?.id ? t.you : (by.actor.name ?? t.activity.system));
+  return html`<div class="settled"><${Icon} name="check" /><bdi>${who ? t.thread.noAnswerBy(who, `${dayOf(by.at)}, ${clockTime(by.at)}`) : t.thread.noAnswer}</bdi>
+    ${may("conversations.reply") && html`<${Button} class="small" kind="quiet" label=${t.commands.waitAgain} press=${() => command("noAnswer")} />`}</div>`;
 }
 
 const Loading = () => html`<div aria-hidden="true">${[52, 70, 38, 61].map((each, i) => html`<div key=${each} class=${cx("run ghost", i % 2 === 1 && "out")}><div class=${`bar w${each}`}></div></div>`)}</div>`;

@@ -56,6 +56,10 @@ export function guardAfter(action) {
       return { status: "PENDING" };
     case "snooze":
       return { snoozedUntil: action.until };
+    case "noAnswer":
+      return { noAnswerNeededSince: action.since };
+    case "waitAgain":
+      return { noAnswerNeededSince: null };
     case "title":
       return { title: action.title };
     case "archive":

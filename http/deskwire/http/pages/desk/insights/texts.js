@@ -50,7 +50,8 @@ export const t = {
   },
 
   reports: {
-    by: "By", groups: { day: "Day", agent: "Agent", team: "Team", tag: "Tag" }, unassigned: "Unassigned", deleted: "Deleted", nothing: "No data for this period", minutes: "minutes",
+    by: "By", groups: { day: "Day", agent: "Agent", team: "Team", channel: "Channel", tag: "Tag" }, without: { agent: "Unassigned", team: "Unassigned", channel: "No channel", tag: "No tag" },
+    channel: "Channel", allChannels: "All channels", tags: "Tags", tagsHint: "All tags", severalTags: "A conversation with several tags counts in each of them, so the rows can add up to more than the total.", deleted: "Deleted", nothing: "No data for this period",
     names: { "first-response": "First response", "time-to-close": "Time to close", csat: "CSAT", volume: "Volume", backlog: "Backlog" },
     texts: {
       "first-response": "How long contacts waited for an agent's first reply. Bots do not count.", "time-to-close": "How long conversations were open, from creation or the last reopening until they were closed.",
@@ -62,7 +63,19 @@ export const t = {
     },
     omitted: (/** @type {number} */ n) => `${many(n, "group", "groups")} more; a report has at most 1,000 rows.`,
     summary: (/** @type {string} */ title, /** @type {string} */ figure, /** @type {string} */ value) => `${title} over time. ${figure} of the whole period: ${value}.`,
-    s: (/** @type {number} */ n) => `${n} s`, min: (/** @type {number} */ n) => `${n.toFixed(n < 10 ? 1 : 0)} min`, h: (/** @type {number} */ n) => `${n.toFixed(1)} h`, d: (/** @type {number} */ n) => `${n.toFixed(1)} d`,
+    units: { seconds: "seconds", minutes: "minutes", hours: "hours", days: "days" },
+    lasted: { seconds: (/** @type {string} */ n) => `${n} s`, minutes: (/** @type {string} */ n) => `${n} min`, hours: (/** @type {string} */ n) => `${n} h`, days: (/** @type {string} */ n) => `${n} d` },
+    counted: {
+      "first-response": (/** @type {number} */ n) => (n ? many(n, "first reply", "first replies") : "No first replies"),
+      "time-to-close": (/** @type {number} */ n) => (n ? many(n, "closing", "closings") : "No closings"),
+      csat: (/** @type {number} */ n) => (n ? many(n, "rating", "ratings") : "No ratings"),
+    },
+    few: (/** @type {string} */ counted) => `${counted}: too few to compare`, fewOfRow: "too few to compare",
+    compare: "Compare", compareWith: /** @type {[string, string][]} */ ([["before", "With the period before"], ["off", "Off"]]), before: (/** @type {string} */ figure) => `${figure} before`, change: "Change",
+    nothingBefore: "Nothing to compare in the period before", unchanged: (/** @type {string} */ was) => `Unchanged from ${was}`, onlyBefore: (/** @type {string} */ counted) => `, with only ${counted} then`,
+    up: (/** @type {string} */ by, /** @type {string} */ was, /** @type {string} */ share) => `Up ${by} from ${was}${share && ` (${share})`}`, down: (/** @type {string} */ by, /** @type {string} */ was, /** @type {string} */ share) => `Down ${by} from ${was}${share && ` (${share})`}`,
+    points: (/** @type {string} */ n) => `${n} points`, beforeDay: (/** @type {string} */ day) => `Before: ${day}`, beforeFailed: (/** @type {string} */ why) => `Couldn't load the period before: ${why}`,
+    compared: (/** @type {string} */ from, /** @type {string} */ to) => `Compared with ${from} to ${to}, the same weekdays, up to the same time of day.`,
   },
 
   workflows: {

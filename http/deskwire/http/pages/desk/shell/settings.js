@@ -17,7 +17,7 @@ const close = () => void (dialog.value = null);
 const GROUPS = /** @type {[string, string[]][]} */ ([
   [t.commandGroups.list, ["next", "previous", "openRow", "nextConversation", "previousConversation", "select", "extendDown", "extendUp", "selectAll"]],
   [t.commandGroups.go, ["viewMine", "viewMentions", "viewFollowing", "viewWaiting", "viewUnassigned", "viewTeam", "viewSnoozed", "viewAll"]],
-  [t.commandGroups.conversation, ["assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "ticket", "follow", "unread", "context", "timeline"]],
+  [t.commandGroups.conversation, ["assignMe", "assign", "close", "noAnswer", "reopen", "pending", "snooze", "tag", "ticket", "follow", "unread", "context", "timeline"]],
   [t.commandGroups.composer, ["reply", "note", "send", "sendClose", "sendLater", "snippets", "bold", "italic", "code", "link", "undo"]],
   [t.commandGroups.anywhere, ["palette", "search", "start", "help", "back"]],
 ]);

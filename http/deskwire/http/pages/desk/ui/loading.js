@@ -24,7 +24,7 @@ const stateOf = (error) => (!(error instanceof Problem) ? "failed" : error.statu
 
 /** The service's maximum page size. */
 const LIMIT_MAX = 200;
-const NOTHING = { state: /** @type {LoadState} */ ("loading"), data: /** @type {any} */ (null), tag: /** @type {string|null} */ (null), error: /** @type {any} */ (null), at: 0 };
+const NOTHING = { state: /** @type {LoadState} */ ("loading"), data: /** @type {any} */ (null), tag: /** @type {string|null} */ (null), error: /** @type {any} */ (null), at: 0, key: "" };
 
 /**
  * Load a GET, again when its path or query changes, and after a failure once the service is reachable again.
@@ -41,9 +41,9 @@ export function useCall(path, query = {}) {
     let tag = null;
     try {
       const data = await retryRateLimited(() => call("GET", path, { query, answered: (headers) => (tag = headers.get("etag")) }));
-      if (mine === round.current) set({ state: "ready", data, tag, error: null, at: Date.now() });
+      if (mine === round.current) set({ state: "ready", data, tag, error: null, at: Date.now(), key });
     } catch (error) {
-      if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), error }));
+      if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), error, key }));
     }
   }, [key]);
   useEffect(() => {
@@ -52,8 +52,9 @@ export function useCall(path, query = {}) {
     return () => void round.current++;
   }, [load]);
   useRetryWhenLive(known.state, load);
-  const put = (/** @type {any} */ data, /** @type {string|null} */ tag = null) => (round.current++, set({ state: "ready", data, tag, error: null, at: Date.now() }));
-  return { ...known, reload: load, put, call: { method: "GET", path: path ?? "", query } };
+  const put = (/** @type {any} */ data, /** @type {string|null} */ tag = null) => (round.current++, set({ state: "ready", data, tag, error: null, at: Date.now(), key }));
+  const shown = known.key === key ? known : NOTHING; // never the data of another path or query
+  return { ...shown, reload: load, put, call: { method: "GET", path: path ?? "", query } };
 }
 
 /**

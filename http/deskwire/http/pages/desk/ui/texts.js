@@ -56,6 +56,6 @@ export const t = {
   willBeGone: "This permanently deletes:", effects: "Effects:", willStay: "This is kept:", doing: "Working…",
   changedMeanwhile: "Someone else changed this", changedText: "Nothing was saved yet. Compare both versions, and choose which one to keep.",
   field: "Field", theirs: "Theirs", mine: "Yours", keepTheirs: "Keep theirs", saveMine: "Save yours", empty: "–",
-  asTable: "As a table", asChart: "As a chart", time: "Time", noFigures: "No data for this period.",
+  asTable: "As a table", asChart: "As a chart", time: "Time", noFigures: "No data for this period.", readPoints: (/** @type {string} */ title) => `Figures of ${title}`,
   secretOnce: "Copy it now: it is shown only once.", secretLost: "It was created, but the first response did not reach this page, and it is shown only once. Revoke it, or create another one.", secret: "Secret",
 };
