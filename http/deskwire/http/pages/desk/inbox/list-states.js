@@ -5,7 +5,7 @@ import { t } from "../core/texts-lazy.js";
 import { Ago, Avatar, Button, Empty, Failed, Name, announce, contactName } from "../ui/parts.js";
 import { counters, more, put } from "../core/store.js";
 import { search } from "./conversation.js";
-import { go, may, open, project } from "../core/session.js";
+import { go, inbox, may, open, project } from "../core/session.js";
 import { fold } from "../core/folding.js";
 import { runCommand } from "../core/keys.js";
 import { Link } from "../ui/link.js";
@@ -119,7 +119,8 @@ function ticket(each, q) {
  * @param {{selection: import("../vendor/preact.js").Signal<ReadonlySet<string>>, whole: import("../vendor/preact.js").Signal<boolean>, all: boolean, total: string}} props
  *   whole: whether the selection stands for the whole view; all: whether all loaded rows are selected, and the view has more
  */
-export function BulkToolbar({ selection, whole, all, total }) {
+export function BulkToolbar({ selection, whole, all, total: size }) {
+  const total = inbox.value.includes("?") ? "" : size; // the size is that of the view without a filter
   const takeAll = () => {
     whole.value = true;
     announce(bulk.allSelected(total));

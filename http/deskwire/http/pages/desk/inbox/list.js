@@ -55,7 +55,7 @@ export const query = signal(/** @type {string | null} */ (null));
 export const active = signal(/** @type {string | null} */ (null));
 /** The selected rows. */
 export const selection = signal(/** @type {ReadonlySet<string>} */ (new Set()));
-/** Whether the selection stands for all conversations of the view, also those that are not loaded. */
+/** Whether all of the view is selected. */
 export const wholeView = signal(false);
 let anchor = /** @type {string | null} */ (null);
 
@@ -279,7 +279,7 @@ export const VIEWS = [
 export const viewName = () =>
   isSaved.value ? (savedView.value?.name ?? t.views.saved) : view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.id)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
 
-/** Return the number of conversations in the current view, "1,000+" for many; empty if it is not known. */
+/** Return the size of the view; empty if unknown. */
 function viewTotal() {
   const { key, id } = view.value;
   const all = counters.value;
@@ -441,7 +441,7 @@ export function List() {
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} whole=${wholeView} all=${of.more && of.ids.every((id) => selection.value.has(id))} total=${inbox.value.includes("?") ? "" : viewTotal()} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}${may("conversations.manage") && html`<${BulkJobs} />`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} whole=${wholeView} all=${of.more && of.ids.every((id) => selection.value.has(id))} total=${viewTotal()} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}${may("conversations.manage") && html`<${BulkJobs} />`}<div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
       ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} filtered=${inbox.value.includes("?")} clear=${clearConditions} />`}
     </div>`}
