@@ -53,15 +53,11 @@ function setQuery(query) {
 export const query = signal(/** @type {string | null} */ (null));
 /** The row under the keyboard cursor. */
 export const active = signal(/** @type {string | null} */ (null));
-/** The selected rows. */
 export const selection = signal(/** @type {ReadonlySet<string>} */ (new Set()));
-/** Whether all of the view is selected. */
 export const wholeView = signal(false);
 let anchor = /** @type {string | null} */ (null);
 
-effect(() => {
-  if (!selection.value.size) wholeView.value = false;
-});
+effect(() => void (selection.value.size || (wholeView.value = false)));
 effect(() => {
   kept.value = { ...kept.peek(), path: path.value };
   clearSelection();
@@ -216,7 +212,6 @@ function scrollToActive() {
   else if (top + ROW_HEIGHT > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + ROW_HEIGHT - scroller.clientHeight;
 }
 
-/** Focus the list. */
 export function focusList() {
   const { ids } = shownList();
   active.value = activeRow() ?? (open.value && ids.includes(open.value) ? open.value : (ids[0] ?? null));
@@ -279,7 +274,6 @@ export const VIEWS = [
 export const viewName = () =>
   isSaved.value ? (savedView.value?.name ?? t.views.saved) : view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.id)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
 
-/** Return the size of the view; empty if unknown. */
 function viewTotal() {
   const { key, id } = view.value;
   const all = counters.value;
@@ -431,7 +425,6 @@ const EmptyList = lazy(() => import("./list-states.js"), "EmptyList");
 const UnknownView = lazy(() => import("./list-states.js"), "UnknownView");
 const SearchResults = lazy(() => import("./list-states.js"), "SearchResults");
 
-/** The whole list. */
 export function List() {
   const of = shownList();
   const searching = Boolean(query.value?.trim());
