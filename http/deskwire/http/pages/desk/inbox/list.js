@@ -51,7 +51,6 @@ function setQuery(query) {
 }
 /** The search text; null without a search. */
 export const query = signal(/** @type {string | null} */ (null));
-/** The row under the keyboard cursor. */
 export const active = signal(/** @type {string | null} */ (null));
 export const selection = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 export const wholeView = signal(false);
@@ -63,7 +62,6 @@ effect(() => {
   clearSelection();
 });
 
-/** Clear the search, the selection and the cursor. */
 export function clearSelection() {
   query.value = active.value = anchor = null;
   selection.value = new Set();
