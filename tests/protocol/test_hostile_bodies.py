@@ -259,6 +259,7 @@ BOUNDED_ELSEWHERE: Final = {
     "ChangeCustomerRequest": 4 * 1024 * 6 + 12_000,  # the context, and three fields
     "StartMyConversationRequest": 4 * 1024 * 6 + 20_000 * ESCAPED + 40_000,  # also a message
     "CreateViewRequest": 30 * (1_000 * ESCAPED + 40) + 4_000,  # the conditions, a name and ids
+    "StartBulkJobRequest": 30 * (1_000 * ESCAPED + 40) + 2 * 20 * 100 * ESCAPED + 4_000,  # also the tags
     "ChangeViewRequest": 30 * (1_000 * ESCAPED + 40) + 4_000,
     "FactorRequest": 16 * 1024,  # the answer of a passkey
     "PasskeySignInRequest": 16 * 1024,

@@ -87,7 +87,7 @@ def test_every_search_of_kept_answers_uses_an_index(tx: SqliteTransaction) -> No
         for sql in triggers
         for change in re.findall(r"UPDATE kept_answers SET .*;", sql)
     ]
-    assert len(changes) == 2 * 20
+    assert len(changes) == 2 * 21
     for statement in (*changes, kept_answers._KEPT, kept_answers._ABOUT, kept_answers._EMPTY):
         given = ("", b"")[: 2 if "?2" in statement else 1]
         plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {statement}", given)]

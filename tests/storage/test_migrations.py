@@ -128,6 +128,7 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0077_conversations_without_messages",
         "m0078_indexes_of_deletions_without_internal_events",
         "m0079_no_answer_needed",
+        "m0080_bulk_jobs",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names

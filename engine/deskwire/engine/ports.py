@@ -39,6 +39,7 @@ from deskwire.engine.channels.ports import ChannelReader, ChannelTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
+from deskwire.engine.conversations.bulk_jobs import BulkReader, BulkTransaction
 from deskwire.engine.conversations.drafts import DraftReader, DraftTransaction
 from deskwire.engine.conversations.held_messages import HeldReader, HeldTransaction
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction, ExpiryReader
@@ -82,6 +83,7 @@ class Reader(
     StoredResponseReader,
     TranslationReader,
     SavedViewReader,
+    BulkReader,
     SnippetReader,
     ChannelReader,
     WorkflowReader,
@@ -132,6 +134,7 @@ class Transaction(
     StoredResponseTransaction,
     TranslationTransaction,
     SavedViewTransaction,
+    BulkTransaction,
     SnippetTransaction,
     ChannelTransaction,
     WorkflowTransaction,
@@ -171,6 +174,7 @@ class Commit(Struct, frozen=True):
         events, deliveries: stored events and webhook deliveries, in commit order.
         erased: storage keys of erased conversations and contacts whose queued deliveries are dropped.
         due, runs_due, snoozes_due, held_due: due times (ms) of tickets, running workflows, snoozed conversations, held messages.
+        bulk_due: start times (ms) of bulk jobs.
         callers: whether a server key, machine credential, project or channel has changed.
         sessions: ids of browser sessions, customers' sessions and access tokens that have ended.
         people: whether a user or member has lost a right.
@@ -194,6 +198,7 @@ class Commit(Struct, frozen=True):
     rewritten: Sequence[StoredEvent] = ()
     held_due: Sequence[int] = ()
     writing: Sequence[WritingChange] = ()
+    bulk_due: Sequence[int] = ()
 
 
 Store = core.Store[Reader, Transaction]

@@ -21,6 +21,7 @@ from deskwire.config.config import Config
 from deskwire.config.locations import shown_database
 from deskwire.engine.accounts.links import hash_link_token, link_url, make_first_owner_link, new_link_token
 from deskwire.engine.cluster.ports import NotAdmitted
+from deskwire.engine.conversations.bulk_running import BulkRunner
 from deskwire.engine.conversations.held_sending import HeldSender
 from deskwire.engine.conversations.timers import SnoozeTimer, WorkflowTimer
 from deskwire.engine.core.clock import wall_clock
@@ -269,6 +270,8 @@ async def serve(
                 wakings.follow(commits, "snoozes_due")
                 held = HeldSender(store, wall_clock, registry)
                 held.follow(commits, "held_due")
+                bulk = BulkRunner(store, wall_clock, registry)
+                bulk.follow(commits, "bulk_due")
                 services = services_of(parts, actors, registry)
                 actors.start_soon(run_with_restarts, "audit.refusals", services.refused_calls.run)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
@@ -283,6 +286,9 @@ async def serve(
                 actors.start_soon(
                     run_with_restarts, "conversations.held_messages", partial(while_leader, held.run)
                 )
+                actors.start_soon(
+                    run_with_restarts, "conversations.bulk_jobs", partial(while_leader, bulk.run)
+                )
                 nodes.share_limits(here, services)
                 if here.membership is None:
                     await services.merges.resume()
@@ -296,7 +302,7 @@ async def serve(
                     resume = services.erasures.keep_resuming
                     actors.start_soon(run_with_restarts, "privacy.erasures", partial(while_leader, resume))
                 if here.heads is not None:
-                    wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings, held))
+                    wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings, held, bulk))
                 if config.database_url is None:
                     await actors.start(serve_commands, config.data_dir, _admin_context(parts, services))
                 await _front(

@@ -231,7 +231,9 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
     for task in tasks:
         task.poll_for_other_nodes()
     bus.receive("due", hinted)
-    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "snoozes_due", "held_due")
+    commits.subscribe(
+        lambda _: bus.send("due", b""), "due", "runs_due", "snoozes_due", "held_due", "bulk_due"
+    )
 
 
 def dispatcher(

@@ -54,6 +54,7 @@ from deskwire.http.resources.contacts import lists as contact_lists
 from deskwire.http.resources.contacts import sessions as contact_sessions
 from deskwire.http.resources.conversations import (
     backend_messages,
+    bulk_jobs,
     dashboard,
     drafts,
     following,
@@ -124,6 +125,7 @@ _MODULES: Final = (
     drafts,
     held_messages,
     saved_views,
+    bulk_jobs,
     conversation_deliveries,
     workflows,
     workflow_runs,

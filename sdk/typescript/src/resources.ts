@@ -23,6 +23,8 @@ import type {
   BacklogReport,
   BlockContactRequest,
   BrowserSessionSummaryPage,
+  BulkJob,
+  BulkJobPage,
   BulkOutcome,
   ChallengeRequest,
   ChangeChannelRequest,
@@ -211,6 +213,7 @@ import type {
   SiteReport,
   Snippet,
   SnippetPage,
+  StartBulkJobRequest,
   StartConversationRequest,
   StartCustomerSessionRequest,
   StartMyConversationRequest,
@@ -1015,7 +1018,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -1023,7 +1026,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -3971,6 +3974,69 @@ export class ChannelsResource {
   }
 }
 
+export class BulkJobsResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Start a job that changes all conversations which match now. Later matches are not added.
+   *
+   * Permission: `conversations.manage`.
+   *
+   * `POST /v3/bulk-jobs`
+   */
+  start(params: StartBulkJobRequest, options?: RequestOptions): Promise<BulkJob> {
+    return this.#transport.json({ name: "bulkJobs.start", method: "POST", path: "/v3/bulk-jobs", idempotent: true, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * List your newest jobs, at most 20, on one page.
+   *
+   * Permission: `conversations.manage`.
+   *
+   * `GET /v3/bulk-jobs`
+   */
+  list(options?: RequestOptions): PagePromise<BulkJobPage> {
+    return this.#transport.pages({ name: "bulkJobs.list", method: "GET", path: "/v3/bulk-jobs", credential: true, project: true }, options);
+  }
+
+  /**
+   * Fetch one of your jobs with its progress.
+   *
+   * Permission: `conversations.manage`.
+   *
+   * `GET /v3/bulk-jobs/{bulkJobId}`
+   */
+  get(bulkJobId: string, options?: RequestOptions): Promise<BulkJob> {
+    return this.#transport.json({ name: "bulkJobs.get", method: "GET", path: `/v3/bulk-jobs/${segment("bulkJobId", bulkJobId)}`, credential: true, project: true }, options);
+  }
+
+  /**
+   * Cancel one of your running jobs. Conversations that it has changed stay so, until you undo the job.
+   *
+   * Permission: `conversations.manage`.
+   *
+   * `POST /v3/bulk-jobs/{bulkJobId}/cancel`
+   */
+  cancel(bulkJobId: string, options?: RequestOptions): Promise<BulkJob> {
+    return this.#transport.json({ name: "bulkJobs.cancel", method: "POST", path: `/v3/bulk-jobs/${segment("bulkJobId", bulkJobId)}/cancel`, credential: true, project: true }, options);
+  }
+
+  /**
+   * Undo one of your ended jobs, in the background. Conversations that were changed since are kept.
+   *
+   * Permission: `conversations.manage`.
+   *
+   * `POST /v3/bulk-jobs/{bulkJobId}/undo`
+   */
+  undo(bulkJobId: string, options?: RequestOptions): Promise<BulkJob> {
+    return this.#transport.json({ name: "bulkJobs.undo", method: "POST", path: `/v3/bulk-jobs/${segment("bulkJobId", bulkJobId)}/undo`, credential: true, project: true }, options);
+  }
+}
+
 export class ViewsResource {
   readonly #transport: Transport;
 
@@ -5251,6 +5317,7 @@ export class ServiceResource {
 export class Resources {
   readonly audit: AuditResource;
   readonly auth: AuthResource;
+  readonly bulkJobs: BulkJobsResource;
   readonly channels: ChannelsResource;
   readonly contacts: ContactsResource;
   readonly conversations: ConversationsResource;
@@ -5290,6 +5357,7 @@ export class Resources {
   constructor(transport: Transport) {
     this.audit = new AuditResource(transport);
     this.auth = new AuthResource(transport);
+    this.bulkJobs = new BulkJobsResource(transport);
     this.channels = new ChannelsResource(transport);
     this.contacts = new ContactsResource(transport);
     this.conversations = new ConversationsResource(transport);

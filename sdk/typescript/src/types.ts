@@ -353,7 +353,7 @@ export interface AuditChange {
 
 /** The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact. */
 export interface AuditObject {
-  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "view" | "translation" | "team" | "stream_consumer" | "audit_push" | "role" | "service" | "invitation" | (string & {});
+  type: "organisation" | "project" | "server_key" | "machine_credential" | "account" | "webhook" | "channel" | "contact" | "message" | "installation" | "conversation" | "ticket" | "survey" | "survey_response" | "workflow" | "upload" | "snippet" | "view" | "bulk_job" | "translation" | "team" | "stream_consumer" | "audit_push" | "role" | "service" | "invitation" | (string & {});
   id: string | null;
   name: string | null;
 }
@@ -388,7 +388,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -517,6 +517,71 @@ export interface BrowserSessionSummary {
 export interface BrowserSessionSummaryPage {
   nextCursor: string | null;
   items: BrowserSessionSummary[];
+}
+
+/** The change of a job: `assignee` of `assign`, `add` and `remove` of `tag`, `until` of `snooze`; empty for others. */
+export interface BulkAction {
+  type: "close" | "reopen" | "pending" | "assign" | "tag" | "snooze" | "archive" | "unarchive" | (string & {});
+  assignee: BulkAssignee | null;
+  add: string[];
+  remove: string[];
+  until: string | null;
+}
+
+/** The change: `assign` needs `assignee` (null unassigns), `tag` needs `add` or `remove`, `snooze` needs `until` (null ends it). */
+export interface BulkActionInput {
+  type: "close" | "reopen" | "pending" | "assign" | "tag" | "snooze" | "archive" | "unarchive" | (string & {});
+  assignee?: AssigneeInput | null | undefined;
+  add?: string[] | null | undefined;
+  remove?: string[] | null | undefined;
+  until?: string | null | undefined;
+}
+
+/** The user or team that a job assigns. */
+export interface BulkAssignee {
+  type: "user" | "team" | (string & {});
+  id: string;
+}
+
+/** The user who started a job. The name of a deleted account is empty. */
+export interface BulkAuthor {
+  id: string;
+  name: string;
+}
+
+/** Conversations that were skipped, or kept by undo, for the same reason; the first of them by id. */
+export interface BulkGroup {
+  reason: string;
+  count: number;
+  conversationIds: string[];
+}
+
+/**
+ * A bulk job and its progress. `reason` says why it was `stopped`.
+ *
+ * `done` counts the conversations that are carried out, of `total`; while a job is undone, those that are restored or kept.
+ */
+export interface BulkJob {
+  id: string;
+  status: "running" | "completed" | "cancelled" | "stopped" | "undoing" | "undone" | (string & {});
+  reason: string | null;
+  action: BulkAction;
+  total: number;
+  done: number;
+  changed: number;
+  skipped: BulkGroup[];
+  undone: number;
+  kept: BulkGroup[];
+  createdBy: BulkAuthor;
+  /** A time in ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  endedAt: string | null;
+}
+
+/** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
+export interface BulkJobPage {
+  nextCursor: string | null;
+  items: BulkJob[];
 }
 
 /** The result of a bulk change. `matched` is the sum of `updated` and `unchanged`. */
@@ -3917,6 +3982,13 @@ export interface SnippetAuthor {
 export interface SnippetPage {
   nextCursor: string | null;
   items: Snippet[];
+}
+
+/** The conversations and their change: a `filter` with parameters of `GET /v3/conversations` as text, or the id of a saved view. */
+export interface StartBulkJobRequest {
+  filter?: Record<string, string> | null | undefined;
+  viewId?: string | null | undefined;
+  action: BulkActionInput;
 }
 
 /** The new conversation. With `visible: false` the customer can't see it until it is made visible. */

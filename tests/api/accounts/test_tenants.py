@@ -133,6 +133,8 @@ async def everything(service: Service, url: str) -> dict[str, str]:
     snippet = (await service.dashboard.post("/snippets", json=hello)).json()
     open_ones = {"name": "Open", "filter": {"status": "OPEN"}}
     view = (await service.dashboard.post("/views", json=open_ones)).json()
+    closing = {"filter": {"tag": "none"}, "action": {"type": "close"}}
+    job = (await service.dashboard.post("/bulk-jobs", json=closing)).json()
     made = await survey(service)
     flow = (await service.dashboard.post("/workflows", json=workflow([send(1)]))).json()
     answered = await service.http.post(f"/s2s/surveys/{made['id']}/responses", json={"answers": {}})
@@ -168,6 +170,7 @@ async def everything(service: Service, url: str) -> dict[str, str]:
         "team_id": team["id"],
         "snippet_id": snippet["id"],
         "view_id": view["id"],
+        "bulk_job_id": job["id"],
         "survey_id": made["id"],
         "version": "1",
         "workflow_id": flow["id"],

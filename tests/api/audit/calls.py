@@ -348,6 +348,19 @@ async def delete_view(stage: Stage) -> Any:
     return done(lambda: stage.owner.delete(f"/views/{answer.json()['id']}"), "user")
 
 
+CLOSING: Final = {"filter": {"tag": "none"}, "action": {"type": "close"}}
+
+
+async def start_bulk_job(stage: Stage) -> Any:
+    return done(lambda: stage.owner.post("/bulk-jobs", json=CLOSING), "user")
+
+
+async def undo_bulk_job(stage: Stage) -> Any:
+    answer = await stage.owner.post("/bulk-jobs", json=CLOSING)
+    assert answer.json()["status"] == "completed", answer.text  # because it has no conversations
+    return done(lambda: stage.owner.post(f"/bulk-jobs/{answer.json()['id']}/undo"), "user")
+
+
 async def delete_entry(stage: Stage) -> Any:
     path = "/translations/entries/statictranslation:a"
     answer = await stage.owner.put(path, json={"language": "en", "fields": {"title": "T"}})
@@ -501,6 +514,8 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "deleteWorkflow": (delete_workflow, "workflow.deleted"),
     "deleteUpload": (delete_upload, "upload.deleted"),
     "deleteView": (delete_view, "view.deleted"),
+    "startBulkJob": (start_bulk_job, "bulk_job.started"),
+    "undoBulkJob": (undo_bulk_job, "bulk_job.undone"),
     "deleteSnippet": (delete_snippet, "snippet.deleted"),
     "deleteEntry": (delete_entry, "translation.deleted"),
     "deleteTeam": (delete_team, "team.deleted"),

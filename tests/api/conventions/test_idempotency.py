@@ -45,6 +45,7 @@ NOT_IDEMPOTENT: Final = {
     "options, passkey-options, inspect": "change nothing that counts",
     "totp, recovery-codes": "give a new secret each time; the earlier one ends",
     "backchannel-logout": "a token of the provider counts once",
+    "cancel, undo": "a second one is refused, because the job is in another state",
     "import": "knows each of its records again by the id that it has elsewhere",
 }
 """The last word of each POST that takes no key, and why it needs none."""
@@ -116,6 +117,7 @@ async def requests(service: Service) -> Requests:
         "/conversations": (agent, "/conversations", {"contact": {"userId": "u1"}, "message": {"text": "Hi"}}),
         "/snippets": (agent, "/snippets", {"shortcut": "hi", "title": "Hello", "text": "Hello"}),
         "/views": (agent, "/views", {"name": "Open", "filter": {"status": "OPEN"}}),
+        "/bulk-jobs": (agent, "/bulk-jobs", {"filter": {"tag": "none"}, "action": {"type": "close"}}),
         "/workflows": (agent, "/workflows", {"name": "W", "trigger": {"type": "manual"}, "flows": FLOWS}),
         "/s2s/conversations/<conversation_id>/workflow/start": (
             backend, f"/s2s/conversations/{conversation['id']}/workflow/start", begin,
@@ -430,9 +432,9 @@ async def test_every_removal_erases_the_stored_responses(tmp_path: Path) -> None
             assert done.status_code == 200, (path, done.text)
         with beside(tmp_path) as connection:
             kept = connection.execute("SELECT subject FROM kept_answers WHERE sealed IS NOT NULL").fetchall()
-        # A delivery's answer has ids only.
-        redelivered = [each for each in made if each.endswith("/redeliver")]
-        assert {subject for (subject,) in kept} == {made[each]["id"] for each in redelivered}
+        # A delivery's answer has ids only, and a bulk job is kept after its end.
+        lasting = [each for each in made if each.endswith(("/redeliver", "/bulk-jobs"))]
+        assert {subject for (subject,) in kept} == {made[each]["id"] for each in lasting}
 
 
 def removals(

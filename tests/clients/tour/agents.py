@@ -258,6 +258,11 @@ async def teams(call: Recorder) -> None:
     await call("changeView", view, body={"name": "All refunds", "after": None})
     await call("getView", view)
     await call("deleteView", view)
+    closing = {"filter": {"tag": "none"}, "action": {"type": "tag", "add": ["seen"]}}
+    job = (await call("startBulkJob", body=closing, Idempotency_Key="x4"))["id"]
+    await call("listBulkJobs")
+    await call("getBulkJob", job)
+    await call("undoBulkJob", job)
     await call("deleteTeam", team)
 
 

@@ -27,6 +27,7 @@ _CSV: Final = "CSV, for which the guide recommends an HTTP library"
 _PAGE: Final = "a page or a file for browsers"
 
 WITHOUT_JSON: Final[Mapping[str, str]] = {
+    "cancelBulkJob": "a bulk job may end before the call",
     "requestPasswordLink": "the service of the tour sends no mails",
     **dict.fromkeys(
         (

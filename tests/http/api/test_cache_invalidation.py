@@ -23,6 +23,7 @@ REMEMBERED_BY_NOBODY = {
         ),
         "it is read for each call",
     ),
+    **dict.fromkeys(("bulk_job.started", "bulk_job.undone"), "it is read for each step"),
     "access.refused": "it changes nothing",
     "audit.push_changed": "it is read for each attempt",
     "audit.push_created": "it is read for each attempt",

@@ -29,6 +29,11 @@ GET /v3/setup
 PUT /v3/inbox/seen
 GET /v3/stream
 PUT /v3/stream/{streamId}/view
+POST /v3/bulk-jobs
+GET /v3/bulk-jobs
+GET /v3/bulk-jobs/{bulkJobId}
+POST /v3/bulk-jobs/{bulkJobId}/cancel
+POST /v3/bulk-jobs/{bulkJobId}/undo
 GET /v3/views
 POST /v3/views
 GET /v3/views/{viewId}
@@ -196,6 +201,11 @@ READS_USER: Final = frozenset(
         "conversations/own.get_counters",
         "conversations/own.put_all_seen",
         "conversations/own.put_seen",
+        "conversations/bulk_jobs._conversations",
+        "conversations/bulk_jobs._find",
+        "conversations/bulk_jobs._query",
+        "conversations/bulk_jobs.list_jobs",
+        "conversations/bulk_jobs.start",
         "conversations/saved_views._check",
         "conversations/saved_views._check_limit",
         "conversations/saved_views._counts",

@@ -185,6 +185,11 @@ GET /v3/projects/{projectId}/health                             | project      |
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB
+GET /v3/bulk-jobs                                               | dashboard    | conversations.manage | -
+POST /v3/bulk-jobs                                              | dashboard    | conversations.manage | 512 KiB
+GET /v3/bulk-jobs/{bulkJobId}                                   | dashboard    | conversations.manage | -
+POST /v3/bulk-jobs/{bulkJobId}/cancel                           | dashboard    | conversations.manage | 8 KiB
+POST /v3/bulk-jobs/{bulkJobId}/undo                             | dashboard    | conversations.manage | 8 KiB
 GET /v3/channels                                                | either       | projects.manage      | -
 POST /v3/channels                                               | either       | projects.manage      | body_limit_bytes
 DELETE /v3/channels/{channelId}                                 | either       | projects.manage      | 8 KiB

@@ -26,6 +26,7 @@ ObjectType = Literal[
     "upload",
     "snippet",
     "view",
+    "bulk_job",
     "translation",
     "team",
     "stream_consumer",
@@ -272,6 +273,13 @@ _ALL: Final = (
         ("entries",),
     ),
     Action("snippet.deleted", "snippet", "A snippet was deleted."),
+    Action(
+        "bulk_job.started",
+        "bulk_job",
+        "A user started to change many conversations at once: the action, and the number of conversations.",
+        ("action", "conversations"),
+    ),
+    Action("bulk_job.undone", "bulk_job", "A user undid such a change."),
     Action("view.deleted", "view", "A saved view was deleted."),
     Action(
         "translation.deleted",

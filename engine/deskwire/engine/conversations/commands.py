@@ -161,6 +161,24 @@ class Patch(Struct, frozen=True):
     given: Mapping[str, Any]
 
 
+class Retag(Struct, frozen=True):
+    """Add and remove tags, both in their normal form; the other tags stay."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+class Restore(Struct, frozen=True):
+    """Undo a change by these commands in one commit; refused if the conversation was changed since.
+
+    Args:
+        left: fields with the values that the change left, in the form of `decide.restorable`.
+    """
+
+    left: Mapping[str, Any]
+    then: tuple[Reopen | Close | Assign | Patch | Retag, ...]
+
+
 class WakeSnoozed(Struct, frozen=True):
     """End the conversation's snooze if it is due."""
 
@@ -267,6 +285,8 @@ Command = (
     | MarkReceived
     | Rate
     | Patch
+    | Retag
+    | Restore
     | WakeSnoozed
     | MarkNoAnswerNeeded
     | WaitAgain

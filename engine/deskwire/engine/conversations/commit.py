@@ -380,7 +380,7 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
         if plan.entries and not gone:
             store_activity(tx, plan, state, events, event_id)
     message = _answered_message(facts, state, drafts, show)
-    return Receipt(None if gone else state, state, contact, project, facts, message)
+    return Receipt(None if gone else state, state, contact, project, facts, message, before=plan.before)
 
 
 def _claim(plan: CommitPlan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:

@@ -30,6 +30,7 @@ class Receipt(Struct, frozen=True):
         facts: in order; authors have their names.
         message: the message object of the first message that was posted, redacted or deleted.
         replayed: whether the message was stored earlier under its client id, so that nothing was changed.
+        before: the stored state that was changed; None for a new conversation, and if nothing was changed.
     """
 
     state: Conversation | None
@@ -39,6 +40,7 @@ class Receipt(Struct, frozen=True):
     facts: tuple[Fact, ...] = ()
     message: Mapping[str, Any] | None = None
     replayed: bool = False
+    before: Conversation | None = None
 
     @property
     def conversation(self) -> Mapping[str, Any]:

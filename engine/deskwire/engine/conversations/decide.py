@@ -22,6 +22,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 
 import orjson
 
+from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.client_ids import require_same_message
 from deskwire.engine.conversations.commands import (
     Assign,
@@ -45,6 +46,8 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     ReplaceNetworkLogs,
     Reply,
+    Restore,
+    Retag,
     WaitAgain,
     WakeSnoozed,
 )
@@ -69,6 +72,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.conversations.redaction import erased_message, redacted_message
+from deskwire.engine.conversations.tags import TAGS_MAX, distinct_tags, tag_key
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import merged, overfull
@@ -125,6 +129,10 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return _rate(state, command, at)
         case Patch(given):
             return _patch(state, given, at)
+        case Retag():
+            return _retag(state, command)
+        case Restore():
+            return _restore(state, command, at)
         case WakeSnoozed():
             return _wake(state, at)
         case MarkNoAnswerNeeded(index):
@@ -224,12 +232,39 @@ def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...
 def _reply(state: Conversation, command: Reply, at: int) -> tuple[Fact, ...]:
     if command.if_sequence is not None:
         require_seen(state, command.if_sequence)
+    return _in_turn(state, (command.message, *command.then), at)
+
+
+def _in_turn(state: Conversation, commands: Iterable[Command], at: int) -> tuple[Fact, ...]:
+    """Return the facts of several commands, each decided on the state after the one before."""
     facts: list[Fact] = []
-    for each in (command.message, *command.then):
+    for each in commands:
         following = decide(state, each, at)
         facts += following
         state = after(state, following)
     return tuple(facts)
+
+
+def _retag(state: Conversation, command: Retag) -> tuple[Fact, ...]:
+    removed = {tag_key(each) for each in command.remove}
+    tags = distinct_tags([*(each for each in state.tags if tag_key(each) not in removed), *command.add])
+    if len(tags) > TAGS_MAX:
+        message = f"A conversation has at most {TAGS_MAX} tags."
+        raise Conflict(message, code="tag_limit_reached")
+    return () if tags == state.tags else (AgentFieldsUpdated({"tags": tags}),)
+
+
+def _restore(state: Conversation, command: Restore, at: int) -> tuple[Fact, ...]:
+    if any(restorable(state, name) != value for name, value in command.left.items()):
+        message = "The conversation was changed since."
+        raise Conflict(message, code="changed_since")
+    return _in_turn(state, command.then, at)
+
+
+def restorable(state: Conversation, name: str) -> Any:
+    """Return a field in the form in which a change is stored until it can no longer be undone."""
+    value = getattr(state, name)
+    return [value.type, value.id] if isinstance(value, Assignee) else value
 
 
 def require_seen(state: Conversation, sequence: int) -> None:

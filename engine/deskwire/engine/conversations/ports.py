@@ -67,6 +67,15 @@ class ConversationReader(MentionReader, Protocol):
             examined_max: conversations that a list without an index for its filter may examine; None for any number.
         """
 
+    def matching_conversations(
+        self, project: int, wanted: ConversationFilter, sort: ConversationSort, limit: int, examined_max: int
+    ) -> tuple[Sequence[int], bool]:
+        """Return the storage keys of a list's first conversations, and whether all were examined; the filter has no text.
+
+        Args:
+            examined_max: conversations that are examined if no index has only those of the filter.
+        """
+
     def count_some_conversations(
         self, project: int, wanted: ConversationFilter, found_max: int, examined_max: int
     ) -> tuple[int, bool]:

@@ -47,6 +47,7 @@ Prefix = Literal[
     "idn",
     "pky",
     "viw",
+    "blk",
 ]
 
 _RANDOM_BITS: Final = 80

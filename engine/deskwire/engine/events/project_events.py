@@ -26,6 +26,7 @@ Setting = Literal[
     "teams",
     "snippets",
     "views",
+    "bulk_jobs",
     "workflows",
     "surveys",
     "translations",

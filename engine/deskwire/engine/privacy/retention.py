@@ -28,6 +28,7 @@ from deskwire.engine.accounts.sessions import SessionLifetime, SessionTransactio
 from deskwire.engine.audit.audited_changes import conversation_expired
 from deskwire.engine.audit.trail import AuditEntry, AuditTransaction, ChangeOrigin, RecordingHook
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
+from deskwire.engine.conversations.bulk_jobs import KEPT_MS, BulkTransaction
 from deskwire.engine.conversations.commands import ConversationRetention, Expire
 from deskwire.engine.conversations.commit_plan import Receipt
 from deskwire.engine.conversations.decide import ExpiryReason
@@ -199,6 +200,7 @@ _KINDS: Final = (
     "invitations",
     "mails",
     "pushes",
+    "bulk_jobs",
 )
 
 
@@ -227,6 +229,7 @@ class RetentionPeriods(Struct, frozen=True):
 
 
 class RetentionTransaction(
+    BulkTransaction,
     FactorTransaction,
     DeliveryTransaction,
     StoredResponseTransaction,
@@ -324,6 +327,8 @@ class Retention:
         await self._prune("invitations", lambda tx: tx.prune_invitations(expired, BATCH_SIZE))
         await self._prune("mails", lambda tx: tx.prune_mails(now, BATCH_SIZE))
         await self._prune("pushes", lambda tx: tx.prune_pushes(now, BATCH_SIZE))
+        ended = now - KEPT_MS
+        await self._prune("bulk_jobs", lambda tx: tx.prune_bulk_jobs(ended, BATCH_SIZE))
         await self._store.write(lambda tx: tx.forget_old_secrets(now))
 
     async def _prune(self, what: str, batch: Callable[[RetentionTransaction], int]) -> None:

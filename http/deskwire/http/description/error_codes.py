@@ -17,6 +17,7 @@ from deskwire.engine.accounts.machines import MACHINES_MAX
 from deskwire.engine.accounts.projects import PROJECTS_MAX, SERVER_KEYS_MAX
 from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER as STREAMS_MAX
 from deskwire.engine.channels.channel import CHANNELS_MAX
+from deskwire.engine.conversations.bulk_jobs import RUNNING_MAX
 from deskwire.engine.conversations.drafts import DRAFT_CHARACTERS_MAX, DRAFTS_MAX
 from deskwire.engine.conversations.held_messages import HELD_MAX
 from deskwire.engine.conversations.saved_view import OWN_VIEWS_MAX, SHARED_VIEWS_MAX
@@ -267,6 +268,11 @@ CODES: Final = (
         "There is no such channel in this project; it may have been deleted.",
     ),
     Code(404, "view_not_found", "There is no such saved view that you see."),
+    Code(
+        404,
+        "bulk_job_not_found",
+        "You have no such bulk job in this project, or it ended more than 30 days ago.",
+    ),
     Code(404, "snippet_not_found", "There is no such snippet in this project."),
     Code(404, "team_not_found", "There is no such team."),
     Code(404, "push_not_found", "The audit trail of the organisation is not pushed."),
@@ -388,6 +394,19 @@ CODES: Final = (
         409,
         "view_limit_reached",
         f"A user has at most {OWN_VIEWS_MAX} saved views alone in a project, and a project {SHARED_VIEWS_MAX} shared ones.",
+    ),
+    Code(
+        409,
+        "bulk_job_running",
+        "The bulk job, or another one of yours, is in progress; wait for its end, or cancel it.",
+    ),
+    Code(
+        409, "bulk_job_ended", "The bulk job has ended, so it can't be cancelled, or it was undone already."
+    ),
+    Code(
+        409,
+        "bulk_job_limit_reached",
+        f"A project has at most {RUNNING_MAX} bulk jobs in progress; wait until one has ended.",
     ),
     Code(409, "snippet_limit_reached", f"The project has reached its limit of {SNIPPETS_MAX:,} snippets."),
     Code(409, "snippet_shortcut_taken", "Another snippet of the project has this shortcut."),

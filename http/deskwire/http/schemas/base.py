@@ -120,6 +120,7 @@ WorkflowId = Annotated[str, Field(pattern=f"^wfl{_ULID}", examples=["wfl_01KZ000
 MemoryId = Annotated[str, Field(pattern=f"^mem{_ULID}", examples=["mem_01KZ00000000000000000MEM01"])]
 SnippetId = Annotated[str, Field(pattern=f"^snp{_ULID}", examples=["snp_01KZ0000000000000000SN1PPT"])]
 ViewId = Annotated[str, Field(pattern=f"^viw{_ULID}", examples=["viw_01KZ0000000000000000V1EW01"])]
+BulkJobId = Annotated[str, Field(pattern=f"^blk{_ULID}", examples=["blk_01KZ0000000000000000000B1K"])]
 ChannelId = Annotated[str, Field(pattern=f"^chn{_ULID}", examples=["chn_01KZ00000000000000000CHAN1"])]
 ActivityId = Annotated[str, Field(pattern=f"^act{_ULID}", examples=["act_01KZ00000000000000000000A1"])]
 

@@ -403,7 +403,7 @@ class AuditObject(TypedDict):
     """The object of an action. `id` is null for an account that does not exist, and `erased_…` for an erased contact."""
 
     type: str
-    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `view`, `translation`, `team`, `stream_consumer`, `audit_push`, `role`, `service`, `invitation`; a later release may add others."""
+    """Known values: `organisation`, `project`, `server_key`, `machine_credential`, `account`, `webhook`, `channel`, `contact`, `message`, `installation`, `conversation`, `ticket`, `survey`, `survey_response`, `workflow`, `upload`, `snippet`, `view`, `bulk_job`, `translation`, `team`, `stream_consumer`, `audit_push`, `role`, `service`, `invitation`; a later release may add others."""
     id: str | None
     name: str | None
 
@@ -440,7 +440,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.factor_added`, `account.factor_removed`, `account.recovery_code_used`, `account.factors_reset`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.blocked`, `contact.unblocked`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `view.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.factor_added`, `account.factor_removed`, `account.recovery_code_used`, `account.factors_reset`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.blocked`, `contact.unblocked`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `bulk_job.started`, `bulk_job.undone`, `view.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -572,6 +572,81 @@ class BrowserSessionSummaryPage(TypedDict):
 
     nextCursor: str | None
     items: list[BrowserSessionSummary]
+
+
+class BulkAction(TypedDict):
+    """The change of a job: `assignee` of `assign`, `add` and `remove` of `tag`, `until` of `snooze`; empty for others."""
+
+    type: str
+    """Known values: `close`, `reopen`, `pending`, `assign`, `tag`, `snooze`, `archive`, `unarchive`; a later release may add others."""
+    assignee: BulkAssignee | None
+    add: list[str]
+    remove: list[str]
+    until: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class BulkActionInput(TypedDict):
+    """The change: `assign` needs `assignee` (null unassigns), `tag` needs `add` or `remove`, `snooze` needs `until` (null ends it)."""
+
+    type: Literal["close", "reopen", "pending", "assign", "tag", "snooze", "archive", "unarchive"]
+    assignee: NotRequired[AssigneeInput | None]
+    add: NotRequired[list[str] | None]
+    remove: NotRequired[list[str] | None]
+    until: NotRequired[str | None]
+
+
+class BulkAssignee(TypedDict):
+    """The user or team that a job assigns."""
+
+    type: str
+    """Known values: `user`, `team`; a later release may add others."""
+    id: str
+
+
+class BulkAuthor(TypedDict):
+    """The user who started a job. The name of a deleted account is empty."""
+
+    id: str
+    name: str
+
+
+class BulkGroup(TypedDict):
+    """Conversations that were skipped, or kept by undo, for the same reason; the first of them by id."""
+
+    reason: str
+    count: int
+    conversationIds: list[str]
+
+
+class BulkJob(TypedDict):
+    """A bulk job and its progress. `reason` says why it was `stopped`.
+
+    `done` counts the conversations that are carried out, of `total`; while a job is undone, those that are restored or kept."""
+
+    id: str
+    status: str
+    """Known values: `running`, `completed`, `cancelled`, `stopped`, `undoing`, `undone`; a later release may add others."""
+    reason: str | None
+    action: BulkAction
+    total: int
+    done: int
+    changed: int
+    skipped: list[BulkGroup]
+    undone: int
+    kept: list[BulkGroup]
+    createdBy: BulkAuthor
+    createdAt: str
+    """A time in ISO 8601, UTC, with milliseconds."""
+    endedAt: str | None
+    """A time in ISO 8601, UTC, with milliseconds."""
+
+
+class BulkJobPage(TypedDict):
+    """A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page."""
+
+    nextCursor: str | None
+    items: list[BulkJob]
 
 
 class BulkOutcome(TypedDict):
@@ -4447,6 +4522,14 @@ class SnippetPage(TypedDict):
 
     nextCursor: str | None
     items: list[Snippet]
+
+
+class StartBulkJobRequest(TypedDict):
+    """The conversations and their change: a `filter` with parameters of `GET /v3/conversations` as text, or the id of a saved view."""
+
+    filter: NotRequired[dict[str, str] | None]
+    viewId: NotRequired[str | None]
+    action: BulkActionInput
 
 
 class StartConversationRequest(TypedDict):

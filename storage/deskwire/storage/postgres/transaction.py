@@ -108,6 +108,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.runs_due: list[int] = []
         self.snoozes_due: list[int] = []
         self.held_due: list[int] = []
+        self.bulk_due: list[int] = []
         self.writing: list[WritingChange] = []
         self._heads: dict[int, LogHead] = {}
         self._endpoint_versions: dict[int, int] = {}
@@ -138,6 +139,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             tuple(self.rewritten),
             tuple(self.held_due),
             tuple(self.writing),
+            tuple(self.bulk_due),
         )
 
     # Contacts: a transaction that refers to a contact locks it against merging and erasure until it commits.

@@ -30,7 +30,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
     """Implements `ports.Transaction` on the writer's connection.
 
     Notifications for the rest of the program are collected in `published`, `deliveries`, `erased`, `redacted`,
-    `rewritten`, `due`, `runs_due`, `snoozes_due`, `held_due`, `writing` and `sessions_ended` until the commit is durable.
+    `rewritten`, `due`, `runs_due`, `snoozes_due`, `held_due`, `bulk_due`, `writing` and `sessions_ended` until the commit is durable.
     Triggers set `callers_changed` after changes of server keys, machine credentials, projects and channels, and `people_changed`
     after changes of passwords, accounts, members and organisations. `scrub_wanted` is True if other text was deleted.
     """
@@ -47,6 +47,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
         self.sessions_ended: list[str] = []
         self.snoozes_due: list[int] = []
         self.held_due: list[int] = []
+        self.bulk_due: list[int] = []
         self.writing: list[WritingChange] = []
         self.callers_changed = False
         self.people_changed = False

@@ -295,6 +295,7 @@ class Writer:
         tx.runs_due.clear()
         tx.snoozes_due.clear()
         tx.held_due.clear()
+        tx.bulk_due.clear()
         tx.writing.clear()
         tx.callers_changed = False
         tx.sessions_ended.clear()
@@ -319,6 +320,7 @@ def commit_of(tx: SqliteTransaction) -> Commit:
         rewritten=tuple(tx.rewritten),
         held_due=tuple(tx.held_due),
         writing=tuple(tx.writing),
+        bulk_due=tuple(tx.bulk_due),
     )
 
 

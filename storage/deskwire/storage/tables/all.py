@@ -43,6 +43,7 @@ from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.merging import MergeReads, MergeWrites
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
 from deskwire.storage.tables.conversations.agent_view import AgentViewReads, SeenReads, SeenWrites
+from deskwire.storage.tables.conversations.bulk_jobs import BulkReads, BulkWrites
 from deskwire.storage.tables.conversations.conversations import (
     ConversationReads,
     ConversationWrites,
@@ -119,6 +120,7 @@ class AllReads(
     MemoryReads,
     TranslationReads,
     SavedViewReads,
+    BulkReads,
     SnippetReads,
     SurveyReads,
     SurveyResponseReads,
@@ -157,6 +159,7 @@ class AllWrites(
     DraftWrites,
     MentionWrites,
     SavedViewWrites,
+    BulkWrites,
     PeopleWrites,
     MachineWrites,
     OidcWrites,

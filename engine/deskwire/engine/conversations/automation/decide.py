@@ -45,6 +45,8 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     ReplaceNetworkLogs,
     Reply,
+    Restore,
+    Retag,
     StartWorkflow,
     WaitAgain,
     WakeSnoozed,
@@ -104,6 +106,8 @@ def workflow_needed(state: Conversation | None, command: Command | WorkflowComma
             return None
         case (
             Reply()
+            | Retag()
+            | Restore()
             | WakeSnoozed()
             | MarkNoAnswerNeeded()
             | WaitAgain()

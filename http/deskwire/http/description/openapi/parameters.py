@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from deskwire.http.api.routing import Route
 from deskwire.http.description.openapi.schemas import Schema, tidied
 from deskwire.http.schemas import (
+    bulk_jobs,
     channels,
     content,
     conversations,
@@ -149,6 +150,9 @@ PATH: Final[Mapping[str, PathParameter]] = {
     ),
     "view_id": PathParameter(
         "The id of the view.", "viw_01KZ0000000000000000V1EW01", "view_not_found", saved_views.SavedView
+    ),
+    "bulk_job_id": PathParameter(
+        "The id of the job.", "blk_01KZ0000000000000000000B1K", "bulk_job_not_found", bulk_jobs.BulkJob
     ),
     "snippet_id": PathParameter(
         "The id of the snippet.", "snp_01KZ0000000000000000SN1PPT", "snippet_not_found", snippets.Snippet

@@ -220,6 +220,10 @@ BODIES: Final[Mapping[str, Any]] = {
         "visibility": "project",
     },
     "ChangeViewRequest": {"name": "Late returns", "after": None},
+    "StartBulkJobRequest": {
+        "filter": {"status": "OPEN", "tag": "spam"},
+        "action": {"type": "tag", "add": ["checked"], "remove": ["spam"]},
+    },
     "CreateSnippetRequest": {
         "shortcut": "late-parcel",
         "title": "The parcel is late",

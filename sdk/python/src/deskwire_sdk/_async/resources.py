@@ -2104,6 +2104,8 @@ class AsyncAudit:
             "upload.deleted",
             "memory.deleted",
             "snippet.deleted",
+            "bulk_job.started",
+            "bulk_job.undone",
             "view.deleted",
             "translation.deleted",
             "team.deleted",
@@ -2226,6 +2228,8 @@ class AsyncAudit:
             "upload.deleted",
             "memory.deleted",
             "snippet.deleted",
+            "bulk_job.started",
+            "bulk_job.undone",
             "view.deleted",
             "translation.deleted",
             "team.deleted",
@@ -2493,6 +2497,86 @@ class AsyncAuth:
         """List the ways to sign in: with a password or passkey here, or at identity providers."""
         found: types.SignInMethods = await self._transport.json(
             Request("GET", "/v3/auth/methods", credential=False)
+        )
+        return found
+
+
+class AsyncBulkJobs:
+    """The calls of `bulk_jobs`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def start(
+        self,
+        *,
+        action: types.BulkActionInput,
+        filter: dict[str, str] | Omit | None = OMIT,
+        view_id: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.BulkJob:
+        """Start a job that changes all conversations which match now. Later matches are not added.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+        """
+        found: types.BulkJob = await self._transport.json(
+            Request(
+                "POST",
+                "/v3/bulk-jobs",
+                body={"filter": filter, "viewId": view_id, "action": action},
+                project=True,
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    def list(self) -> AsyncPager[types.BulkJob]:
+        """List your newest jobs, at most 20, on one page.
+
+        Permission: `conversations.manage`.
+        """
+        return AsyncPager(self._transport, Request("GET", "/v3/bulk-jobs", project=True))
+
+    async def get(self, bulk_job_id: str) -> types.BulkJob:
+        """Fetch one of your jobs with its progress.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            bulk_job_id: The id of the job.
+        """
+        found: types.BulkJob = await self._transport.json(
+            Request("GET", f"/v3/bulk-jobs/{segment(bulk_job_id)}", project=True)
+        )
+        return found
+
+    async def cancel(self, bulk_job_id: str) -> types.BulkJob:
+        """Cancel one of your running jobs. Conversations that it has changed stay so, until you undo the job.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            bulk_job_id: The id of the job.
+        """
+        found: types.BulkJob = await self._transport.json(
+            Request("POST", f"/v3/bulk-jobs/{segment(bulk_job_id)}/cancel", project=True)
+        )
+        return found
+
+    async def undo(self, bulk_job_id: str) -> types.BulkJob:
+        """Undo one of your ended jobs, in the background. Conversations that were changed since are kept.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            bulk_job_id: The id of the job.
+        """
+        found: types.BulkJob = await self._transport.json(
+            Request("POST", f"/v3/bulk-jobs/{segment(bulk_job_id)}/undo", project=True)
         )
         return found
 
@@ -7525,6 +7609,11 @@ class AsyncResources:
     def auth(self) -> AsyncAuth:
         """The calls of `auth`."""
         return AsyncAuth(self._transport)
+
+    @cached_property
+    def bulk_jobs(self) -> AsyncBulkJobs:
+        """The calls of `bulk_jobs`."""
+        return AsyncBulkJobs(self._transport)
 
     @cached_property
     def channels(self) -> AsyncChannels:

@@ -2090,6 +2090,8 @@ class Audit:
             "upload.deleted",
             "memory.deleted",
             "snippet.deleted",
+            "bulk_job.started",
+            "bulk_job.undone",
             "view.deleted",
             "translation.deleted",
             "team.deleted",
@@ -2212,6 +2214,8 @@ class Audit:
             "upload.deleted",
             "memory.deleted",
             "snippet.deleted",
+            "bulk_job.started",
+            "bulk_job.undone",
             "view.deleted",
             "translation.deleted",
             "team.deleted",
@@ -2479,6 +2483,86 @@ class Auth:
         """List the ways to sign in: with a password or passkey here, or at identity providers."""
         found: types.SignInMethods = self._transport.json(
             Request("GET", "/v3/auth/methods", credential=False)
+        )
+        return found
+
+
+class BulkJobs:
+    """The calls of `bulk_jobs`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def start(
+        self,
+        *,
+        action: types.BulkActionInput,
+        filter: dict[str, str] | Omit | None = OMIT,
+        view_id: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.BulkJob:
+        """Start a job that changes all conversations which match now. Later matches are not added.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+        """
+        found: types.BulkJob = self._transport.json(
+            Request(
+                "POST",
+                "/v3/bulk-jobs",
+                body={"filter": filter, "viewId": view_id, "action": action},
+                project=True,
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
+    def list(self) -> Page[types.BulkJob]:
+        """List your newest jobs, at most 20, on one page.
+
+        Permission: `conversations.manage`.
+        """
+        return first_page(self._transport, Request("GET", "/v3/bulk-jobs", project=True))
+
+    def get(self, bulk_job_id: str) -> types.BulkJob:
+        """Fetch one of your jobs with its progress.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            bulk_job_id: The id of the job.
+        """
+        found: types.BulkJob = self._transport.json(
+            Request("GET", f"/v3/bulk-jobs/{segment(bulk_job_id)}", project=True)
+        )
+        return found
+
+    def cancel(self, bulk_job_id: str) -> types.BulkJob:
+        """Cancel one of your running jobs. Conversations that it has changed stay so, until you undo the job.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            bulk_job_id: The id of the job.
+        """
+        found: types.BulkJob = self._transport.json(
+            Request("POST", f"/v3/bulk-jobs/{segment(bulk_job_id)}/cancel", project=True)
+        )
+        return found
+
+    def undo(self, bulk_job_id: str) -> types.BulkJob:
+        """Undo one of your ended jobs, in the background. Conversations that were changed since are kept.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            bulk_job_id: The id of the job.
+        """
+        found: types.BulkJob = self._transport.json(
+            Request("POST", f"/v3/bulk-jobs/{segment(bulk_job_id)}/undo", project=True)
         )
         return found
 
@@ -7485,6 +7569,11 @@ class Resources:
     def auth(self) -> Auth:
         """The calls of `auth`."""
         return Auth(self._transport)
+
+    @cached_property
+    def bulk_jobs(self) -> BulkJobs:
+        """The calls of `bulk_jobs`."""
+        return BulkJobs(self._transport)
 
     @cached_property
     def channels(self) -> Channels:

@@ -198,6 +198,7 @@ PARENT_TABLES: Final = (
     "invitations",
     "sessions",
     "push_subscriptions",
+    "bulk_jobs",
 )
 _TABLE_LEVELS: Final = {table: number for number, table in enumerate(PARENT_TABLES)}
 

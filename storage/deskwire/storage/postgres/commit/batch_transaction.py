@@ -98,6 +98,7 @@ class BufferedTransaction(PostgresTransaction):
             self.runs_due,
             self.snoozes_due,
             self.held_due,
+            self.bulk_due,
             self.writing,
         )
         self._first_write = self._size_before = 0

@@ -180,6 +180,7 @@ MIGRATIONS: Final = (
         "m0051_no_answer_needed",
         typed("ALTER TABLE conversations ADD COLUMN no_answer_needed_since bigint"),
     ),
+    Migration("m0052_bulk_jobs", "m0051_no_answer_needed", additions.BULK_JOBS),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

@@ -478,3 +478,21 @@ CREATE INDEX pushes_due ON pushes (due_at, rowid) WHERE ended_at IS NULL;
 CREATE INDEX pushes_waiting ON pushes (subscription, conversation) WHERE status = 'waiting';
 CREATE INDEX pushes_by_end ON pushes (ended_at) WHERE ended_at IS NOT NULL;
 """)
+
+# Bulk jobs; see the migration of SQLite. An older node deletes conversations without their items, so these lose the reference.
+BULK_JOBS: Final = typed("""
+CREATE TABLE bulk_jobs (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, project bigint NOT NULL REFERENCES projects,
+    author bigint NOT NULL REFERENCES users, action TEXT NOT NULL, status TEXT NOT NULL, reason TEXT,
+    total bigint NOT NULL, created_at bigint NOT NULL, ended_at bigint
+);
+CREATE INDEX bulk_jobs_by_author ON bulk_jobs (author, project);
+CREATE INDEX bulk_jobs_active ON bulk_jobs (created_at) WHERE ended_at IS NULL;
+CREATE INDEX bulk_jobs_by_end ON bulk_jobs (ended_at) WHERE ended_at IS NOT NULL;
+CREATE TABLE bulk_job_items (
+    rowid IDENTITY, job bigint NOT NULL REFERENCES bulk_jobs,
+    conversation bigint REFERENCES conversations ON DELETE SET NULL, state TEXT NOT NULL, reason TEXT, trace TEXT
+);
+CREATE INDEX bulk_job_items_by_state ON bulk_job_items (job, state);
+CREATE INDEX bulk_job_items_by_conversation ON bulk_job_items (conversation) WHERE conversation IS NOT NULL;
+""") + forget_answers_trigger("bulk_jobs", "DELETE", None)

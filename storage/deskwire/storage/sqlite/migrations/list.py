@@ -87,6 +87,7 @@ from deskwire.storage.sqlite.migrations import (
     m0077_conversations_without_messages,
     m0078_indexes_of_deletions_without_internal_events,
     m0079_no_answer_needed,
+    m0080_bulk_jobs,
 )
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ SCRIPTS: Final = {
         m0077_conversations_without_messages,
         m0078_indexes_of_deletions_without_internal_events,
         m0079_no_answer_needed,
+        m0080_bulk_jobs,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -251,6 +251,10 @@ class ConversationWrites(Changes):
         self._claims.pop(rowid, None)
         for table in _OWN:
             self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
+        # A bulk job still counts the conversation, but keeps nothing of it.
+        self.conn.execute(
+            "UPDATE bulk_job_items SET conversation = NULL, trace = NULL WHERE conversation = ?", (rowid,)
+        )
         self.conn.execute("DELETE FROM conversations WHERE rowid = ?", (rowid,))
 
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:

@@ -130,6 +130,13 @@ class ConversationListReads(SeenReads):
         read = self._page_keys(project, wanted, sort)
         return lambda after, limit: BoundedPage(read(after, limit))
 
+    def matching_conversations(
+        self, project: int, wanted: ConversationFilter, sort: ConversationSort, limit: int, examined_max: int
+    ) -> tuple[Sequence[int], bool]:
+        wanted = self._with_seen_mark(project, wanted)
+        page = self._bounded_page_keys(project, wanted, sort, examined_max)(None, limit)
+        return [each.rowid for each in page.keys], page.reached is None
+
     def count_some_conversations(
         self, project: int, wanted: ConversationFilter, found_max: int, examined_max: int
     ) -> tuple[int, bool]:

@@ -159,7 +159,7 @@ export const t = {
     /** @type {Record<string, string>} */
     actions: {
       "sign_in.succeeded": "Signed in", "sign_in.failed": "Sign-in failed", "sign_in.proved": "Identity proved again", "sign_in.new_device": "Signed in with a new browser", "access.refused": "Access refused",
-      "contact.merged_away": "Contact merged into another", "history.imported": "History imported", "identity.linked": "Company account connected", "identity.unlinked": "Company account disconnected",
+      "contact.merged_away": "Contact merged into another", "history.imported": "History imported", "bulk_job.started": "Bulk change started", "bulk_job.undone": "Bulk change undone", "identity.linked": "Company account connected", "identity.unlinked": "Company account disconnected",
     },
     actors: { server_key: "Server key", machine: "Machine credential", operator: "Operator", system: "Deskwire", anonymous: "Not signed in", unknown: "Unknown", user: "User" },
   },

@@ -10,6 +10,7 @@ import { unopenable } from "../core/seal.js";
 import { CHANGED, act, entries, withdraw } from "../core/outbox.js";
 import { EDITOR, handle, runCommand, startTypeAhead } from "../core/keys.js";
 import { targetsOrNotify, filter, focusList, selection, shownList } from "./list.js";
+import { isWholeView } from "./whole-view.js";
 import { namesOf, changedAt, lastChangedBy, guardAfter, recordChange, readAll, restoringActions, undoLast } from "./undo.js";
 /** @import { Row, Assignee, Outgoing } from "../core/types.js" */
 /** @import { Action } from "../core/outbox.js" */
@@ -34,6 +35,7 @@ function perform(...given) {
  */
 async function performNow(ids, action, words, back, allowed = mayAct()) {
   if (!allowed) return void notify(t.actions.notAllowed, { bad: true });
+  if (isWholeView(ids)) return void import("./bulk-texts.js").then(({ t }) => notify(t.notForAll, { icon: "info" }));
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
   /** @type {import("./undo.js").Step[]} */
   const steps = [];
@@ -46,6 +48,14 @@ async function performNow(ids, action, words, back, allowed = mayAct()) {
   const changed = steps.map((each) => each.id);
   const who = namesOf(changed);
   recordChange({ who, what: words.what(who), steps }, t.actions.did(who, words.done, changed.length));
+}
+
+/** Start a job if the action is about all of the view; return whether it is. @param {string[]} ids @param {import("./bulk-jobs.js").BulkAction} action */
+function startedJob(ids, action) {
+  if (!isWholeView(ids) || !mayAct()) return false;
+  const done = import("./bulk-jobs.js").then(({ startJob }) => startJob(action));
+  recorded = Promise.allSettled([recorded, done]).then(() => {});
+  return true;
 }
 
 /** True to open the next conversation when one is closed. */
@@ -64,6 +74,7 @@ const restoreStatus = (one) => (now) => restoringActions(one, now);
 
 /** @param {string[]} ids @param {Assignee | null} assignee */
 export function assign(ids, assignee) {
+  if (startedJob(ids, { type: "assign", assignee: assignee && { type: assignee.type, id: assignee.id } })) return;
   const to = assignee && (assignee.id === user.value?.id ? t.you.toLowerCase() : assignee.name);
   const words = to ? { what: (/** @type {string} */ who) => t.actions.what.assign(who, to), done: t.actions.done.assign(to) } : { what: t.actions.what.unassign, done: t.actions.done.unassign };
   return perform(ids, (one) => (one.assignee?.id === assignee?.id ? null : { do: "assign", assignee }), words, (one) => () => [{ do: "assign", assignee: one.assignee }]);
@@ -71,6 +82,7 @@ export function assign(ids, assignee) {
 
 /** @param {string[]} ids @param {Date | null} until */
 export function snooze(ids, until) {
+  if (startedJob(ids, { type: "snooze", until: until?.toISOString() ?? null })) return;
   const at = until?.toLocaleString(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
   const words = at ? { what: (/** @type {string} */ who) => t.actions.what.snooze(who, at), done: t.actions.done.snooze(at) } : { what: t.actions.what.wake, done: t.actions.done.wake };
   const back = (/** @type {Row} */ one) => () => [/** @type {Action} */ ({ do: "snooze", until: one.snoozedUntil && Date.parse(one.snoozedUntil) > Date.now() ? one.snoozedUntil : null })];
@@ -98,8 +110,9 @@ function noAnswer(ids) {
   return perform(ids, marks ? noAnswerAction : waitAction, words, back, may("conversations.reply"));
 }
 
-/** @param {string[]} ids @param {(one: Row) => string[]} tags */
-export const tag = (ids, tags) =>
+/** @param {string[]} ids @param {(one: Row) => string[]} tags @param {{add: string[], remove: string[]}} change  the same, for all of the view */
+export const tag = (ids, tags, change) =>
+  startedJob(ids, { type: "tag", ...change }) ||
   perform(ids, (one) => (tags(one).join("\n") === one.tags.join("\n") ? null : { do: "tags", tags: tags(one) }), { what: t.actions.what.tags, done: t.actions.done.tags }, (one) => {
     const after = tags(one);
     return (now) => { // undo only this change, so that later tags of colleagues stay
@@ -115,6 +128,7 @@ export const rename = (id, title) =>
 
 /** @param {string[]} ids @param {boolean} archived */
 const archive = (ids, archived) =>
+  startedJob(ids, { type: archived ? "archive" : "unarchive" }) ||
   perform(ids, (one) => (one.archived === archived ? null : { do: "archive", archived }), archived ? { what: t.actions.what.archive, done: t.actions.done.archive } : { what: t.actions.what.unarchive, done: t.actions.done.unarchive }, (one) => () => [{ do: "archive", archived: one.archived }]);
 
 /** Return the action that lets the user follow a conversation or not. @param {Row} one @param {boolean} follows @returns {Action} */
@@ -156,6 +170,7 @@ export const commandName = (id, one) => (id === "ticket" && one?.ticketId ? t.co
 
 /** Close conversations, and open the next one if the setting says so. @param {string[]} ids */
 async function close(ids) {
+  if (startedJob(ids, { type: "close" })) return;
   const next = nextConversation(ids);
   await perform(ids, (one) => (one.status === "CLOSED" ? null : { do: "close" }), { what: t.actions.what.close, done: t.actions.done.close }, restoreStatus);
   if (advance.value && next && ids.length === 1) (go(`c/${next}`), applyOrder(filter.value));
@@ -187,9 +202,9 @@ document.addEventListener("input", (event) => void (event.isTrusted && (lastInpu
 const HANDLERS = {
   assignMe: withTargets((ids) => user.value && assign(ids, { type: "user", id: user.value.id, name: user.value.name })),
   close: withTargets(close),
-  reopen: withTargets((ids) => perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, restoreStatus)),
-  pending: withTargets((ids) => perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, restoreStatus)),
   noAnswer: withTargets((ids) => void noAnswer(ids)),
+  reopen: withTargets((ids) => startedJob(ids, { type: "reopen" }) || perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, restoreStatus)),
+  pending: withTargets((ids) => startedJob(ids, { type: "pending" }) || perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, restoreStatus)),
   unread: withTargets(unread),
   follow: withTargets((ids) => void follow(ids)),
   rename: withTargets(([id]) => void (mayAct() ? (dialog.value = { name: "rename", id }) : notify(t.actions.notAllowed, { bad: true }))),

@@ -5,11 +5,12 @@ import { t } from "../core/texts-lazy.js";
 import { Ago, Avatar, Button, Empty, Failed, Name, announce, contactName } from "../ui/parts.js";
 import { counters, more, put } from "../core/store.js";
 import { search } from "./conversation.js";
-import { go, open, project } from "../core/session.js";
+import { go, inbox, may, open, project } from "../core/session.js";
 import { fold } from "../core/folding.js";
 import { runCommand } from "../core/keys.js";
 import { Link } from "../ui/link.js";
 import { t as texts } from "./saved-view-texts.js";
+import { t as bulk } from "./bulk-texts.js";
 import { FirstSteps, useFirstSteps } from "./first-steps.js";
 /** @import { ListView } from "../core/types.js" */
 
@@ -113,16 +114,26 @@ function ticket(each, q) {
   return html`<button type="button" key=${each.id} class="hit" onClick=${press}><${Marked} text=${each.title} ranges=${titleRanges(each.title, q)} /><span class="chip">${String(each.status ?? "").toLowerCase().replaceAll("_", " ")}</span></button>`;
 }
 
-/** @param {{selection: import("../vendor/preact.js").Signal<ReadonlySet<string>>}} props */
-export function BulkToolbar({ selection }) {
+/**
+ * The tools for selected rows.
+ * @param {{selection: import("../vendor/preact.js").Signal<ReadonlySet<string>>, whole: import("../vendor/preact.js").Signal<boolean>, all: boolean, total: string}} props
+ *   whole: whether the selection stands for the whole view; all: whether all loaded rows are selected, and the view has more
+ */
+export function BulkToolbar({ selection, whole, all, total: size }) {
+  const total = inbox.value.includes("?") ? "" : size; // the size is that of the view without a filter
+  const takeAll = () => {
+    whole.value = true;
+    announce(bulk.allSelected(total));
+  };
   const act = (/** @type {string} */ id) => () => runCommand(id);
   const tool = (/** @type {string} */ id, /** @type {string} */ icon, /** @type {string} */ keys) =>
     html`<${Button} label=${/** @type {any} */ (t.commands)[id]} icon=${icon} only kind="quiet" class="small" keys=${keys} press=${act(id)} />`;
-  return html`<div class="list-bar bulk" role="toolbar" aria-label=${t.list.selected(selection.value.size)}>
-    <strong>${t.list.selected(selection.value.size)}</strong>
+  const text = whole.value ? bulk.allSelected(total) : t.list.selected(selection.value.size);
+  return html`<div class="list-bar bulk" role="toolbar" aria-label=${text}>
+    <strong>${text}</strong>
     ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("noAnswer", "check", "w")}${tool("close", "done", "e")}
     <${Button} label=${t.list.selectNone} icon="close" only kind="quiet" class="small" press=${() => (selection.value = new Set())} />
-  </div>`;
+  </div>${all && !whole.value && may("conversations.manage") && html`<div class="filter-chips"><${Button} label=${bulk.selectAll(total)} kind="quiet" class="small" press=${takeAll} /></div>`}`;
 }
 
 /** In place of a saved view that was deleted, or that is not shared with the user. */

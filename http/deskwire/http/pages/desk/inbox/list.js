@@ -51,18 +51,17 @@ function setQuery(query) {
 }
 /** The search text; null without a search. */
 export const query = signal(/** @type {string | null} */ (null));
-/** The row under the keyboard cursor. */
 export const active = signal(/** @type {string | null} */ (null));
-/** The selected rows. */
 export const selection = signal(/** @type {ReadonlySet<string>} */ (new Set()));
+export const wholeView = signal(false);
 let anchor = /** @type {string | null} */ (null);
 
+effect(() => void (selection.value.size || (wholeView.value = false)));
 effect(() => {
   kept.value = { ...kept.peek(), path: path.value };
   clearSelection();
 });
 
-/** Clear the search, the selection and the cursor. */
 export function clearSelection() {
   query.value = active.value = anchor = null;
   selection.value = new Set();
@@ -179,6 +178,7 @@ export function toggle(id) {
   if (!id) return;
   const next = new Set(selection.value);
   if (!next.delete(id)) next.add(id);
+  wholeView.value = false;
   anchor = id;
   selection.value = next;
   announce(t.list.selected(next.size));
@@ -210,7 +210,6 @@ function scrollToActive() {
   else if (top + ROW_HEIGHT > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + ROW_HEIGHT - scroller.clientHeight;
 }
 
-/** Focus the list. */
 export function focusList() {
   const { ids } = shownList();
   active.value = activeRow() ?? (open.value && ids.includes(open.value) ? open.value : (ids[0] ?? null));
@@ -273,16 +272,20 @@ export const VIEWS = [
 export const viewName = () =>
   isSaved.value ? (savedView.value?.name ?? t.views.saved) : view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.id)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
 
-function Head() {
+function viewTotal() {
   const { key, id } = view.value;
   const all = counters.value;
-  const one = VIEWS.find((each) => each.key === key);
-  const n = all && (key === "team" ? all.teams[id ?? ""] : one?.count?.(all));
+  const n = all && (key === "team" ? all.teams[id ?? ""] : VIEWS.find((each) => each.key === key)?.count?.(all));
   const saved = savedView.value?.count;
+  return n !== null && n !== undefined ? t.count(n, all?.bound ?? 1000) : saved && !inbox.value.includes("?") ? t.countSome(saved) : "";
+}
+
+function Head() {
+  const total = viewTotal();
   return html`<header class="list-head">
     <${SideButton} />
     <h1 class="ellipsis">${viewName()}</h1>
-    ${n !== null && n !== undefined && html`<span class="total">${t.count(n, all?.bound ?? 1000)}</span>`}${saved && !inbox.value.includes("?") && html`<span class="total">${t.countSome(saved)}</span>`}
+    ${total && html`<span class="total">${total}</span>`}
     <span class="grow"></span>
     <${Button} label=${t.side.actions} icon="bolt" only kind="quiet" class="only-narrow" press=${() => runCommand("palette")} />
     ${may("conversations.reply") && html`<${Button} label=${t.list.start} icon="pencil" only kind="quiet" keys="c" press=${() => (dialog.value = { name: "start" })} />`}
@@ -415,11 +418,11 @@ function Rows({ of }) {
 const FilterBar = lazy(() => import("./filter-bar.js"), "FilterBar");
 const FilterChips = lazy(() => import("./filter-bar.js"), "FilterChips");
 const BulkToolbar = lazy(() => import("./list-states.js"), "BulkToolbar");
+const BulkJobs = lazy(() => import("./bulk-jobs.js"), "BulkJobs");
 const EmptyList = lazy(() => import("./list-states.js"), "EmptyList");
 const UnknownView = lazy(() => import("./list-states.js"), "UnknownView");
 const SearchResults = lazy(() => import("./list-states.js"), "SearchResults");
 
-/** The whole list. */
 export function List() {
   const of = shownList();
   const searching = Boolean(query.value?.trim());
@@ -429,7 +432,7 @@ export function List() {
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} whole=${wholeView} all=${of.more && of.ids.every((id) => selection.value.has(id))} total=${viewTotal()} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}${may("conversations.manage") && html`<${BulkJobs} />`}<div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
       ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} filtered=${inbox.value.includes("?")} clear=${clearConditions} />`}
     </div>`}

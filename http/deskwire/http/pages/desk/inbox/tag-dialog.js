@@ -9,6 +9,8 @@ import { row } from "../core/store.js";
 import { fold, foldName } from "../core/folding.js";
 import { tags } from "./conversation.js";
 import { tag } from "./actions.js";
+import { isWholeView } from "./whole-view.js";
+import { t as bulk } from "./bulk-texts.js";
 
 /** @typedef {boolean | "mixed"} State  whether all, no or some conversations have a tag */
 /** @typedef {{name: string, count: number, before: State}} TagState  count: of the conversations that have it */
@@ -38,11 +40,13 @@ export const pressed = (now, before) => (now === "mixed" ? true : now === true ?
 /** @param {{ids: string[]}} props */
 export function Tags({ ids }) {
   const [q, setQ] = useState("");
-  const many = ids.length > 1;
+  const whole = useMemo(() => isWholeView(ids), [ids]);
+  const many = ids.length > 1 || whole;
   const present = useMemo(() => tagStates(ids.flatMap((id) => (row(id) ? [row(id)?.tags ?? []] : []))), [ids]);
   const [changed, setChanged] = useState(/** @type {ReadonlyMap<string, {name: string, state: State}>} */ (new Map()));
   const total = useMemo(() => ids.filter((id) => row(id)).length, [ids]);
-  const before = (/** @type {string} */ name) => present.find((each) => foldName(each.name) === foldName(name))?.before ?? false;
+  // Of all in the view only some are loaded, so no tag is known to be on all or on none.
+  const before = (/** @type {string} */ name) => (whole ? "mixed" : (present.find((each) => foldName(each.name) === foldName(name))?.before ?? false));
   const stateOf = (/** @type {string} */ name) => changed.get(foldName(name))?.state ?? before(name);
   const set = (/** @type {string} */ name, /** @type {State} */ state) => {
     setChanged(new Map(changed).set(foldName(name), { name, state }));
@@ -53,7 +57,7 @@ export function Tags({ ids }) {
     close();
     const changes = [...changed.values()].filter((each) => each.state !== before(each.name));
     const [added, removed] = [true, false].map((state) => changes.filter((each) => each.state === state).map((each) => each.name));
-    if (changes.length) tag(ids, (one) => [...without(one.tags, removed ?? []), ...without(added ?? [], one.tags)]);
+    if (changes.length) tag(ids, (one) => [...without(one.tags, removed ?? []), ...without(added ?? [], one.tags)], { add: added ?? [], remove: removed ?? [] });
   };
   const typed = q.trim();
   const here = present.map((each) => each.name);
@@ -61,14 +65,14 @@ export function Tags({ ids }) {
   const shown = [...here, ...fresh, ...without(tags().map((each) => each.name), [...here, ...fresh])];
   const option = (/** @type {string} */ name) => {
     const [state, count] = [stateOf(name), present.find((each) => each.name === name)?.count ?? 0];
-    return { key: name, label: name, checked: state, hint: state === "mixed" ? t.dialogs.tagOnSome(count, total) : "", pick: () => set(name, pressed(state, before(name))) };
+    return { key: name, label: name, checked: state, hint: state === "mixed" && !whole ? t.dialogs.tagOnSome(count, total) : "", pick: () => set(name, pressed(state, before(name))) };
   };
   const options = [
     ...shown.filter((each) => fold(each).includes(fold(typed))).map(option),
     ...(typed && without([typed], shown).length ? [{ key: " new", label: t.dialogs.createTag(typed), icon: "plus", pick: () => set(typed, true) }] : []),
   ];
   const chosen = many ? [] : [...here, ...fresh].filter((each) => stateOf(each) === true);
-  return html`<${Dialog} title=${many ? t.dialogs.tagsOf(total) : t.dialogs.tags} close=${close}><div class="body">
+  return html`<${Dialog} title=${whole ? bulk.tagsOfAll : many ? t.dialogs.tagsOf(total) : t.dialogs.tags} close=${close}><div class="body">
     ${chosen.length > 0 && html`<div class="chosen">${chosen.map((each) => html`<span key=${each} class="chip tag"><bdi class="ellipsis">${each}</bdi><button type="button" aria-label=${t.dialogs.removeTag(each)} onClick=${() => set(each, false)}><${Icon} name="close" /></button></span>`)}</div>`}
     <${Chooser} label=${t.dialogs.tagPlaceholder} options=${options} empty=${t.dialogs.noTags} q=${q} type=${setQ} multiple submit=${done} />
     <div class="actions"><${Button} label=${t.cancel} kind="quiet" press=${close} /><${Button} label=${t.save} kind="primary" press=${done} /></div>

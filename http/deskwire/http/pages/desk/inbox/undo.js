@@ -22,8 +22,8 @@ import { returnToDraft, sentAt, undoSending, undoable } from "./held-messages.js
  * @property {(now: Row) => Action[]} back  the actions that undo it
  * @property {Guard} left  the fields after the change; if they differ later, someone else has changed them
  *
- * @typedef {{who: string, what: string, steps: Step[], at?: number, reply?: boolean, ends?: () => void, back?: () => Promise<void>}} Change
- * back: the undo of a change outside the outbox.
+ * @typedef {{who: string, what: string, steps: Step[], at?: number, reply?: boolean, ends?: () => void, back?: () => Promise<unknown>, shown?: boolean}} Change
+ * back: the undo of a change outside the outbox; shown: whether the page shows its progress elsewhere.
  */
 const CHANGES_MAX = 100;
 /** A faster change shows no progress, only its result. */
@@ -80,6 +80,9 @@ export function recordChange(change, done) {
   pushChange(change);
   change.ends = notifyProgress(change.steps, { what: change.what, done }, { action: t.actions.undo, run: () => void revert(change), ms: 6000 });
 }
+
+/** Record a change of many conversations, whose progress and undo the page shows itself. @param {string} what @param {() => Promise<unknown>} back */
+export const recordUndo = (what, back) => pushChange({ who: "", what, steps: [], back, shown: true });
 
 /** Record a sent reply, and the action sent with it. @param {Outgoing} out @param {Row|undefined} before */
 export function recordReply(out, before) {
@@ -170,7 +173,7 @@ async function revert(change) {
 async function runUndo(change) {
   try {
     await change.back?.();
-    notify(t.actions.undone(change.what));
+    if (!change.shown) notify(t.actions.undone(change.what));
   } catch (error) {
     pushChange(change);
     notify(t.actions.refused(t.actions.undoing(change.what), /** @type {Error} */ (error).message), { bad: true });

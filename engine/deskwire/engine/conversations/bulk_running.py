@@ -1,0 +1,229 @@
+"""The runner of bulk jobs, on one node: a batch of each job in turn, with pauses, so that live traffic comes first."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar, Final
+
+import structlog
+import trio
+from msgspec import Struct
+
+from deskwire.engine.accounts.people import Assignee, Project
+from deskwire.engine.accounts.roles import assignable_user
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
+from deskwire.engine.conversations.bulk_jobs import (
+    DONE,
+    REFUSED,
+    WAITING,
+    BulkCommand,
+    BulkItem,
+    BulkJob,
+    BulkStepReader,
+    BulkStepTransaction,
+    command_of,
+    end_bulk_job,
+    restore_of,
+    trace_of,
+)
+from deskwire.engine.conversations.commit_plan import Receipt
+from deskwire.engine.core.actor import Actor
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.errors import Conflict, DomainError, NotFound, Unavailable
+from deskwire.engine.core.store import InlineJob, Store
+from deskwire.engine.core.tasks.scheduled import ScheduledTask
+
+log: Final = structlog.get_logger(__name__)
+
+PERMISSION: Final = "conversations.manage"
+_BATCH_SIZE: Final = 16  # conversations that are changed concurrently; most of them share a commit
+_PAUSES: Final = (
+    2  # ratio of the pause after a batch to its length, so that jobs take a third of the time at most
+)
+_GONE: Final = "conversation_deleted"
+
+
+class StopJob(Conflict):
+    """The refusal of an item that ends its whole job."""
+
+
+class _ItemTaken(Conflict):
+    """The refusal of an item that was carried out already, or whose job was cancelled."""
+
+    code = "bulk_item_taken"
+
+
+class PreparedItem(Struct, frozen=True):
+    """An item with its command, or with the reason why it is refused."""
+
+    item: BulkItem
+    command: BulkCommand | None
+    reason: str | None = None
+
+
+class BulkItemHook:
+    """A `CommitHook` that stores the outcome of an item in the commit that changes its conversation."""
+
+    def __init__(self, project: Project, job: BulkJob, item: BulkItem) -> None:
+        self._project = project
+        self._job = job
+        self._item = item
+
+    def before(self, tx: BulkStepTransaction) -> None:
+        """Check that the item is still to be carried out, and that the job's author may change conversations."""
+        status = self._job.status
+        if tx.claim_bulk_item(self._item.rowid) != (status, WAITING[status]):
+            raise _ItemTaken("The item was carried out, or its job has ended.")
+        role = tx.role(self._project.organisation, self._job.author)
+        if role is None or PERMISSION not in role.permissions:
+            raise StopJob(f"The user has lost the permission {PERMISSION}.", code="permission_lost")
+
+    def after(self, tx: BulkStepTransaction, receipt: Receipt) -> None:
+        """Store the outcome."""
+        rowid, job = self._item.rowid, self._job
+        if job.status == "undoing":
+            tx.save_bulk_item(rowid, "undone", None, None)
+        elif receipt.before is None:
+            tx.save_bulk_item(rowid, "skipped", "unchanged", None)
+        else:
+            tx.save_bulk_item(rowid, "changed", None, trace_of(job.action, receipt.before, receipt.after))
+
+
+class BulkRunner(ScheduledTask[BulkStepReader, BulkStepTransaction]):
+    """A task that carries out bulk jobs, and undoes them."""
+
+    delayed: ClassVar = "conversations.bulk_jobs_delayed"
+
+    def __init__(
+        self, store: Store[BulkStepReader, BulkStepTransaction], clock: Clock, actors: ActorRegistry
+    ) -> None:
+        super().__init__(store, clock)
+        self._actors = actors
+
+    @staticmethod
+    def next_due(reader: BulkStepReader) -> int | None:
+        """Return the time (ms) of the oldest job in progress."""
+        return reader.next_bulk_job()
+
+    async def run_batch(self) -> bool:
+        """Carry out a batch of each job in progress; see `ScheduledTask.run_batch`."""
+        jobs = await self._store.read(lambda reader: reader.active_bulk_jobs())
+        for job in jobs:
+            began = trio.current_time()
+            await self._advance(job)
+            await trio.sleep(_PAUSES * (trio.current_time() - began))
+        return bool(jobs)
+
+    async def _advance(self, job: BulkJob) -> None:
+        """Carry out the next batch of a job. Raises Unavailable if an item is to be tried again."""
+        prepare = partial(_prepare, job=job, now=self._clock())
+        project, items, stop = await self._store.read(prepare)
+        if stop is not None:
+            await self._end(project, job, stop)
+        elif not items:
+            await self._end(project, job, None)
+        else:
+            await self._carry_out(project, job, items)
+
+    async def _carry_out(self, project: Project, job: BulkJob, items: list[PreparedItem]) -> None:
+        delayed: list[Unavailable] = []
+        stops: list[str] = []
+        async with trio.open_nursery() as nursery:
+            for each in items:
+                nursery.start_soon(self._change, project, job, each, delayed, stops)
+        if stops:
+            await self._end(project, job, stops[0])
+        elif delayed:
+            raise delayed[0]
+
+    async def _change(
+        self,
+        project: Project,
+        job: BulkJob,
+        prepared: PreparedItem,
+        delayed: list[Unavailable],
+        stops: list[str],
+    ) -> None:
+        item, command = prepared.item, prepared.command
+        try:
+            if command is None or item.conversation_id is None:
+                await self._refuse(job, item, prepared.reason or _GONE)
+                return
+            hook, by = BulkItemHook(project, job, item), Actor("user", job.author_id, job.author_name)
+            await self._actors.ask(project, item.conversation_id, command, hook, by)
+        except Unavailable as error:
+            delayed.append(error)
+        except StopJob as error:
+            stops.append(error.reason)
+        except _ItemTaken:
+            log.debug("bulk_jobs.item_taken", job=job.id, conversation=item.conversation_id)
+        except NotFound:
+            await self._refused(job, item, _GONE, delayed)
+        except DomainError as error:
+            await self._refused(job, item, error.reason, delayed)
+        except ActorFailed:  # a bug that the actor has logged
+            await self._refused(job, item, "internal_error", delayed)
+
+    async def _refused(self, job: BulkJob, item: BulkItem, reason: str, delayed: list[Unavailable]) -> None:
+        try:
+            await self._refuse(job, item, reason)
+        except Unavailable as error:
+            delayed.append(error)
+
+    async def _refuse(self, job: BulkJob, item: BulkItem, reason: str) -> None:
+        def refuse(tx: BulkStepTransaction) -> None:
+            if tx.claim_bulk_item(item.rowid) == (job.status, WAITING[job.status]):
+                tx.save_bulk_item(item.rowid, REFUSED[job.status], reason, None)
+
+        await self._store.write(InlineJob(refuse))
+
+    async def _end(self, project: Project, job: BulkJob, stop: str | None) -> None:
+        def end(tx: BulkStepTransaction) -> bool:
+            if tx.claim_bulk_job(job.rowid) != job.status:
+                return False
+            status = DONE[job.status] if stop is None else "stopped"
+            end_bulk_job(tx, project, job, status, stop, self._clock())
+            return True
+
+        if await self._store.write(InlineJob(end)):
+            log.info("bulk_jobs.ended", job=job.id, action=job.action.type, stopped=stop)
+
+
+def _prepare(
+    reader: BulkStepReader, job: BulkJob, now: int
+) -> tuple[Project, list[PreparedItem], str | None]:
+    """Return the project of a job, its next items with their commands, and the reason if the job is to be stopped."""
+    project = reader.project_with(job.project)
+    assert project is not None, "a project with a job keeps its row"
+    items = reader.bulk_items(job.rowid, WAITING[job.status], _BATCH_SIZE)
+    if job.status == "undoing":
+        return project, [_undo(reader, project, job, each, now) for each in items], None
+    action = job.action
+    if action.until is not None and action.until <= now:
+        return project, [], "snooze_ended"
+    assignee = None
+    if action.assignee is not None:
+        assignee = _assignee(reader, project, *action.assignee)
+        if assignee is None:
+            return project, [], "assignee_gone"
+    command = command_of(action, assignee)
+    return project, [PreparedItem(each, command) for each in items], None
+
+
+def _undo(reader: BulkStepReader, project: Project, job: BulkJob, item: BulkItem, now: int) -> PreparedItem:
+    if item.conversation_id is None or item.trace is None:
+        return PreparedItem(item, None, _GONE)
+    former, assignee = item.trace.before.get("assignee"), None
+    if job.action.type == "assign" and former is not None:
+        assignee = _assignee(reader, project, former[0], former[1])
+        if assignee is None:
+            return PreparedItem(item, None, "assignee_gone")
+    return PreparedItem(item, restore_of(job.action, item.trace, assignee, now))
+
+
+def _assignee(reader: BulkStepReader, project: Project, kind: str, identifier: str) -> Assignee | None:
+    if kind == "user":
+        name, _ = assignable_user(reader, project.organisation, identifier, "/assignee/id")
+        return None if name is None else Assignee("user", identifier, name)
+    name = reader.team_name(project.rowid, identifier)
+    return None if name is None else Assignee("team", identifier, name)

@@ -1,0 +1,349 @@
+"""Bulk jobs: all conversations of a filter are changed in the background, skipped ones have reasons, and undo restores the rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from deskwire.engine.conversations import bulk_jobs, bulk_running
+from deskwire.http.resources.conversations import bulk_jobs as routes
+from tests.support.api.agent_stream import page
+from tests.support.api.service import Service
+from tests.support.api.staff import organisation_of, person
+from tests.support.deadlines import HANG_TIMEOUT_S
+
+
+def ahead(days: int) -> str:
+    """Return the time in this number of days."""
+    return (datetime.now(UTC).replace(microsecond=0) + timedelta(days)).isoformat().replace("+00:00", ".000Z")
+
+
+def in_project(service: Service) -> dict[str, str]:
+    """Return the header with which a user names the demo's project."""
+    return {"project": service.demo["projectId"]}
+
+
+OPEN = {"status": "OPEN,PENDING"}
+CLOSE = {"type": "close"}
+
+
+async def me(service: Service) -> str:
+    """Return the id of the demo's owner."""
+    return str((await service.dashboard.get("/users/me")).json()["id"])
+
+
+async def begin(http: httpx.AsyncClient, action: dict[str, Any], **body: Any) -> dict[str, Any]:
+    """Start a job; return it."""
+    answer = await http.post("/bulk-jobs", json={"filter": OPEN, **body, "action": action})
+    assert answer.status_code == 200, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+async def ended(http: httpx.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
+    """Return a job after its end."""
+    with trio.fail_after(HANG_TIMEOUT_S):
+        while True:
+            answer = await http.get(f"/bulk-jobs/{job['id']}")
+            assert answer.status_code == 200, answer.text
+            found: dict[str, Any] = answer.json()
+            if found["endedAt"] is not None:
+                return found
+            await trio.lowlevel.checkpoint()
+
+
+async def carry_out(http: httpx.AsyncClient, action: dict[str, Any], **body: Any) -> dict[str, Any]:
+    """Start a job, and return it after its end."""
+    return await ended(http, await begin(http, action, **body))
+
+
+async def undone(http: httpx.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
+    """Undo a job, and return it after that."""
+    answer = await http.post(f"/bulk-jobs/{job['id']}/undo")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"] == "undoing"
+    return await ended(http, job)
+
+
+async def of(service: Service, conversation: dict[str, Any]) -> dict[str, Any]:
+    """Return the conversation as agents see it, without what each change or each reader changes."""
+    answer = await service.dashboard.get(f"/conversations/{conversation['id']}?view=agent")
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    return {
+        name: found[name]
+        for name in ("status", "assignee", "tags", "snoozedUntil", "waitingSince", "archived", "closedBy")
+    }
+
+
+async def patch(service: Service, conversation: dict[str, Any], **fields: Any) -> None:
+    answer = await service.dashboard.patch(f"/conversations/{conversation['id']}", json=fields)
+    assert answer.status_code == 200, answer.text
+
+
+async def several(service: Service, number: int = 3) -> list[dict[str, Any]]:
+    """Create conversations with a waiting contact."""
+    return [await service.create(f"u{n}", message={"text": "Hello"}) for n in range(number)]
+
+
+async def test_job_closes_all_and_undo_restores_status_snooze_and_wait(service: Service) -> None:
+    made = await several(service)
+    await patch(service, made[0], status="PENDING", snoozedUntil=ahead(30))
+    before = [await of(service, each) for each in made]
+    job = await carry_out(service.dashboard, CLOSE)
+    assert (job["status"], job["total"], job["done"], job["changed"], job["skipped"]) == (
+        "completed", 3, 3, 3, [],
+    )  # fmt: skip
+    assert {(await of(service, each))["status"] for each in made} == {"CLOSED"}
+    job = await undone(service.dashboard, job)
+    assert (job["status"], job["undone"], job["kept"]) == ("undone", 3, [])
+    assert [await of(service, each) for each in made] == before
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"type": "assign", "assignee": "me"},
+        {"type": "assign", "assignee": None},
+        {"type": "tag", "add": ["New", "vip"], "remove": ["old"]},
+        {"type": "snooze", "until": ahead(60)},
+        {"type": "snooze", "until": None},
+        {"type": "pending"},
+        {"type": "archive"},
+    ],
+    ids=lambda action: "-".join(map(str, action.values())),
+)
+async def test_undo_restores_what_each_action_changed(service: Service, action: dict[str, Any]) -> None:
+    made = await several(service, 2)
+    if action.get("assignee") == "me":
+        action = {**action, "assignee": {"type": "user", "id": await me(service)}}
+    else:
+        assignee = {"type": "user", "id": await me(service)}
+        path = f"/conversations/{made[0]['id']}/assign"
+        assert (await service.dashboard.post(path, json={"assignee": assignee})).status_code == 200
+    await patch(service, made[0], tags=["old", "vip"], snoozedUntil=ahead(30))
+    before = [await of(service, each) for each in made]
+    job = await carry_out(service.dashboard, action)
+    assert job["action"]["type"] == action["type"]
+    assert job["changed"] + sum(each["count"] for each in job["skipped"]) == job["total"] == 2
+    after = [await of(service, each) for each in made]
+    assert after != before
+    job = await undone(service.dashboard, job)
+    assert (job["status"], job["undone"], job["kept"]) == ("undone", job["changed"], [])
+    assert [await of(service, each) for each in made] == before
+
+
+async def test_conversations_that_need_no_change_or_are_gone_are_skipped_with_a_reason(
+    service: Service,
+) -> None:
+    made = await several(service, 4)
+    for each in made[:2]:
+        await patch(service, each, tags=["vip"])
+    full = [f"t{n}" for n in range(20)]
+    await patch(service, made[2], tags=full)
+    job = await carry_out(service.dashboard, {"type": "tag", "add": ["VIP"]})
+    reasons = {each["reason"]: (each["count"], each["conversationIds"]) for each in job["skipped"]}
+    assert reasons.keys() == {"unchanged", "tag_limit_reached"}
+    assert (reasons["unchanged"][0], {*reasons["unchanged"][1]}) == (2, {made[0]["id"], made[1]["id"]})
+    assert reasons["tag_limit_reached"] == (1, [made[2]["id"]])
+    assert job["changed"] == 1
+    assert (await of(service, made[3]))["tags"] == ["vip"]
+
+
+async def test_closed_conversation_can_not_be_snoozed_by_a_job(service: Service) -> None:
+    (made,) = await several(service, 1)
+    await service.do(made, "close", closedBy="agent")
+    action = {"type": "snooze", "until": ahead(60)}
+    job = await carry_out(service.dashboard, action, filter={"status": "CLOSED"})
+    assert job["skipped"] == [{"reason": "conversation_closed", "count": 1, "conversationIds": [made["id"]]}]
+
+
+async def test_undo_keeps_what_a_colleague_has_changed_since(service: Service) -> None:
+    made = await several(service, 2)
+    job = await carry_out(service.dashboard, CLOSE)
+    await service.do(made[0], "reopen")
+    job = await undone(service.dashboard, job)
+    assert (job["status"], job["undone"]) == ("undone", 1)
+    assert job["kept"] == [{"reason": "changed_since", "count": 1, "conversationIds": [made[0]["id"]]}]
+
+
+async def test_undo_of_tags_keeps_later_tags_and_counts_deleted_conversations(service: Service) -> None:
+    made = await several(service, 2)
+    job = await carry_out(service.dashboard, {"type": "tag", "add": ["a"]})
+    await patch(service, made[0], tags=["a", "theirs"])
+    answer = await service.dashboard.delete(f"/conversations/{made[1]['id']}")
+    assert answer.status_code == 200, answer.text
+    job = await undone(service.dashboard, job)
+    assert (await of(service, made[0]))["tags"] == ["theirs"]
+    assert (job["undone"], job["kept"]) == (
+        1, [{"reason": "conversation_deleted", "count": 1, "conversationIds": []}],
+    )  # fmt: skip
+
+
+async def test_view_is_the_filter_of_a_job(service: Service) -> None:
+    made = await several(service, 2)
+    await patch(service, made[0], tags=["spam"])
+    view = {"name": "Spam", "filter": {"tag": "spam"}}
+    view_id = (await service.dashboard.post("/views", json=view)).json()["id"]
+    body = {"viewId": view_id, "action": CLOSE}
+    answer = await service.dashboard.post("/bulk-jobs", json=body)
+    assert answer.status_code == 200, answer.text
+    assert (await ended(service.dashboard, answer.json()))["changed"] == 1
+    assert [(await of(service, each))["status"] for each in made] == ["CLOSED", "OPEN"]
+
+
+async def test_wrong_job_is_refused_with_every_problem(service: Service) -> None:
+    async def places(**body: Any) -> set[tuple[str, str]]:
+        answer = await service.dashboard.post("/bulk-jobs", json=body)
+        assert answer.status_code == 422, answer.text
+        return {(each["pointer"], each["code"]) for each in answer.json()["errors"]}
+
+    wrong = {"type": "close", "until": None}
+    found = await places(filter={"status": "open", "q": "Ada", "color": "red"}, action=wrong)
+    expected = {("/filter/q", "not_supported"), ("/action/until", "not_for_action")}
+    assert expected < found
+    assert {"/filter/status", "/filter/color"} <= {place for place, _ in found}
+    assert await places(action={"type": "assign"}) == {
+        ("/action/assignee", "required"), ("/filter", "required"),
+    }  # fmt: skip
+    assert await places(filter={}, action={"type": "tag"}) == {("/action/add", "required")}
+    both = {"type": "tag", "add": ["A"], "remove": ["a"]}
+    assert await places(viewId="viw_0", action=both) == {
+        ("/action/remove", "conflict"), ("/viewId", "unknown"),
+    }  # fmt: skip
+    unknown = {"type": "assign", "assignee": {"type": "user", "id": "usr_0"}}
+    assert {place for place, _ in await places(filter={}, action=unknown)} == {"/action/assignee/id"}
+    past = {"type": "snooze", "until": "2020-01-01T00:00:00Z"}
+    assert await places(filter={}, action=past) == {("/action/until", "not_ahead")}
+
+
+async def test_filter_that_matches_too_many_is_refused(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "BULK_MAX", 2)
+    await several(service, 3)
+    answer = await service.dashboard.post("/bulk-jobs", json={"filter": OPEN, "action": CLOSE})
+    assert answer.status_code == 422
+    (problem,) = answer.json()["errors"]
+    assert (problem["pointer"], problem["code"]) == ("/filter", "too_many")
+    assert "More than 2" in problem["message"]
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> trio.Event:
+    """Holds jobs before their next batch until the event is set."""
+    release, advance = trio.Event(), bulk_running.BulkRunner._advance
+
+    async def held_back(self: bulk_running.BulkRunner, job: bulk_jobs.BulkJob) -> None:
+        await release.wait()
+        await advance(self, job)
+
+    monkeypatch.setattr(bulk_running.BulkRunner, "_advance", held_back)
+    return release
+
+
+async def test_set_of_a_job_is_fixed_at_its_start(service: Service, held: trio.Event) -> None:
+    made = await several(service, 2)
+    job = await begin(service.dashboard, CLOSE)
+    assert (job["status"], job["total"], job["done"]) == ("running", 2, 0)
+    late = await service.create("late", message={"text": "Hello"})
+    answer = await service.dashboard.delete(f"/conversations/{made[1]['id']}")
+    assert answer.status_code == 200, answer.text
+    held.set()
+    job = await ended(service.dashboard, job)
+    assert (job["changed"], (await of(service, late))["status"]) == (1, "OPEN")
+    assert job["skipped"] == [{"reason": "conversation_deleted", "count": 1, "conversationIds": []}]
+
+
+async def test_user_has_one_job_in_progress_and_a_project_a_few(
+    service: Service, held: trio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await several(service, 1)
+    job = await begin(service.dashboard, CLOSE)
+    body = {"filter": OPEN, "action": CLOSE}
+    answer = await service.dashboard.post("/bulk-jobs", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (409, "bulk_job_running")
+    assert (await service.dashboard.post(f"/bulk-jobs/{job['id']}/undo")).json()["code"] == "bulk_job_running"
+    monkeypatch.setattr(bulk_jobs, "RUNNING_MAX", 1)
+    async with person(service, "agent") as grace:
+        answer = await grace.http.post("/bulk-jobs", json=body, headers=in_project(service))
+        assert (answer.status_code, answer.json()["code"]) == (409, "bulk_job_limit_reached")
+    held.set()
+    await ended(service.dashboard, job)
+
+
+async def test_cancelled_job_leaves_the_rest_and_can_be_undone(service: Service, held: trio.Event) -> None:
+    made = await several(service, 2)
+    job = await begin(service.dashboard, CLOSE)
+    answer = await service.dashboard.post(f"/bulk-jobs/{job['id']}/cancel")
+    assert (answer.json()["status"], answer.json()["done"]) == ("cancelled", 0)
+    held.set()
+    again = await service.dashboard.post(f"/bulk-jobs/{job['id']}/cancel")
+    assert (again.status_code, again.json()["code"]) == (409, "bulk_job_ended")
+    job = await undone(service.dashboard, job)
+    assert (job["status"], job["undone"]) == ("undone", 0)
+    assert {(await of(service, each))["status"] for each in made} == {"OPEN"}
+    again = await service.dashboard.post(f"/bulk-jobs/{job['id']}/undo")
+    assert (again.status_code, again.json()["code"]) == (409, "bulk_job_ended")
+
+
+async def test_job_of_a_user_who_lost_the_permission_stops(service: Service, held: trio.Event) -> None:
+    (made,) = await several(service, 1)
+    organisation, here = await organisation_of(service), in_project(service)
+    async with person(service, "agent") as grace:
+        member = f"/organisations/{organisation}/members/{grace.id}"
+        body = {"filter": OPEN, "action": CLOSE}
+        job = (await grace.http.post("/bulk-jobs", json=body, headers=here)).json()
+        await service.dashboard.patch(member, json={"role": "viewer"})
+        async with page(service.dashboard) as stream:
+            held.set()
+            while (event := await stream.event())["data"].get("what") != "bulk_jobs":
+                pass
+        assert event["data"]["id"] == job["id"]
+        await service.dashboard.patch(member, json={"role": "agent"})
+        found = (await grace.http.get(f"/bulk-jobs/{job['id']}", headers=here)).json()
+    assert (found["status"], found["reason"], found["changed"]) == ("stopped", "permission_lost", 0)
+    assert (await of(service, made))["status"] == "OPEN"
+
+
+async def test_job_is_its_authors_alone(service: Service) -> None:
+    job, here = await carry_out(service.dashboard, CLOSE), in_project(service)
+    async with person(service, "agent") as grace:
+        for method, path in (("GET", ""), ("POST", "/cancel"), ("POST", "/undo")):
+            answer = await grace.http.request(method, f"/bulk-jobs/{job['id']}{path}", headers=here)
+            assert (answer.status_code, answer.json()["code"]) == (404, "bulk_job_not_found")
+        assert (await grace.http.get("/bulk-jobs", headers=here)).json()["items"] == []
+    async with person(service, "viewer") as viewer:
+        body = {"filter": OPEN, "action": CLOSE}
+        assert (await viewer.http.post("/bulk-jobs", json=body, headers=here)).status_code == 403
+    assert [each["id"] for each in (await service.dashboard.get("/bulk-jobs")).json()["items"]] == [job["id"]]
+
+
+async def test_start_and_end_are_events_for_agents_and_changes_name_the_user(service: Service) -> None:
+    (made,) = await several(service, 1)
+    async with page(service.dashboard) as stream:
+        job = await carry_out(service.dashboard, CLOSE)
+        about = list[str]()
+        while len(about) < 2:
+            event = await stream.event()
+            if event["type"] == "settings.changed" and event["data"]["what"] == "bulk_jobs":
+                about.append(event["data"]["id"])
+    assert about == [job["id"]] * 2
+    activity = (await service.dashboard.get(f"/conversations/{made['id']}/activity")).json()["items"]
+    closed = next(each for each in activity if each["action"] == "closed")
+    assert closed["actor"]["id"] == await me(service)
+
+
+async def test_repeated_start_returns_the_same_job(service: Service) -> None:
+    await several(service, 1)
+    headers = {"Idempotency-Key": "once"}
+    body = {"filter": OPEN, "action": CLOSE}
+    first, second = [
+        (await service.dashboard.post("/bulk-jobs", json=body, headers=headers)).json()["id"]
+        for _ in range(2)
+    ]
+    assert first == second
