@@ -28,6 +28,11 @@ APART: Final[dict[Values, str]] = {
 """Values that are written twice, with the reason."""
 
 PARTIAL: Final = {
+    "engine/deskwire/engine/conversations/bulk_jobs.py: WAITING": "the others are not in progress",
+    "engine/deskwire/engine/conversations/bulk_jobs.py: REFUSED": "the others are not in progress",
+    "engine/deskwire/engine/conversations/bulk_jobs.py: DONE": "the others are not in progress",
+    "http/deskwire/http/resources/conversations/bulk_jobs.py: _FIELDS": "the others have no fields",
+    "http/deskwire/http/resources/conversations/bulk_jobs.py: _REQUIRED": "the others need no field",
     "storage/deskwire/storage/tables/tickets/lists.py: _COLUMNS": "creation is the order of the rows",
     "engine/deskwire/engine/surveys/logic.py: _COMPARE": "the other operators compare no two values",
     "storage/deskwire/storage/postgres/admin/installation.py: _OTHER": "SQLite has the other reasons",

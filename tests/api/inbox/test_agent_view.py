@@ -17,6 +17,7 @@ FIELDS = {
     "tags",
     "snoozedUntil",
     "waitingSince",
+    "noAnswerNeededSince",
     "messages",
     "lastMessage",
     "contactSeenIndex",

@@ -204,7 +204,7 @@ async def test_wrong_job_is_refused_with_every_problem(service: Service) -> None
 
     wrong = {"type": "close", "until": None}
     found = await places(filter={"status": "open", "q": "Ada", "color": "red"}, action=wrong)
-    expected = {("/filter/q", "not_supported"), ("/action/until", "not_for_action")}
+    expected = {("/filter/q", "not_allowed"), ("/action/until", "not_allowed")}
     assert expected < found
     assert {"/filter/status", "/filter/color"} <= {place for place, _ in found}
     assert await places(action={"type": "assign"}) == {

@@ -298,6 +298,7 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "assignConversation": {"assignee": None},
     "dashboardAssignConversation": {"assignee": None},
     "setContactTyping": {"typing": True},
+    "markNoAnswerNeeded": {"index": 0},
     "rateConversation": {"rating": 9},
     "replaceNetworkLogs": {"requests": []},
     "replyToStep": {"actionId": 1, "value": "x"},

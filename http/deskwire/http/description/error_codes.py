@@ -656,6 +656,10 @@ CODES: Final = (
 INTERNAL: Final[Mapping[str, str]] = {
     "already_answered": "not a refusal: the earlier response is repeated",
     "conversation_exists": "not a refusal: the call answers with the stored conversation",
+    "tag_limit_reached": "not a response: a reason in a bulk job",
+    "changed_since": "not a response: a reason in a bulk job",
+    "permission_lost": "not a response: a reason in a bulk job",
+    "bulk_item_taken": "not a response: the conversation of a bulk job was changed already",
     "conflict": "class default: every conflict has a code of its own",
     "ambiguous": "on the command line only",
     "secret_in_settings": "on the command line only",

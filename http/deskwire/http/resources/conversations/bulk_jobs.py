@@ -84,15 +84,21 @@ class StartBulkJobRequest(Body):
 
 
 async def _precheck(call: Call[StartBulkJobRequest, Query]) -> None:
-    """Raise Invalid with every problem of the body that the fields alone do not show."""
-    problems = _action_problems(call.body.action)
+    """Raise Invalid with every problem of the body that the fields alone do not show.
+
+    A field of the wrong type is None, also one that is required.
+    """
+    action: BulkActionInput | None = call.body.action
+    problems = [] if action is None or not action.type else _action_problems(action)
     try:
-        await assignee_of(call, call.body.action.assignee, "/action/assignee")
-        ahead(call.body.action.until, call.services.clock(), "/action/until")
+        if action is not None:
+            await assignee_of(call, action.assignee, "/action/assignee")
+            ahead(action.until, call.services.clock(), "/action/until")
     except Invalid as refused:
         problems += refused.problems
     try:
-        await call.services.store.read(lambda reader: _query(reader, call))
+        if action is not None or call.body.model_fields_set:
+            await call.services.store.read(lambda reader: _query(reader, call))
     except Invalid as refused:
         problems += refused.problems
     if problems:
@@ -103,7 +109,7 @@ def _action_problems(action: BulkActionInput) -> list[Problem]:
     given = action.model_fields_set - {"type"}
     allowed = _FIELDS.get(action.type, frozenset())
     problems = [
-        Problem(f"/action/{name}", "not_for_action", f"The action {action.type} has no {name}.")
+        Problem(f"/action/{name}", "not_allowed", f"The action {action.type} has no {name}.")
         for name in sorted(given - allowed)
     ]
     required = _REQUIRED.get(action.type)
@@ -141,7 +147,7 @@ def _query(reader: BulkFilterReader, call: Call[StartBulkJobRequest, Any]) -> Co
         given, place = view.filter, "/viewId"
     problems = []
     if "q" in given:
-        problems.append(Problem("/filter/q", "not_supported", "A bulk job has no search for a text."))
+        problems.append(Problem("/filter/q", "not_allowed", "A bulk job has no search for a text."))
     rest = {name: [value] for name, value in given.items() if name != "q"}
     try:
         query = parse_query(ConversationConditions, rest)

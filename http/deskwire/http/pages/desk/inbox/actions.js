@@ -10,7 +10,7 @@ import { unopenable } from "../core/seal.js";
 import { CHANGED, act, entries, withdraw } from "../core/outbox.js";
 import { EDITOR, handle, runCommand, startTypeAhead } from "../core/keys.js";
 import { targetsOrNotify, filter, focusList, selection, shownList } from "./list.js";
-import { isWholeView } from "./whole-view.js";
+import { conditionsOf, isWholeView } from "./whole-view.js";
 import { namesOf, changedAt, lastChangedBy, guardAfter, recordChange, readAll, restoringActions, undoLast } from "./undo.js";
 /** @import { Row, Assignee, Outgoing } from "../core/types.js" */
 /** @import { Action } from "../core/outbox.js" */
@@ -53,7 +53,8 @@ async function performNow(ids, action, words, back, allowed = mayAct()) {
 /** Start a job if the action is about all of the view; return whether it is. @param {string[]} ids @param {import("./bulk-jobs.js").BulkAction} action */
 function startedJob(ids, action) {
   if (!isWholeView(ids) || !mayAct()) return false;
-  const done = import("./bulk-jobs.js").then(({ startJob }) => startJob(action));
+  const conditions = conditionsOf(filter.peek());
+  const done = import("./bulk-jobs.js").then(({ startJob }) => startJob(conditions, action)).then((started) => void (started && (selection.value = new Set())));
   recorded = Promise.allSettled([recorded, done]).then(() => {});
   return true;
 }

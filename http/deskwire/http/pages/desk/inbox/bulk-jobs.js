@@ -7,8 +7,6 @@ import { Link } from "../ui/link.js";
 import { Problem, call, get, newKey, signedOut } from "../core/api.js";
 import { registerPart } from "../core/store.js";
 import { may, project } from "../core/session.js";
-import { filter, selection } from "./list.js";
-import { conditionsOf } from "./whole-view.js";
 import { recordUndo } from "./undo.js";
 
 /** @typedef {{reason: string, count: number, conversationIds: string[]}} Group */
@@ -68,19 +66,20 @@ registerPart({
 });
 effect(() => void load());
 
-/** Start a job for all conversations of the view. @param {BulkAction} action */
-export async function startJob(action) {
+/** Start a job for all conversations of a view, given by its conditions; return whether it has started. @param {Record<string, string>} conditions @param {BulkAction} action */
+export async function startJob(conditions, action) {
   const key = newKey();
   try {
-    const job = await call("POST", "bulk-jobs", { body: { filter: conditionsOf(filter.peek()), action }, key });
-    selection.value = new Set();
+    const job = await call("POST", "bulk-jobs", { body: { filter: conditions, action }, key });
     recordUndo(t.what[wordsOf(action)]?.(job.total) ?? "", () => change(job, "undo"));
     round += 1;
     clearTimeout(timer);
     show(job);
     announce(t.doing[wordsOf(action)]?.(job.total) ?? "");
+    return true;
   } catch (error) {
     notify(t.failed(/** @type {Error} */ (error).message), { bad: true });
+    return false;
   }
 }
 
