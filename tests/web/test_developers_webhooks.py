@@ -291,7 +291,7 @@ def test_axe_finds_nothing_on_webhooks(window: Callable[..., Desk], stage: Stage
     assert findings(desk.page) == []
     desk.open(f"/desk/webhooks/{id_of(stage, 'crm')}")
     expect(log_of(desk.page).filter(has_text="dropped").first).to_be_visible()
-    expect(desk.page.locator("canvas")).to_be_visible()
+    expect(desk.page.locator("figure.chart .drawing")).to_be_visible()
     assert findings(desk.page) == []
     desk.page.get_by_role("button", name="Recover…").click()
     expect(desk.page.get_by_role("dialog")).to_contain_text("would be sent")

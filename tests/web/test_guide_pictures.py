@@ -85,7 +85,7 @@ def _webhook(desk: Desk, stage: Stage) -> None:
     )
     desk.open(f"/desk/webhooks/{failing}")
     expect(desk.page.get_by_role("row").filter(has_text="dropped").first).to_be_visible()
-    expect(desk.page.locator("canvas").first).to_be_visible()
+    expect(desk.page.locator("figure.chart .drawing").first).to_be_visible()
 
 
 def _history(desk: Desk, stage: Stage) -> None:

@@ -105,7 +105,7 @@ def test_figures_have_a_chart_a_table_and_insights(desk: Desk, stage: Stage) -> 
     page = desk.page
     expect(page.locator(".facts")).to_contain_text("33.3 NPS, 6 answers")
     expect(page.get_by_role("img", name="The score over time")).to_be_visible()
-    expect(page.locator("canvas")).to_have_count(2)
+    expect(page.locator("figure.chart .drawing")).to_have_count(2)
     page.get_by_role("button", name="As a table").first.click()
     expect(page.get_by_role("row").filter(has_text="33.3")).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="Pro")).to_contain_text("4")
@@ -189,7 +189,7 @@ def test_axe_finds_nothing_on_surveys(window: Callable[..., Desk], stage: Stage,
     for part in ("figures", "responses", "versions", "definition"):
         shown(desk, f"surveys/{made['id']}?part={part}", f"Accessible {scheme}")
         if part == "figures":
-            expect(desk.page.locator("canvas")).to_have_count(2)
+            expect(desk.page.locator("figure.chart .drawing")).to_have_count(2)
         assert findings(desk.page) == []
     sheet = desk.page.get_by_label("Definition", exact=True)
     sheet.fill(sheet.input_value().replace('"nps"', '"stars"'))

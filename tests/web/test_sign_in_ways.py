@@ -15,7 +15,7 @@ from tests.web.harness.background import Background
 from tests.web.harness.desk import NETWORK, Desk, opened
 from tests.web.harness.keyboard import Keys
 from tests.web.harness.openid import Provider, staged_with_provider
-from tests.web.harness.sign_in import signed_in, staged_at_localhost, virtual_passkeys
+from tests.web.harness.sign_in import fill_sign_in, signed_in, staged_at_localhost, virtual_passkeys
 from tests.web.harness.stage import PASSWORD, QUICK, Stage
 
 FAILURES = {
@@ -154,7 +154,8 @@ def test_sign_in_in_one_tab_opens_the_other(desk: Desk, stage: Stage) -> None:
     desk.watch(other)
     other.goto(f"{stage.url}/desk")
     expect(other.get_by_label("Email")).to_be_visible()
-    desk.sign_in(email, PASSWORD)
+    fill_sign_in(desk, email)
+    signed_in(desk)
     expect(other.get_by_role("region", name="Conversations")).to_be_visible()
 
 
