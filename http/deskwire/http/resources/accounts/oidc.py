@@ -72,10 +72,11 @@ routes = Routes(tokens.routes.tag, OPEN)
 _MOVED: Final = Media("", statuses=(), bare=(303,))
 _FORM: Final = "application/x-www-form-urlencoded"
 _LATER: Final = frozenset({"server_error", "temporarily_unavailable"})
-_TEXT_MAX: Final = (
-    8_192  # characters of a value in the provider's answer, so that it fits in the head of a request
-)
+# Characters, so that all values of a request together fit into its head of 16 KiB.
+_TEXT_MAX: Final = 4_096
+_NAME_MAX: Final = 1_024
 _Text = Annotated[str, Field(max_length=_TEXT_MAX)]
+_Name = Annotated[str, Field(max_length=_NAME_MAX)]
 
 
 class StartQuery(Query):
@@ -83,7 +84,7 @@ class StartQuery(Query):
 
     lenient = True
 
-    provider: _Text
+    provider: _Name
     return_to: _Text | None = None
     purpose: Purpose = "sign_in"
 
@@ -93,10 +94,10 @@ class CallbackQuery(Query):
 
     lenient = True
 
-    state: _Text | None = None
+    state: _Name | None = None
     code: _Text | None = None
     iss: _Text | None = None
-    error: _Text | None = None
+    error: _Name | None = None
 
 
 class _Refused(Exception):
