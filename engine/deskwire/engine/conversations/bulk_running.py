@@ -106,12 +106,21 @@ class BulkRunner(ScheduledTask[BulkStepReader, BulkStepTransaction]):
         return reader.next_bulk_job()
 
     async def run_batch(self) -> bool:
-        """Carry out a batch of each job in progress; see `ScheduledTask.run_batch`."""
+        """Carry out a batch of each job in progress; see `ScheduledTask.run_batch`.
+
+        A job that can't go on delays no other one: Unavailable is raised after all had their turn.
+        """
         jobs = await self._store.read(lambda reader: reader.active_bulk_jobs())
+        delayed: Unavailable | None = None
         for job in jobs:
             began = trio.current_time()
-            await self._advance(job)
+            try:
+                await self._advance(job)
+            except Unavailable as error:
+                delayed = error
             await trio.sleep(_PAUSES * (trio.current_time() - began))
+        if delayed is not None:
+            raise delayed
         return bool(jobs)
 
     async def _advance(self, job: BulkJob) -> None:

@@ -31,16 +31,16 @@ const inProgress = (/** @type {Job | null} */ job) => job?.status === "running" 
 const wordsOf = ({ type, assignee, until }) => (type === "assign" && !assignee ? "unassign" : type === "snooze" && !until ? "wake" : type);
 const sum = (/** @type {Group[]} */ groups) => groups.reduce((n, each) => n + each.count, 0);
 
-/** Load the newest job. While it is in progress, load it again and again. */
-async function load() {
+/** Load the newest job, or the job of this id. While it is in progress, load it repeatedly. @param {string} [id] */
+async function load(id) {
   const mine = ++round;
   clearTimeout(timer);
   if (!project.peek() || signedOut.peek() || !may("conversations.manage")) return void (newest.value = null);
   try {
-    const { items } = await get("bulk-jobs");
-    if (mine === round) show(items[0] ?? null);
+    const found = id ? await get(`bulk-jobs/${id}`) : (await get("bulk-jobs")).items[0] ?? null;
+    if (mine === round) show(found);
   } catch (error) {
-    if (mine === round && !(error instanceof Problem && error.status < 500)) timer = setTimeout(load, POLL_INTERVAL_MS);
+    if (mine === round && !(error instanceof Problem && error.status < 500)) timer = setTimeout(load, POLL_INTERVAL_MS, id);
   }
 }
 
@@ -49,7 +49,7 @@ function show(job) {
   const before = newest.peek();
   newest.value = job;
   if (!job) return;
-  if (inProgress(job)) timer = setTimeout(load, POLL_INTERVAL_MS);
+  if (inProgress(job)) timer = setTimeout(load, POLL_INTERVAL_MS, job.id);
   else if (before?.id === job.id && inProgress(before)) announce(resultOf(job));
 }
 
@@ -61,7 +61,7 @@ registerPart({
     round += 1;
     clearTimeout(timer);
     newest.value = null;
-    queueMicrotask(load); // of the next project
+    queueMicrotask(() => void load()); // of the next project
   },
 });
 effect(() => void load());
