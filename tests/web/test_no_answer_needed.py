@@ -31,7 +31,7 @@ def waits(desk: Desk, name: str) -> Locator:
 
 @pytest.fixture
 def ada(desk: Desk) -> dict[str, Any]:
-    """The open conversation of Ada, who has written her thanks."""
+    """The open conversation in which Ada says thanks."""
     conversation = desk.stage.converse("ada", "Thanks!", name="Ada")
     desk.sign_in()
     desk.converse("Ada")

@@ -32,7 +32,7 @@ NONE = "\u2013"
 
 
 def answered(stage: Stage, tag: str, days_ago: Sequence[int], waited_s: int = 300) -> None:
-    """Import a conversation with this tag for each of these days, whose first answer came after `waited_s`."""
+    """Import a conversation with this tag for each of these days; its first answer came after `waited_s`."""
     records: list[dict[str, Any]] = []
     now = datetime.now(UTC)
     agent = {"type": "agent", "id": stage.owner.get("/users/me").raise_for_status().json()["id"]}

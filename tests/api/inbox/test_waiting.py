@@ -21,7 +21,7 @@ THANKS = {"text": "Thanks!"}
 async def mark(
     service: Service, conversation: dict[str, Any], index: int = 0, by: httpx.AsyncClient | None = None
 ) -> httpx.Response:
-    """Mark that the conversation needs no answer, as the owner by default."""
+    """Mark the conversation with this client, the owner's by default."""
     path = f"/conversations/{conversation['id']}/no-answer-needed"
     return await (by or service.dashboard).put(path, json={"index": index})
 

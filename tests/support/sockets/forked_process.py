@@ -1,7 +1,6 @@
-"""`deskwire` as a process that is forked from one that has imported it: ready in a third of the time.
+"""`deskwire` as a process that is forked from one that has imported the program, so that it is ready in a third of the time.
 
-For tests that need many services, not the start of one. Each process has its own environment, files and signals, as one that
-was started by a command.
+Tests of other things than the start use it. Each process has its own environment, files and signal handlers.
 """
 
 from __future__ import annotations

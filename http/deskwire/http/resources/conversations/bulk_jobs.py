@@ -48,7 +48,7 @@ from deskwire.http.schemas.base import page_of
 
 routes = Routes(
     Tag("Bulk jobs", "Change all conversations that match a filter, in the background, and undo it."),
-    unrecorded="It ends a job, whose start is recorded.",
+    unrecorded="The start of the job is recorded.",
 )
 _ALL: Final = "/bulk-jobs"
 _ONE: Final = "/bulk-jobs/<bulk_job_id>"

@@ -81,7 +81,7 @@ export function recordChange(change, done) {
   change.ends = notifyProgress(change.steps, { what: change.what, done }, { action: t.actions.undo, run: () => void revert(change), ms: 6000 });
 }
 
-/** Record a change of many conversations, whose progress and undo the page shows itself. @param {string} what @param {() => Promise<unknown>} back */
+/** Record a bulk job for `u`. The bar of the job shows its progress and result. @param {string} what @param {() => Promise<unknown>} back */
 export const recordUndo = (what, back) => pushChange({ who: "", what, steps: [], back, shown: true });
 
 /** Record a sent reply, and the action sent with it. @param {Outgoing} out @param {Row|undefined} before */

@@ -9,7 +9,7 @@ const TICKS_WANTED = 4;
 
 /**
  * Return the ticks of an axis that has all values and zero: multiples of 1, 2 or 5 times a power of ten.
- * @param {(number|null)[]} values @param {boolean} [whole]  true for counts, whose ticks are whole numbers @returns {number[]}
+ * @param {(number|null)[]} values @param {boolean} [whole]  true for whole ticks, as counts need them @returns {number[]}
  */
 export function ticksOf(values, whole = false) {
   const known = values.filter((each) => each !== null);

@@ -1,5 +1,5 @@
 // @ts-check
-/** Series of figures by time as a chart, whose points can be read with the pointer and the arrow keys, or as a table. */
+/** Time series as a chart or a table. Pointer and arrow keys read the points of the chart. */
 import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, cx } from "./parts.js";
