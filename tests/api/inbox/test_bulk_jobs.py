@@ -10,6 +10,8 @@ import pytest
 import trio
 
 from deskwire.engine.conversations import bulk_jobs, bulk_running
+from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.ids import new_id
 from deskwire.http.resources.conversations import bulk_jobs as routes
 from tests.support.api.agent_stream import page
 from tests.support.api.service import Service
@@ -347,3 +349,34 @@ async def test_repeated_start_returns_the_same_job(service: Service) -> None:
         for _ in range(2)
     ]
     assert first == second
+
+
+async def test_job_that_can_not_go_on_delays_no_other(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advance, refused = bulk_running.BulkRunner._advance, set[str]()
+
+    async def failing(runner: bulk_running.BulkRunner, job: bulk_jobs.BulkJob) -> None:
+        if job.id in refused:
+            raise Unavailable("The conversations have too many commands.", code="overloaded")
+        await advance(runner, job)
+
+    monkeypatch.setattr(bulk_running.BulkRunner, "_advance", failing)
+    monkeypatch.setattr(bulk_running, "_PAUSES", 0)
+    await several(service)
+    async with person(service, "agent") as grace:
+        grace.http.headers.update(in_project(service))
+        monkeypatch.setattr(routes, "new_id", lambda kind, now: _noted(refused, new_id(kind, now)))
+        first = await begin(service.dashboard, {"type": "tag", "add": ["first"]})
+        monkeypatch.setattr(routes, "new_id", new_id)
+        second = await carry_out(grace.http, {"type": "tag", "add": ["second"]})
+        assert second["status"] == "completed"
+        waiting = (await service.dashboard.get(f"/bulk-jobs/{first['id']}")).json()
+        assert (waiting["status"], waiting["done"]) == ("running", 0)
+        refused.clear()
+        assert (await ended(service.dashboard, first))["changed"] == 3
+
+
+def _noted(ids: set[str], made: str) -> str:
+    ids.add(made)
+    return made
