@@ -108,19 +108,19 @@ class BulkRunner(ScheduledTask[BulkStepReader, BulkStepTransaction]):
     async def run_batch(self) -> bool:
         """Carry out a batch of each job in progress; see `ScheduledTask.run_batch`.
 
-        A job that can't go on delays no other one: Unavailable is raised after all had their turn.
+        A job that can't go on delays no other one. Raises Unavailable if none can.
         """
         jobs = await self._store.read(lambda reader: reader.active_bulk_jobs())
-        delayed: Unavailable | None = None
+        delayed = list[Unavailable]()
         for job in jobs:
             began = trio.current_time()
             try:
                 await self._advance(job)
             except Unavailable as error:
-                delayed = error
+                delayed.append(error)
             await trio.sleep(_PAUSES * (trio.current_time() - began))
-        if delayed is not None:
-            raise delayed
+        if delayed and len(delayed) == len(jobs):
+            raise delayed[0]
         return bool(jobs)
 
     async def _advance(self, job: BulkJob) -> None:
