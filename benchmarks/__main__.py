@@ -43,13 +43,16 @@ from benchmarks import (
     panels,
     posting,
     processes,
+    quiet,
     reading,
     references,
     rendering,
     searching,
     starting,
+    tail,
     ticketing,
 )
+from benchmarks.peers import comparing
 from benchmarks.report import Section, machine, machine_line, save, show
 from benchmarks.scale import DEFAULT, FULL, QUICK, Scale
 
@@ -57,6 +60,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "post": posting.measure,
     "deliver": delivering.measure,
     "read": reading.measure,
+    "tail": tail.measure,
     "chats": chats.measure,
     "idempotency": idempotency.measure,
     "crowded": crowded.measure,
@@ -78,14 +82,17 @@ BENCHMARKS: Final[Mapping[str, Callable[[Scale, Path], list[Section]]]] = {
     "busy-hour": busy_hour.measure,
     "import": importing.measure,
     "agents": agents.measure,
+    "quiet": quiet.measure,
     "panels": panels.measure,
     "attacks": attacking.measure,
     "large": large.measure,
+    "peers": comparing.measure,
 }
-_BY_NAME_ALONE: Final = frozenset({"large"})
-"""Benchmarks that a run without `--only` leaves out: they fill for many minutes."""
+_BY_NAME_ALONE: Final = frozenset({"large", "peers"})
+"""Benchmarks that a run without `--only` leaves out: they fill for many minutes, or install other systems."""
 _RESULTS: Final = Path(__file__).parent / "results"
 _PAGE: Final = Path(__file__).with_name("figures.md")
+_PEERS_PAGE: Final = Path(__file__).parents[1] / "docs/performance.md"
 _PICTURES: Final = "../docs/performance"
 """The plots of that page: docs/performance.md shows some of them."""
 _WIDTH_IN_A_PIPE: Final = 140
@@ -113,7 +120,7 @@ _LARGE_LIMIT_S: Final = 4 * 3_600
     multiple=True,
     help="Sizes of the databases of `--only large`, smallest first; repeatable.",
 )
-@click.option("--kept", help="Folder where these databases stay for the next run.")
+@click.option("--kept", help="Folder where these databases, or the packages of peers, stay for the next run.")
 @click.option(
     "--render", is_flag=True, help="Measure nothing: write the last saved run into benchmarks/figures.md."
 )
@@ -189,6 +196,7 @@ def _render(console: Console, out: Path, page: Path) -> None:
         raise click.ClickException(f"There is no saved run in {out}: measure first.")
     pictures = _PICTURES if page == _PAGE else rendering.PICTURES
     written = rendering.render(saved, page, pictures)
+    written += rendering.render_peers(saved, _PEERS_PAGE if page == _PAGE else page)
     for path in written:
         console.print(f"written: {path}")
     if not written:

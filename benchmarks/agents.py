@@ -30,7 +30,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         deskwire(directory / "without") as alone,
         deskwire(directory / "with") as followed,
     ):
-        tokens = _tokens(followed, _PAGES)
+        tokens = agents_tokens(followed, _PAGES)
         with _pages(followed, tokens[:1]):
             pass  # the memory that only the first page takes
         before = processes.resident_mb(followed.process)
@@ -56,13 +56,24 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
                 of_all.rate,
                 of_all.p50,
                 of_all.p99,
+                of_all.worst,
                 of_all.us,
                 ratio(taken, label, "0"),
                 each,
                 memory,
             )
 
-    columns = ("pages", "POST/s", "p50 ms", "p99 ms", "server's µs", "share", "µs each", "KB each")
+    columns = (
+        "pages",
+        "POST/s",
+        "p50 ms",
+        "p99 ms",
+        "worst ms",
+        "server's µs",
+        "share",
+        "µs each",
+        "KB each",
+    )
     note = "Each page gets each event; µs each: the server's processor time for an event and a page."
     return [
         Section("agents", "POST while agents' pages follow, 16 connections", columns, list(rows()), note),
@@ -76,7 +87,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     ]
 
 
-def _tokens(server: Server, count: int) -> list[str]:
+def agents_tokens(server: Server, count: int) -> list[str]:
     """Return a token for each page, for as many agents as are needed."""
     agents = [_agent(server, number) for number in range(-(-count // _EACH))]
     return [agents[number % len(agents)] for number in range(count)]

@@ -14,7 +14,7 @@ from typing import Any
 import trio
 
 from benchmarks import processes
-from benchmarks.report import Cell, Section, median
+from benchmarks.report import TIMES, Cell, Section, median
 from benchmarks.scale import Scale
 from benchmarks.sharing import Posted, actors_of, begun_in, found_projects, keep_posting, opened
 
@@ -30,8 +30,7 @@ def measure(asked: dict[str, Any]) -> Section:
         "messages go to",
         "conversations",
         "per second",
-        "p50 ms",
-        "p95 ms",
+        *TIMES,
         "nodes' µs",
         "PostgreSQL µs",
         "of one node's µs",
@@ -52,7 +51,7 @@ def _row(how: str, count: int, taken: _Taken) -> tuple[Cell, ...]:
         median(its.p50_ms / others.p50_ms for its, others in pairs),
     )
     it = Posted(*map(median, zip(*mine, strict=True)))
-    return how, count, it.rate, it.p50_ms, it.p95_ms, it.node_us, it.server_us, *ratios
+    return how, count, *it, *ratios
 
 
 async def _measured(asked: dict[str, Any], scale: Scale) -> _Taken:

@@ -7,14 +7,14 @@ from typing import Final
 
 from benchmarks import processes
 from benchmarks.generator import load
-from benchmarks.report import Cell, Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, times
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 
 _CONVERSATIONS: Final = 64
 _SECRET: Final = "the secret of an installation with several nodes"
-_Taken = list[tuple[float, float, float, float]]
-"""Figures of a round: rate, p50, p95 and the node's µs."""
+_Taken = list[tuple[float, float, float, float, float]]
+"""Figures of a round: rate, p50, p99, worst and the node's µs."""
 
 
 def measure(scale: Scale, directory: Path, url: str) -> Section:
@@ -37,13 +37,12 @@ def measure(scale: Scale, directory: Path, url: str) -> Section:
         "store",
         "in flight",
         "requests/s",
-        "p50 ms",
-        "p95 ms",
+        *TIMES,
         "node µs",
         "added p50 ms",
-        "added p95 ms",
+        "added p99 ms",
         "of SQLite's p50",
-        "of its p95",
+        "of its p99",
     )
     note = f"{_CONVERSATIONS} conversations, over HTTP. Added: the median of the rounds' differences to SQLite. Without a network: of round trips to a database elsewhere a POST waits for two, of many at once for three."
     return Section("added", "POST a message on each store", columns, rows, note)
@@ -51,12 +50,12 @@ def measure(scale: Scale, directory: Path, url: str) -> Section:
 
 def _posted(
     scale: Scale, server: Server, ids: list[str], connections: int
-) -> tuple[float, float, float, float]:
+) -> tuple[float, float, float, float, float]:
     before = processes.cpu_s(server.process)
     outcome = load(server.posts(ids, **scale.load(connections)))
     after = processes.cpu_s(server.process)
     spent = float("nan") if before is None or after is None else (after - before) * 1e6 / outcome.answers
-    return outcome.rate, percentile(outcome.latencies, 0.5), percentile(outcome.latencies, 0.95), spent
+    return outcome.rate, *times(outcome.latencies), spent
 
 
 def _row(name: str, connections: int, taken: dict[tuple[str, int], _Taken]) -> tuple[Cell, ...]:

@@ -15,7 +15,7 @@ from benchmarks import processes
 from benchmarks.filling import fill_numbered, put_with_messages
 from benchmarks.generator import load
 from benchmarks.job import Job
-from benchmarks.report import Cell, Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, median_times
 from benchmarks.scale import Scale
 from benchmarks.searching import complete
 from benchmarks.service import Server, deskwire
@@ -69,28 +69,26 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         rows = [_row(scale, busy, spread, name, path) for name, path in _LISTS[: scale.lists]]
     columns = (
         "list",
-        "p50 ms",
-        "p95 ms",
-        "spread: p50 ms",
-        "p95 ms, spread",
+        *TIMES,
+        *(f"spread: {each}" for each in TIMES),
         "ratio",
         f"{_READERS} readers: answers/s",
+        *(f"{_READERS} readers: {each}" for each in TIMES),
     )
     title = f"Lists with {scale.active:,} conversations active in one hour, 50 a page"
-    note = "One request under way, and the rate with 16. Ratio: of the medians, to a store with the same conversations active over a year."
+    note = "One request under way, and 16. Ratio: of the medians, to a store with the same conversations active over a year."
     return [Section("busy-hour", title, columns, rows, note)]
 
 
 def _row(scale: Scale, busy: Server, spread: Server, name: str, path: str) -> tuple[Cell, ...]:
-    taken: dict[str, list[tuple[float, float]]] = {"busy": [], "spread": []}
+    taken: dict[str, list[list[float]]] = {"busy": [], "spread": []}
     for _ in range(scale.rounds):
         for which, server in (("busy", busy), ("spread", spread)):
-            outcome = load(_job(scale, server, path, 1))
-            p50, p95 = (percentile(outcome.latencies, share) for share in (0.5, 0.95))
-            taken[which].append((p50, p95))
-    rate = median(load(_job(scale, busy, path, _READERS)).rate for _ in range(scale.rounds))
-    figures = [median(each[place] for each in found) for found in taken.values() for place in (0, 1)]
-    return name, *figures, figures[0] / figures[2], rate
+            taken[which].append(load(_job(scale, server, path, 1)).latencies)
+    together = [load(_job(scale, busy, path, _READERS)) for _ in range(scale.rounds)]
+    ours, theirs = (median_times(taken[which]) for which in ("busy", "spread"))
+    many = median(each.rate for each in together), *median_times(each.latencies for each in together)
+    return name, *ours, *theirs, ours[0] / theirs[0], *many
 
 
 def _job(scale: Scale, server: Server, path: str, connections: int) -> Job:

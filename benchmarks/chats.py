@@ -41,7 +41,16 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         f"{len(chats)} chats at the same time: {len(chats[0].turns)} turns in the first; a message or a change in "
         f"{_READ_EVERY - 1} of {_READ_EVERY} requests, a page of messages in the others."
     )
-    columns = ("load", "connections", "requests/s", "p50 ms", "p99 ms", "server's µs", "load's core")
+    columns = (
+        "load",
+        "connections",
+        "requests/s",
+        "p50 ms",
+        "p99 ms",
+        "worst ms",
+        "server's µs",
+        "load's core",
+    )
     return [Section("chats", "Real chats", columns, rows, note)]
 
 
@@ -49,7 +58,7 @@ def _row(scale: Scale, server: Server, chats: Sequence[Chat], connections: int) 
     calls = list(_calls(server, chats))
     job = Job(server.port, calls=calls, key=server.key, **scale.load(connections))
     found = middle(in_turn(scale.rounds, [("chats", partial(take, server, job))])["chats"])
-    yield "mixed", connections, found.rate, found.p50, found.p99, found.us, found.busy
+    yield "mixed", connections, found.rate, found.p50, found.p99, found.worst, found.us, found.busy
 
 
 def _calls(server: Server, chats: Sequence[Chat]) -> Iterator[Call]:

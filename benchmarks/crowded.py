@@ -36,9 +36,9 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         for label, found in taken.items():
             of_all = middle(found)
             share = ratio(taken, label, f"{alive:,}")
-            yield label, of_all.rate, of_all.p50, of_all.p99, of_all.us, share, memory[label]
+            yield label, of_all.rate, of_all.p50, of_all.p99, of_all.worst, of_all.us, share, memory[label]
 
-    columns = ("conversations stored", "POST/s", "p50 ms", "p99 ms", "server's µs", "share", "MB")
+    columns = ("conversations stored", "POST/s", "p50 ms", "p99 ms", "worst ms", "server's µs", "share", "MB")
     title = f"POST to {alive:,} conversations, 64 connections"
     note = "One message for each stored conversation before; MB: resident memory of the server afterwards."
     return [Section("crowded", title, columns, list(rows()), note)]

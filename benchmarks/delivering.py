@@ -133,7 +133,7 @@ def _targets(stack: ExitStack, directory: Path) -> Iterator[tuple[str, _Target]]
         target = _Target(server, server.create(_SPREAD))
         envelope = envelope or server.envelope(target.ids[0])
         if label != _ALONE:
-            target.frames = stack.enter_context(_observing(_watch(server, where)))
+            target.frames = stack.enter_context(observing(watch(server, where)))
         if label == _BOTH:
             target.hooks = stack.enter_context(receiving(server))
         yield label, target
@@ -142,21 +142,23 @@ def _targets(stack: ExitStack, directory: Path) -> Iterator[tuple[str, _Target]]
             pushed = label == _NATS_CONSUMER
             where = directory / f"delivering-nats-{pushed}"
             server = stack.enter_context(references.nats(where, envelope, pushed=pushed))
-            frames = stack.enter_context(_observing(Watch(server.port))) if pushed else None
+            frames = stack.enter_context(observing(Watch(server.port))) if pushed else None
             yield label, _Target(server, [str(number) for number in range(_SPREAD)], frames)
 
 
-def _watch(server: Server, directory: Path) -> Watch:
-    token_key = derived_key(installation_secrets(directory, None).current, "stream").hex()
+def watch(server: Server, directory: Path, secret: str | None = None) -> Watch:
+    """Return the project's channel as a source; `secret` is the installation's if it has no file of it."""
+    token_key = derived_key(installation_secrets(directory, secret).current, "stream").hex()
     channel = f"private-project-{server.project}"
     return Watch(server.port, channel, server.project, server.stream_key(), server.key_id(), token_key)
 
 
 @contextmanager
-def _observing(watch: Watch) -> Iterator[subprocess.Popen[str]]:
+def observing(source: Watch) -> Iterator[subprocess.Popen[str]]:
+    """Run a consumer of a source that reports ages."""
     process = processes.start("benchmarks.observer", core=processes.LOAD)
     try:
-        if processes.ask(process, watch.encode()) != "in place":
+        if processes.ask(process, source.encode()) != "in place":
             raise RuntimeError("the consumer is not in place")
         yield process
     finally:

@@ -15,7 +15,7 @@ import trio
 
 from benchmarks import processes
 from benchmarks.filling import create, found, post
-from benchmarks.report import Cell, Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, times
 from benchmarks.scale import Scale
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.actors import ActorRegistry
@@ -25,7 +25,8 @@ from deskwire.storage.sqlite.store import open_store
 
 _ROW: Final = bytes(1_000)
 _BATCH: Final = 64
-_Figures = dict[str, list[tuple[float, float, float, float]]]
+_Round = tuple[float, float, float, float, float]
+_Figures = dict[str, list[_Round]]
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
@@ -36,12 +37,12 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         (label, *(median(column) for column in zip(*taken, strict=True))) for label, taken in figures.items()
     ]
     note = "A command is a posted message: conversation, message and event rows in one commit. µs: processor time of each."
-    columns = ("what", "per second", "p50 ms", "p99 ms", "µs")
+    columns = ("what", "per second", *TIMES, "µs")
     return [Section("engine", "Engine and SQLite without HTTP", columns, rows, note)]
 
 
 async def main(directory: Path, in_flight: list[int], rounds: int, for_s: float) -> _Figures:
-    """Measure round by round, and return rate, p50, p99 and processor time of each."""
+    """Measure round by round, and return rate, p50, p99, worst and processor time of each."""
     figures: _Figures = {}
     async with open_store(directory, batch=256, readers=1, on_commit=lambda _: None) as store:
         project = await found(store, directory)
@@ -69,9 +70,7 @@ async def _conversations(live: ActorRegistry, project: Project, count: int) -> l
     return [command.conversation_id for command in commands]
 
 
-async def _commands(
-    live: ActorRegistry, project: Project, ids: list[str], for_s: float
-) -> tuple[float, float, float, float]:
+async def _commands(live: ActorRegistry, project: Project, ids: list[str], for_s: float) -> _Round:
     """Run a task for each conversation that posts again as soon as it has a result."""
     taken: list[float] = []
     began, cpu = time.perf_counter(), time.process_time()
@@ -95,7 +94,7 @@ def _bare(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _commits(connection: sqlite3.Connection, size: int, for_s: float) -> tuple[float, float, float, float]:
+def _commits(connection: sqlite3.Connection, size: int, for_s: float) -> _Round:
     """Return rows a second, and the milliseconds of each commit."""
     taken: list[float] = []
     now, cpu = time.perf_counter(), time.process_time()
@@ -110,9 +109,9 @@ def _commits(connection: sqlite3.Connection, size: int, for_s: float) -> tuple[f
     return _figures(taken, len(taken) * size, now - began, time.process_time() - cpu)
 
 
-def _figures(taken: list[float], count: int, elapsed: float, cpu: float) -> tuple[float, float, float, float]:
+def _figures(taken: list[float], count: int, elapsed: float, cpu: float) -> _Round:
     taken.sort()
-    return count / elapsed, percentile(taken, 0.5), percentile(taken, 0.99), cpu * 1e6 / count
+    return count / elapsed, *times(taken), cpu * 1e6 / count
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ from typing import Final
 from benchmarks import processes
 from benchmarks.job import Job
 from benchmarks.reading import first_event, paths
-from benchmarks.report import Cell, Section, median
+from benchmarks.report import TIMES, Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.searching import leave_out
 from benchmarks.service import Server, deskwire
 from benchmarks.stored import Stored, stored
-from benchmarks.taking import Taken, in_turn, median_or_none, take
+from benchmarks.taking import Taken, in_turn, median_or_none, middle, take
 
 _CONNECTIONS: Final = 16
 _POST: Final = "POST"
@@ -42,7 +42,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     columns = (
         "messages stored",
         "POST/s",
-        "POST p50 ms",
+        *(f"POST {each}" for each in TIMES),
         *(f"{kind} µs" for kind in kinds),
         "MB",
         "KB a message",
@@ -71,5 +71,14 @@ def _row(database: Stored, taken: dict[str, list[Taken]], mb: float) -> tuple[Ce
                 yield median_or_none(each.us for each in found)
 
     posts = taken[f"{_POST} {database.messages}"]
-    rate, p50 = median(each.rate for each in posts), median(each.p50 for each in posts)
-    return database.messages, rate, p50, *costs(), mb, database.size_mb * _KB / database.messages
+    found = middle(posts)
+    return (
+        database.messages,
+        found.rate,
+        found.p50,
+        found.p99,
+        found.worst,
+        *costs(),
+        mb,
+        database.size_mb * _KB / database.messages,
+    )

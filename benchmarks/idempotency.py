@@ -30,6 +30,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         "requests/s",
         "p50 ms",
         "p99 ms",
+        "worst ms",
         "server's µs",
         "of those without",
     )
@@ -46,4 +47,4 @@ def _rows(scale: Scale, server: Server, ids: list[str], connections: int) -> Ite
     for label, found in taken.items():
         of_all = middle(found)
         share = ratio(taken, label, _WITHOUT)
-        yield label, connections, of_all.rate, of_all.p50, of_all.p99, of_all.us, share
+        yield label, connections, of_all.rate, of_all.p50, of_all.p99, of_all.worst, of_all.us, share

@@ -15,7 +15,7 @@ import orjson
 
 from benchmarks import processes
 from benchmarks.generator import load
-from benchmarks.report import Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, times
 from benchmarks.scale import Scale
 from benchmarks.service import TEXT, Server, deskwire
 from deskwire.commands.import_.run import parts
@@ -50,7 +50,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     latency = Section(
         "import-beside",
         f"POST a message at {scale.rate} a second",
-        ("beside", "posts", "p50 ms", "p99 ms"),
+        ("beside", "posts", *TIMES),
         beside,
     )
     return [Section("import", "Import histories", columns, rows, note), latency]
@@ -102,15 +102,14 @@ def _post(api: httpx.Client, content: bytes, *, events: bool = False) -> None:
         raise RuntimeError(f"lines were refused: {response.text[:500]}")
 
 
-def _beside(scale: Scale, server: Server) -> list[tuple[str, int, float, float]]:
+def _beside(scale: Scale, server: Server) -> list[tuple[Cell, ...]]:
     """Return the latencies of posts alone, and during an import."""
     job = server.posts(server.create(_SPREAD), connections=16, rate=scale.rate, for_s=scale.rate_s)
-    rows = []
+    rows = list[tuple[Cell, ...]]()
     for label, messages in (("nothing", 0), ("an import", scale.imported)):
         with _importing(server, messages):
             outcome = load(job)
-        found = outcome.latencies
-        rows.append((label, len(found), percentile(found, 0.5), percentile(found, 0.99)))
+        rows.append((label, len(outcome.latencies), *times(outcome.latencies)))
     return rows
 
 

@@ -14,9 +14,9 @@ from benchmarks import processes
 from benchmarks.filling import fill_numbered, put_with_messages
 from benchmarks.generator import load
 from benchmarks.job import Job
-from benchmarks.report import Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, median_times
 from benchmarks.scale import Scale
-from benchmarks.searching import complete
+from benchmarks.searching import complete, dashboard
 from benchmarks.service import Server, deskwire
 from deskwire.engine.accounts.people import Assignee, Project, User
 from deskwire.engine.conversations.conversation import Conversation
@@ -50,7 +50,30 @@ _LISTS: Final = (
     ("page of 200", "/v3/conversations?view=agent&limit=200"),
     ("without the agent's view", "/v3/conversations"),
     ("counters", "/v3/inbox/counters"),
+    ("saved views with their counts", "/v3/views?counts=true"),
 )
+_CONDITIONS: Final[tuple[dict[str, str], ...]] = (
+    {},
+    {"assignee": "me"},
+    {"assignee": "none"},
+    {"tag": "vip"},
+    {"tag": "shop"},
+    {"withoutTags": "shop"},
+    {"unread": "true"},
+    {"waiting": "true"},
+    {"snoozed": "true"},
+    {"visible": "true"},
+    {"rated": "false"},
+    {"activeWithin": "7d"},
+    {"inactiveFor": "4w"},
+    {"createdWithin": "4w"},
+)
+VIEWS: Final = [
+    {**condition, **status}
+    for condition in _CONDITIONS
+    for status in ({}, {"status": "OPEN,PENDING"}, {"status": "CLOSED"})
+]
+"""The filters of the saved views: each condition alone, and with a status."""
 
 
 def measure(scale: Scale, directory: Path) -> list[Section]:
@@ -60,14 +83,26 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     processes.answer("benchmarks.inboxing", json.dumps([str(where), scale.inbox]), core=processes.SERVER)
     with deskwire(where) as server:
         complete(server)  # the indexer of searches would take the first lists' time
+        _save_views(server)
         rows = [_row(scale, server, name, path) for name, path in _LISTS[: scale.lists]]
-    columns = ("list", "answers/s", "p50 ms", "p95 ms")
+    columns = ("list", "answers/s", *TIMES)
     title = f"The inbox with {scale.inbox:,} conversations, 50 a page"
-    note = "One request under way. A tenth of the conversations are open; the agent has seen most of them."
+    note = (
+        "One request under way. A tenth of the conversations are open; the agent has seen most of them. "
+        f"There are {len(VIEWS)} saved views."
+    )
     return [Section("inbox", title, columns, rows, note)]
 
 
-def _row(scale: Scale, server: Server, name: str, path: str) -> tuple[str, float, float, float]:
+def _save_views(server: Server) -> None:
+    """Save the views of the agent."""
+    with dashboard(server) as api:
+        for number, view in enumerate(VIEWS):
+            body = {"name": f"View {number}", "filter": view}
+            api.post("/v3/views", json=body).raise_for_status()
+
+
+def _row(scale: Scale, server: Server, name: str, path: str) -> tuple[Cell, ...]:
     job = Job(
         server.port,
         [path],
@@ -78,12 +113,7 @@ def _row(scale: Scale, server: Server, name: str, path: str) -> tuple[str, float
         for_s=scale.list_s,
     )
     taken = [load(job) for _ in range(scale.rounds)]
-    return (
-        name,
-        median(each.rate for each in taken),
-        median(percentile(each.latencies, 0.5) for each in taken),
-        median(percentile(each.latencies, 0.95) for each in taken),
-    )
+    return name, median(each.rate for each in taken), *median_times(each.latencies for each in taken)
 
 
 async def _fill(folder: str, count: int) -> None:

@@ -7,12 +7,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import processes
 from benchmarks.generator import load
-from benchmarks.report import Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, percentile, times
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 
@@ -30,9 +31,18 @@ _SHARE_OF_RATE: Final = 0.5
 _PAUSE_S: Final = 0.3
 
 
+@dataclass(frozen=True, slots=True)
+class _Ages:
+    """The number of messages in a round, their ages in ms as `TIMES`, and the 95th percentile, which varies less than p99."""
+
+    count: int
+    times: tuple[float, float, float]
+    p95: float
+
+
 def measure(scale: Scale, directory: Path) -> list[Section]:
     """Phase after phase with one server, and again in each round."""
-    taken: dict[str, list[tuple[float, float, int]]] = {label: [] for label in _PHASES}
+    taken: dict[str, list[_Ages]] = {label: [] for label in _PHASES}
     rate = max(1, round(scale.rate * _SHARE_OF_RATE))
     with (
         _receivers() as (receiver, ports),
@@ -45,9 +55,9 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
                 others = _register(server, _ports_of(ports, kinds))
                 taken[label].append(_ages(scale, server, ids, receiver, rate))
                 _remove(server, others)
-    alone = [p95 for _, p95, _ in taken["nobody else"]]
+    alone = [each.p95 for each in taken["nobody else"]]
     rows = [_row(label, phases, alone) for label, phases in taken.items()]
-    columns = ("besides", "messages", "p50 ms", "p95 ms", "of p95 alone", "least", "most")
+    columns = ("besides", "messages", *TIMES, "of p95 alone", "least", "most")
     note = (
         "Each message goes to all endpoints. A well one answers at once, a slow one after 4.9 s. Least and most are of "
         "the rounds' ratios: where they lie far apart, the machine was too busy to tell."
@@ -56,13 +66,11 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
     return [Section("isolation", title, columns, rows, note)]
 
 
-def _row(
-    label: str, phases: Sequence[tuple[float, float, int]], alone: Sequence[float]
-) -> tuple[str, int, float, float, float, float, float]:
+def _row(label: str, phases: Sequence[_Ages], alone: Sequence[float]) -> tuple[Cell, ...]:
     """Return the fewest messages, medians, and the ratio of each round's p95 to that of the endpoint alone."""
-    ratios = [p95 / before for (_, p95, _), before in zip(phases, alone, strict=True)]
-    p50, p95 = median(each for each, _, _ in phases), median(each for _, each, _ in phases)
-    return label, min(count for *_, count in phases), p50, p95, median(ratios), min(ratios), max(ratios)
+    ratios = [each.p95 / before for each, before in zip(phases, alone, strict=True)]
+    found = map(median, zip(*(each.times for each in phases), strict=True))
+    return label, min(each.count for each in phases), *found, median(ratios), min(ratios), max(ratios)
 
 
 @contextmanager
@@ -95,17 +103,15 @@ def _remove(server: Server, ids: list[str]) -> None:
             api.delete(f"/s2s/webhooks/{each}").raise_for_status()
 
 
-def _ages(
-    scale: Scale, server: Server, ids: list[str], receiver: subprocess.Popen[str], rate: int
-) -> tuple[float, float, int]:
-    """Return p50 and p95 in milliseconds at the measured endpoint, and the number of messages."""
+def _ages(scale: Scale, server: Server, ids: list[str], receiver: subprocess.Popen[str], rate: int) -> _Ages:
+    """Return the ages at the measured endpoint."""
     load(
         server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s / 2, rate=rate)
     )  # first let the faulty endpoints fail
     _drain(receiver)
     load(server.posts(ids, connections=_CONNECTIONS, for_s=scale.rate_s, rate=rate))
     ages = sorted(_drain(receiver))
-    return percentile(ages, 0.5), percentile(ages, 0.95), len(ages)
+    return _Ages(len(ages), times(ages), percentile(ages, 0.95))
 
 
 def _drain(receiver: subprocess.Popen[str]) -> list[float]:

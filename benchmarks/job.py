@@ -39,6 +39,10 @@ class Job:
         rate: requests a second; None for as many as get a response. Latency counts from when one was due.
         keep: whether to return the responses' bodies.
         until_cut: whether the job ends, without a failure, when the server ends the connections.
+        drained: whether answers after the measured time count, too, with the time until the last of them; else a slow server with
+            many connections would seem slower than it is. Only the own generator can.
+        holds, times: a text that the body of each response must have exactly `times`; any body if it is empty. Only the own
+            generator checks it.
         wire: the protocol that the server speaks.
     """
 
@@ -57,6 +61,9 @@ class Job:
     rate: float | None = None
     keep: bool = False
     until_cut: bool = False
+    drained: bool = False
+    holds: str = ""
+    times: int = 1
     wire: Literal["http", "nats"] = "http"
 
     def encode(self) -> str:
@@ -93,7 +100,7 @@ class Outcome:
     Args:
         rate: responses a second in the measured time.
         answers: number of all responses, the warm-up's included.
-        latencies: milliseconds, sorted; of wrk a thousand quantiles of them.
+        latencies: milliseconds, sorted; of wrk a thousand quantiles of them and the longest.
         busy: the generator's own share of a core.
         by: the generator.
     """

@@ -1,8 +1,8 @@
 """The load generator: requests over plain sockets, in a separate process; a job on stdin, its outcome on stdout.
 
 It supports just enough of HTTP/1.1 and NATS for the servers measured here: keep-alive, which Hypercorn ends after 1,000
-requests with `Connection: close`, answers with a Content-Length, and a publication's acknowledgement. A client library
-would be slower than the servers, so the benchmark would measure the client.
+requests with `Connection: close`, answers with a Content-Length or in chunks, and a publication's acknowledgement. A client
+library would be slower than the servers, so the benchmark would measure the client.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _PATIENCE_S: Final = 30.0
 _LEAST: Final = 4
 """The fewest answers of a run without a fixed rate, however long they take, because fewer give no meaningful rate."""
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 _CLOSE: Final = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 _MESSAGE: Final = re.compile(rb"MSG \S+ \S+ (\d+)\r\n")
 _SENT, _NUMBER, _INBOX = SENT.encode(), NUMBER.encode(), INBOX.encode()
@@ -61,12 +62,28 @@ def response_of_http(data: bytes) -> _Response | None:
     if end < 0:
         return None
     size = _LENGTH.search(data, 0, end + 2)
-    if len(data) < end + 4 + (int(size[1]) if size else 0):
+    if size is None and _CHUNKED.search(data, 0, end + 2):
+        body = _joined(data, end + 4)
+    else:
+        body = data[end + 4 :] if len(data) >= end + 4 + (int(size[1]) if size else 0) else None
+    if body is None:
         return None
     ends = _CLOSE.search(data, 0, end + 2) is not None
-    if data.startswith(b"HTTP/1.1 20"):
-        return True, ends, data[end + 4 :]
-    return False, ends, data
+    return (True, ends, body) if data.startswith(b"HTTP/1.1 20") else (False, ends, data)
+
+
+def _joined(data: bytes, start: int) -> bytes | None:
+    """Return a body that comes in chunks, once the last of them is there (RFC 9112, section 7.1); trailers are not known here."""
+    parts = list[bytes]()
+    while (line := data.find(b"\r\n", start)) >= 0:
+        size = int(data[start:line].partition(b";")[0], 16)
+        start = line + 2 + size + 2
+        if len(data) < start:
+            return None
+        if size == 0:
+            return b"".join(parts)
+        parts.append(data[line + 2 : start - 2])
+    return None
 
 
 def response_of_nats(data: bytes) -> _Response | None:
@@ -111,6 +128,7 @@ class _Run:
 
     def __init__(self, job: Job) -> None:
         self._job = job
+        self._holds = job.holds.encode()
         self._requests = _Requests(job)
         self._answer: Callable[[bytes], _Response | None] = (
             response_of_nats if job.wire == "nats" else response_of_http
@@ -155,7 +173,7 @@ class _Run:
         job, idle, make = self._job, self._idle, self._requests.make
         while idle and (job.count is None or self._sent < job.count):
             due = self._began + self._sent / job.rate if job.rate else now
-            if due >= self._until and (job.rate or len(self._outcome.latencies) >= _LEAST):
+            if due >= self._until and (job.rate or self._answered() >= _LEAST):
                 return None
             if due > now:
                 return due - now
@@ -168,6 +186,10 @@ class _Run:
             self._sent += 1
             self._under_way += 1
         return None
+
+    def _answered(self) -> int:
+        """Return the number of measured answers, refused ones included, so that a server that refuses all ends the run, too."""
+        return len(self._outcome.latencies) + len(self._outcome.failures)
 
     def _receive(self, connection: _Connection) -> None:
         data = connection.socket.recv(_READ)
@@ -187,6 +209,8 @@ class _Run:
         wanted, ends, body = answer
         self._under_way -= 1
         outcome.answers += 1
+        if wanted and job.holds and (found := body.count(self._holds)) != job.times:
+            wanted, body = False, b"%d times %s, not %d: %s" % (found, self._holds, job.times, body)
         if not wanted:
             outcome.failures.append(body.decode(errors="replace")[:2_000])
         elif self._measured(connection.due, now):
@@ -203,7 +227,9 @@ class _Run:
         """Return whether a request counts: at a fixed rate if it was due in the measured time, else if its response came in it."""
         if self._job.rate:
             return due >= self._from
-        return self._from <= now and (now < self._until or len(self._outcome.latencies) < _LEAST)
+        if now < self._from:
+            return False
+        return self._job.drained or now < self._until or len(self._outcome.latencies) < _LEAST
 
 
 def run(job: Job) -> Outcome:

@@ -15,7 +15,16 @@ from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from benchmarks.taking import Taken, in_turn, middle, ratio, take
 
-_COLUMNS: Final = ("server", "connections", "requests/s", "p50 ms", "p99 ms", "server's µs", "load's core")
+_COLUMNS: Final = (
+    "server",
+    "connections",
+    "requests/s",
+    "p50 ms",
+    "p99 ms",
+    "worst ms",
+    "server's µs",
+    "load's core",
+)
 _RATIOS: Final = ("of ASGI", "of FastAPI", "of NATS")
 _Target = tuple[str, Server, Sequence[str]]
 
@@ -88,4 +97,4 @@ def _rows(
 
 def _figures(label: str, connections: int, found: Sequence[Taken]) -> tuple[Cell, ...]:
     of_all = middle(found)
-    return label, connections, of_all.rate, of_all.p50, of_all.p99, of_all.us, of_all.busy
+    return label, connections, of_all.rate, of_all.p50, of_all.p99, of_all.worst, of_all.us, of_all.busy

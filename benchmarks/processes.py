@@ -20,7 +20,7 @@ LOAD: Final = 1
 
 
 @contextmanager
-def _on_core(number: int | None) -> Iterator[None]:
+def on_core(number: int | None) -> Iterator[None]:
     """Pin processes started within the block, with all threads, to a core, if the system supports it; None for any."""
     if number is None or sys.platform != "linux" or len(_CORES) < 2:
         yield
@@ -45,8 +45,9 @@ def run(
 ) -> subprocess.Popen[str]:
     """Start a program with pipes to its stdin and stdout; its stderr is discarded if `quiet`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DESKWIRE_")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is not compiled at each start
     kept["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    with _on_core(core):
+    with on_core(core):
         return subprocess.Popen(
             command,
             env=kept | (settings or {}),

@@ -136,8 +136,8 @@ class Receiving:
         """Count a request of a measured one."""
         now = time.monotonic_ns()
         self._requests += 1
-        if found := _SENT.search(body):
-            self._ages.append((now - int(found[1])) / 1e6)
+        if found := _SENT.findall(body):  # some bodies have the earlier messages of their conversation, too
+            self._ages.append((now - max(map(int, found))) / 1e6)
 
     def drop(self, peer: _Peer) -> None:
         """Close the connection of a peer."""

@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from tests.support.sockets.server_process import free_port
+
 from benchmarks import processes
 from benchmarks.nats_wire import prepare
 from benchmarks.service import Server
@@ -61,7 +63,7 @@ def fastapi(directory: Path, kind: str) -> Iterator[Server]:
     process = processes.start("benchmarks.fastapi_service", str(directory), kind, core=processes.SERVER)
     try:
         port = int(processes.line(process, "http").rpartition(":")[2])
-        _accepts(process, port)
+        accepts(process, port)
         yield Server("fastapi", process, port)
     finally:
         processes.stop(process)
@@ -71,27 +73,26 @@ def fastapi(directory: Path, kind: str) -> Iterator[Server]:
 def nats(directory: Path, body: str, *, pushed: bool = False) -> Iterator[Server]:
     """Run JetStream on a file that is synced at every publication of `body`, with a push consumer."""
     directory.mkdir()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     settings = (
         f'host: "127.0.0.1"\nport: {port}\njetstream {{ store_dir: "{directory}", sync_interval: always }}\n'
     )
     config = directory / "nats.conf"
     config.write_text(settings)
     program = nats_server()
-    assert program is not None, "asked for what is not installed"
+    assert program is not None, "only an installed program is started"
     process = processes.run([program, "-c", str(config)], core=processes.SERVER, quiet=True)
     try:
-        _accepts(process, port)
+        accepts(process, port)
         prepare(port, pushed=pushed)
         yield Server("nats", process, port, message=body, wire="nats")
     finally:
         processes.stop(process)
 
 
-def _accepts(process: subprocess.Popen[str], port: int) -> None:
+def accepts(process: subprocess.Popen[str], port: int, give_up_s: float = _START_S) -> None:
     """Wait until the server accepts connections. Raises RuntimeError if it ends first or takes too long."""
-    give_up = time.monotonic() + _START_S
+    give_up = time.monotonic() + give_up_s
     while time.monotonic() < give_up and process.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

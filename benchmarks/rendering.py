@@ -14,6 +14,7 @@ from benchmarks.report import Cell, Section, machine_line, markdown
 
 BEGIN: Final = "<!-- figures: written by python -m benchmarks --render -->"
 NODES_BEGIN: Final = "<!-- figures of several nodes: written by python -m benchmarks --render -->"
+PEERS_BEGIN: Final = "<!-- figures of peers: written by python -m benchmarks --render -->"
 END: Final = "<!-- end of figures -->"
 PICTURES: Final = "performance"
 """The folder of the plots, as seen from the page."""
@@ -28,10 +29,14 @@ _IN_WORDS: Final = frozenset(("day-end", "day-costs", "delivery-day-end", "deliv
 _Rows = list[dict[str, Cell]]
 
 
+_PEERS: Final = ("peers", "peers-state", "peers-about")
+"""Sections that are written into docs/performance.md, before its other tables."""
+
+
 def render(saved: Path, page: Path, pictures: str = PICTURES) -> list[Path]:
     """Write the figures of the run into the page and its plots into the folder; return the written files.
 
-    The figures of several nodes have a place of their own, so that a run of them alone leaves the others. Those of days are left out. Of
+    The figures of several nodes have a place of their own, so that a run of them alone leaves the others. Those of days and of peers are left out. Of
     a run of large installations only plots are written, because docs/performance.md reports its figures.
 
     Args:
@@ -40,7 +45,11 @@ def render(saved: Path, page: Path, pictures: str = PICTURES) -> list[Path]:
     Raises ValueError if the page lacks one of its marks.
     """
     document = json.loads(saved.read_text())
-    found = {each["name"]: _section(each) for each in document["sections"] if each["name"] not in _IN_WORDS}
+    found = {
+        each["name"]: _section(each)
+        for each in document["sections"]
+        if each["name"] not in _IN_WORDS and each["name"] not in _PEERS
+    }
     if not found:
         return []
     of_nodes = {name: each for name, each in found.items() if name in _NODES}
@@ -57,6 +66,23 @@ def render(saved: Path, page: Path, pictures: str = PICTURES) -> list[Path]:
         plots = _draw(page.parent / pictures, drawn, large=large)
     page.write_text(text)
     return plots if large else [page, *plots]
+
+
+def render_peers(saved: Path, page: Path) -> list[Path]:
+    """Write the tables of peers into the page if the run has them; return the written files.
+
+    Raises ValueError if the page lacks one of the marks.
+    """
+    document = json.loads(saved.read_text())
+    sections = {each["name"]: _section(each) for each in document["sections"] if each["name"] in _PEERS}
+    if not sections:
+        return []
+    machine = document["machine"]
+    before = f"the machine's load average before was {machine['load before']:.1f}"
+    parts = [f"\nTaken on {document['at'][:10]}: {machine_line(machine)}; {before}.\n"]
+    parts += [markdown(sections[name]) for name in _PEERS if name in sections]
+    page.write_text(_replaced(page.read_text(), PEERS_BEGIN, "\n".join(parts)))
+    return [page]
 
 
 def _replaced(text: str, begin: str, figures: str) -> str:
@@ -183,7 +209,7 @@ _SHOWN: Final = ("inbox: all", "inbox: unread", "backend: updated lately", "coun
 
 def _large_lists(rows: _Rows) -> str:
     series = [(str(row["what"]).rpartition(": ")[2], _by_size(row)) for row in rows if row["what"] in _SHOWN]
-    return lines("Lists as conversations are stored", "p95 in ms, 50 a page", series, "conversations stored")
+    return lines("Lists as conversations are stored", "p99 in ms, 50 a page", series, "conversations stored")
 
 
 _JOBS: Final = {

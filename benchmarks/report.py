@@ -19,6 +19,9 @@ import rich.box
 from rich.console import Console
 from rich.table import Table
 
+TIMES: Final = ("p50 ms", "p99 ms", "worst ms")
+"""Columns of response times: the medians of rounds say nothing about the slowest ones, so these are always beside them."""
+
 Cell = str | float | int | None
 _LIBRARIES: Final = (
     *("deskwire", "trio", "hypercorn", "quart", "quart-trio", "h11", "httptools", "orjson", "pydantic"),
@@ -128,6 +131,16 @@ def save(
 def median(values: Iterable[float]) -> float:
     """Return the median of several rounds, which one disturbed round does not change."""
     return statistics.median(values)
+
+
+def times(latencies: Sequence[float]) -> tuple[float, float, float]:
+    """Return p50, p99 and the worst of sorted milliseconds; `TIMES` are the columns."""
+    return percentile(latencies, 0.5), percentile(latencies, 0.99), percentile(latencies, 1.0)
+
+
+def median_times(rounds: Iterable[Sequence[float]]) -> tuple[float, ...]:
+    """Return the medians of `times` of several rounds."""
+    return tuple(map(median, zip(*map(times, rounds), strict=True)))
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -16,8 +16,10 @@ class Scale:
         connections: of the load generator at the same time.
         conversations: that posts are spread over.
         read_by: connections where reads are measured.
+        tail_by, tail_s: connections that are opened where the slowest responses are measured, and for how long each time.
         panels: open panels of customers that are held, and that come back after a restart.
         rate: posts a second where latency is measured; for `rate_s`.
+        quiet_s: how long messages are posted one by one where the delay of a stream's first event is measured.
         chats: real ones, played at the same time.
         live: conversations in memory where one's share of it is measured.
         idle_connections, idle_websockets: that are held where one's share of memory is measured.
@@ -39,6 +41,8 @@ class Scale:
         histories: conversations in the databases of a large installation and of smaller ones, of ten messages each.
         indexed: conversations up to which the search index of these databases is made, which takes long, and searched.
         day_rows: events, or deliveries, of a day where the end of days is measured, of which there are 30.
+        peer_conversations: in the databases of systems that do the same job; `peer_s` of each load of a fast one; `peer_messages` that
+            a subscriber is notified of.
         kept: the folder where these databases are, and stay for the next run.
     """
 
@@ -48,9 +52,12 @@ class Scale:
     connections: tuple[int, ...] = (1, 16, 64)
     conversations: tuple[int, ...] = (1, 64, 1_000)
     read_by: tuple[int, ...] = (1, 16)
+    tail_by: tuple[int, ...] = (16, 64, 256)
+    tail_s: float = 3.0
     panels: int = 10_000
     rate: int = 200
     rate_s: float = 4.0
+    quiet_s: float = 20.0
     chats: int = 200
     live: tuple[int, ...] = (2_000,)
     idle_connections: int = 1_000
@@ -76,6 +83,9 @@ class Scale:
     histories: tuple[int, ...] = (10_000, 100_000)
     indexed: int = 100_000
     day_rows: int = 30_000
+    peer_conversations: int = 2_000
+    peer_s: float = 2.0
+    peer_messages: int = 60
     kept: str | None = None
 
     def load(self, connections: int) -> dict[str, Any]:
@@ -93,6 +103,7 @@ QUICK: Final = Scale(
     panels=20,
     rate=50,
     rate_s=0.5,
+    quiet_s=1.0,
     live=(40,),
     idle_connections=20,
     idle_websockets=10,
@@ -101,6 +112,8 @@ QUICK: Final = Scale(
     in_flight=(1, 8),
     spread=(4, 8),
     read_by=(2,),
+    tail_by=(4,),
+    tail_s=0.2,
     chats=5,
     conversations_stored=100,
     stored=(100, 500),
@@ -118,6 +131,9 @@ QUICK: Final = Scale(
     backlog=500,
     histories=(200, 400),
     day_rows=200,
+    peer_conversations=200,
+    peer_s=0.2,
+    peer_messages=5,
 )
 FULL: Final = replace(
     DEFAULT,
@@ -131,4 +147,5 @@ FULL: Final = replace(
     histories=(10_000, 100_000, 1_000_000),
     indexed=1_000_000,
     day_rows=300_000,
+    peer_conversations=20_000,
 )

@@ -22,7 +22,7 @@ from benchmarks import processes
 from benchmarks.filling import found
 from benchmarks.generator import load
 from benchmarks.job import Job
-from benchmarks.report import Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median_times
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from deskwire.engine.accounts.people import Project
@@ -52,7 +52,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         index_mb = sum(path.stat().st_size for path in where.glob(f"{FILE_NAME}*")) / 1e6
         rows = [_row(scale, server, name, queries) for name, queries in _queries()]
         erasing_s = _erased(server)
-    columns = ("query", "p50 ms", "p95 ms", "max ms")
+    columns = ("query", *TIMES)
     title = f"Searches in {scale.searched:,} conversations, {scale.searched * MESSAGES_EACH:,} messages"
     note = "One request under way, from the request to its response, hits and all; the server has one core."
     kept = [(scale.searched * MESSAGES_EACH, making_s, index_mb, erasing_s)]
@@ -123,7 +123,7 @@ def _queries() -> Iterator[tuple[str, list[str]]]:
     yield "nothing", [f"{word}qqq" for word in long[:40]]
 
 
-def _row(scale: Scale, server: Server, name: str, queries: list[str]) -> tuple[str, float, float, float]:
+def _row(scale: Scale, server: Server, name: str, queries: list[str]) -> tuple[Cell, ...]:
     """Send these queries in turn."""
     job = Job(
         server.port,
@@ -135,11 +135,7 @@ def _row(scale: Scale, server: Server, name: str, queries: list[str]) -> tuple[s
         warm_s=scale.warm_s,
         for_s=max(1.0, scale.list_s),
     )
-    outcomes = [load(job) for _ in range(scale.rounds)]
-    p50, p95, most = (
-        median(percentile(each.latencies, share) for each in outcomes) for share in (0.5, 0.95, 1.0)
-    )
-    return name, p50, p95, most
+    return name, *median_times([load(job).latencies for _ in range(scale.rounds)])
 
 
 def dashboard(server: Server) -> httpx.Client:

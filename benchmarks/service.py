@@ -108,7 +108,7 @@ class Server:
 @contextmanager
 def deskwire(directory: Path, **settings: str) -> Iterator[Server]:
     """Run a real process on `directory`, with its demo project; settings by variable without prefix."""
-    process = start_deskwire(directory, **settings)
+    process = _start(directory, settings, core=processes.SERVER)
     try:
         yield _ready(process, directory)
     finally:
@@ -137,11 +137,6 @@ def _ready(process: subprocess.Popen[str], directory: Path) -> Server:
 def _port(process: subprocess.Popen[str]) -> int:
     url = processes.line(process, "running at http").partition("running at ")[2].split()[0]
     return int(url.rpartition(":")[2])
-
-
-def start_deskwire(directory: Path, **settings: str) -> subprocess.Popen[str]:
-    """Start the process, without waiting until it is ready."""
-    return _start(directory, settings, core=processes.SERVER)
 
 
 def _start(directory: Path, settings: Mapping[str, str], core: int | None) -> subprocess.Popen[str]:

@@ -20,7 +20,7 @@ import trio
 
 from benchmarks import processes
 from benchmarks.filling import create, found, post
-from benchmarks.report import Cell, Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, times
 from benchmarks.scale import Scale
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.actors import ActorRegistry
@@ -54,8 +54,8 @@ class Posted(NamedTuple):
 
     rate: float
     p50_ms: float
-    p95_ms: float
     p99_ms: float
+    worst_ms: float
     node_us: float
     server_us: float
 
@@ -75,8 +75,7 @@ def measure(asked: dict[str, Any], directory: Path) -> list[Section]:
         "store",
         "in flight",
         "per second",
-        "p50 ms",
-        "p99 ms",
+        *TIMES,
         "node µs",
         "PostgreSQL µs",
         "of SQLite's µs",
@@ -103,7 +102,7 @@ def _store_row(name: str, count: int, stores: dict[str, list[list[float]]]) -> t
     ratio = median(its.node_us / others.node_us for its, others in zip(mine, plain, strict=True))
     taken = Posted(*map(median, zip(*mine, strict=True)))
     database = None if name == _SQLITE else taken.server_us
-    return name, count, taken.rate, taken.p50_ms, taken.p99_ms, taken.node_us, database, ratio
+    return name, count, *taken[:4], taken.node_us, database, ratio
 
 
 def _rows_of_nodes(asked: dict[str, Any], *, hot: bool) -> Iterator[tuple[Cell, ...]]:
@@ -254,8 +253,7 @@ async def keep_posting(
     count, elapsed = len(taken), time.perf_counter() - began
     taken.sort()
     costs = (time.process_time() - cpu) * 1e6 / count, (server_s(server) - database) * 1e6 / count
-    p50, p95, p99 = (percentile(taken, share) for share in (0.5, 0.95, 0.99))
-    return Posted(count / elapsed, p50, p95, p99, *costs)
+    return Posted(count / elapsed, *times(taken), *costs)
 
 
 def server_s(postmaster: int) -> float:

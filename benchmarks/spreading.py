@@ -21,7 +21,7 @@ import httpx
 from benchmarks import generator, processes
 from benchmarks.delivering import receiving
 from benchmarks.job import Outcome
-from benchmarks.report import Cell, Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, times
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire_node
 from benchmarks.sharing import server_s
@@ -43,6 +43,8 @@ class Spread(NamedTuple):
 
     rate: float
     p50_ms: float
+    p99_ms: float
+    worst_ms: float
     node_us: float
     server_us: float
     in_a_commit: float
@@ -113,7 +115,7 @@ def loaded(
     latencies = sorted(each for outcome in outcomes for each in outcome.latencies)
     return Spread(
         sum(outcome.rate for outcome in outcomes),
-        percentile(latencies, 0.5),
+        *times(latencies),
         (_node_s(nodes) - node_s) * 1e6 / posted,
         (server_s(postmaster) - database_s) * 1e6 / posted,
         jobs_done / commits_done,
@@ -188,7 +190,7 @@ def _section(
         "connections",
         "nodes",
         "per second together",
-        "p50 ms",
+        *TIMES,
         "nodes' µs",
         "PostgreSQL µs",
         "messages in a commit",

@@ -7,31 +7,30 @@ from dataclasses import dataclass
 
 from benchmarks import processes
 from benchmarks.generator import load
-from benchmarks.job import Job
-from benchmarks.report import median, percentile
+from benchmarks.job import Job, Outcome
+from benchmarks.report import median, times
 from benchmarks.service import Server
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Answers a second, milliseconds that one takes, the server's processor time for each in µs, the generator's share."""
+    """Answers a second, milliseconds that one takes (`worst`: the slowest one), the server's processor time for each in µs, the generator's share."""
 
     rate: float
     p50: float
-    p95: float
     p99: float
+    worst: float
     us: float | None
     busy: float
 
 
-def take(server: Server, job: Job) -> Taken:
+def take(server: Server, job: Job, load: Callable[[Job], Outcome] = load) -> Taken:
     """Carry out the job, and measure the server's processor time."""
     before = processes.cpu_s(server.process)
     outcome = load(job)
     after = processes.cpu_s(server.process)
     us = None if before is None or after is None else (after - before) * 1e6 / max(1, outcome.answers)
-    p50, p95, p99 = (percentile(outcome.latencies, share) for share in (0.5, 0.95, 0.99))
-    return Taken(outcome.rate, p50, p95, p99, us, outcome.busy)
+    return Taken(outcome.rate, *times(outcome.latencies), us, outcome.busy)
 
 
 def in_turn(rounds: int, targets: Sequence[tuple[str, Callable[[], Taken]]]) -> dict[str, list[Taken]]:
@@ -45,10 +44,10 @@ def in_turn(rounds: int, targets: Sequence[tuple[str, Callable[[], Taken]]]) -> 
 
 def middle(rounds: Sequence[Taken]) -> Taken:
     """Return the median of each figure."""
-    rate, p50, p95, p99, busy = (
-        median(getattr(each, name) for each in rounds) for name in ("rate", "p50", "p95", "p99", "busy")
+    rate, p50, p99, worst, busy = (
+        median(getattr(each, name) for each in rounds) for name in ("rate", "p50", "p99", "worst", "busy")
     )
-    return Taken(rate, p50, p95, p99, median_or_none(each.us for each in rounds), busy)
+    return Taken(rate, p50, p99, worst, median_or_none(each.us for each in rounds), busy)
 
 
 def median_or_none(values: Iterable[float | None]) -> float | None:

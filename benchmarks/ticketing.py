@@ -17,7 +17,7 @@ from benchmarks import processes
 from benchmarks.filling import found
 from benchmarks.generator import load
 from benchmarks.job import Job, Outcome
-from benchmarks.report import Section, median, percentile
+from benchmarks.report import TIMES, Cell, Section, median, median_times, times
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from deskwire.engine.accounts.people import Project
@@ -71,10 +71,10 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
         lists = (*_middles(server), *_LISTS)[: scale.lists]
         rows = [_row(scale, server, name, query) for name, query in lists]
         bulk = _bulk(scale, server, ids)
-    columns = ("list", "answers/s", "p50 ms", "p95 ms", "p95 ms, 4 at once")
+    columns = ("list", "answers/s", *TIMES, *(f"4 at once: {each}" for each in TIMES))
     title = f"Lists of {scale.tickets:,} tickets, 50 a page"
     note = "One request under way, and four; the server, its database threads included, has one core."
-    changed = Section("bulk", "Change tickets in one call", ("tickets", "calls", "p50 ms", "p95 ms"), [bulk])
+    changed = Section("bulk", "Change tickets in one call", ("tickets", "calls", *TIMES), [bulk])
     return [Section("tickets", title, columns, rows, note), changed]
 
 
@@ -120,7 +120,7 @@ def _middles(server: Server) -> Iterator[tuple[str, str]]:
             yield f"from the middle, {sort}", f"?sort={sort}{cursor}"
 
 
-def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, float, float, float, float]:
+def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[Cell, ...]:
     def taken(connections: int, rounds: int) -> list[Outcome]:
         job = Job(
             server.port,
@@ -138,13 +138,12 @@ def _row(scale: Scale, server: Server, name: str, query: str) -> tuple[str, floa
     return (
         name,
         median(each.rate for each in alone),
-        median(percentile(each.latencies, 0.5) for each in alone),
-        median(percentile(each.latencies, 0.95) for each in alone),
-        median(percentile(each.latencies, 0.95) for each in together),
+        *median_times(each.latencies for each in alone),
+        *median_times(each.latencies for each in together),
     )
 
 
-def _bulk(scale: Scale, server: Server, ids: list[str]) -> tuple[int, int, float, float]:
+def _bulk(scale: Scale, server: Server, ids: list[str]) -> tuple[Cell, ...]:
     """Measure bulk changes; each call sets a new snooze, so that every ticket changes."""
     chosen = ids[:_AT_ONCE]
     body = json.dumps({"selection": {"ids": chosen}, "payload": {"duration": 3_600}})
@@ -158,12 +157,7 @@ def _bulk(scale: Scale, server: Server, ids: list[str]) -> tuple[int, int, float
         count=scale.bulk_calls,
     )
     outcome = load(job)
-    return (
-        len(chosen),
-        scale.bulk_calls,
-        percentile(outcome.latencies, 0.5),
-        percentile(outcome.latencies, 0.95),
-    )
+    return len(chosen), scale.bulk_calls, *times(outcome.latencies)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""wrk (Debian's package of that name) as load generator: requests as fast as they are answered, each with its own body."""
+"""wrk (Debian's package of that name) as load generator: requests as fast as they are answered, each with its own body.
+
+For a response that took long wrk adds those that its connection would have got in the meantime, so that one long wait counts
+several times. `tail` uses the project's generator, which counts each response once.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +55,7 @@ function done(summary, latency)
   for each = 1, quantiles_wanted do
     quantiles[each] = string.format("%.3f", latency:percentile(100 * (each - 0.5) / quantiles_wanted) / 1000)
   end
+  quantiles[#quantiles + 1] = string.format("%.3f", latency.max / 1000)
   local errors = summary.errors
   io.write(string.format(
     '\\n{"answers": %d, "us": %d, "refused": %d, "broken": %d, "quantiles": [%s]}\\n',
@@ -67,7 +72,13 @@ def path() -> str | None:
 
 def can_do(job: Job) -> bool:
     """Return whether wrk is installed and the job is long enough, because wrk counts in whole seconds."""
-    plain = job.rate is None and job.count is None and not job.keep and not job.until_cut
+    plain = (
+        job.rate is None
+        and job.count is None
+        and not job.keep
+        and not job.until_cut
+        and not (job.holds or job.drained)
+    )
     return plain and job.wire == "http" and job.for_s >= 1 and path() is not None
 
 

@@ -6,6 +6,7 @@ import math
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -30,8 +31,11 @@ _KEPT_LEAST_S: Final = 60.0
 _WINDOW_LEAST_S: Final = 60
 """The smallest value that the settings accept."""
 _WIDTH_IN_A_PIPE: Final = 140
+_MEMORY_MAX_MB: Final = 220.0
+"""The most resident memory: 95 MB after a start, the page caches and newest events (70 MB at most), conversations, requests."""
+_MEMORY: Final = "memory, MB"
 _JUDGED: Final[Sequence[tuple[str, Callable[[Sample], float], float]]] = (
-    ("memory, MB", lambda sample: sample.memory_mb, 1.0),
+    (_MEMORY, lambda sample: sample.memory_mb, 1.0),
     ("descriptors", lambda sample: sample.descriptors, 5.0),
     ("threads", lambda sample: sample.threads, 2.0),
     ("changes that wait", lambda sample: sample.queue, 5.0),
@@ -107,6 +111,8 @@ def judged(samples: Sequence[Sample]) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for name, value, least in _JUDGED:
         found = trend(at_s, [value(sample) for sample in samples], least)
+        if name == _MEMORY and max(value(sample) for sample in samples) > _MEMORY_MAX_MB:
+            found = replace(found, verdict="too much")
         cells = (None if math.isnan(each) else each for each in (found.mean, found.slope, found.margin))
         rows.append((name, *cells, found.verdict))
     columns = ("series", "mean", "slope an hour", "± (99 %)", "verdict")
@@ -150,7 +156,7 @@ def drawn(title: str, samples: Sequence[Sample]) -> str:
 @click.option("--out", type=click.Path(path_type=Path), default=_RESULTS, help="Folder of table and picture.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder for the database; on the disk to load.")
 def main(minutes: float, rate: float | None, out: Path, data: Path | None) -> None:
-    """Load a server for a long time. The exit status is 1 if anything grows or was refused."""
+    """Load a server for a long time. The exit status is 1 if anything grows, is too much or was refused."""
     length_s = minutes * 60
     window_s = min(10.0, length_s / 6)
     kept_s = max(_KEPT_LEAST_S, 8 * window_s, min(900.0, length_s / 8))
@@ -175,10 +181,10 @@ def main(minutes: float, rate: float | None, out: Path, data: Path | None) -> No
     (out / "soak.md").write_text(f"{machine_line(machine())}\n\n{said}.\n\n{markdown(section)}")
     show(console, section)
     console.print(said)
-    growing = [str(row[0]) for row in section.rows if row[-1] == "grows"]
+    growing = [str(row[0]) for row in section.rows if row[-1] in ("grows", "too much")]
     if counts.failed:
         console.print(f"the first refusal:\n{counts.first_failure}")
-    console.print(f"grows: {', '.join(growing)}" if growing else "nothing grows")
+    console.print(f"grows, or is too much: {', '.join(growing)}" if growing else "nothing grows")
     console.print(f"saved as {out}/soak.csv, soak.svg and soak.md")
     sys.exit(1 if growing or counts.failed else 0)
 

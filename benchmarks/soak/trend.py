@@ -18,7 +18,7 @@ _T: Final = 3.169
 TOLERATED: Final = 0.02
 """Growth over the second half, as a share of the mean, that is ignored."""
 
-Verdict = Literal["flat", "grows", "too short"]
+Verdict = Literal["flat", "grows", "too much", "too short"]
 
 
 @dataclass(frozen=True, slots=True)

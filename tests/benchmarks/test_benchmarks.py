@@ -29,6 +29,7 @@ SECTIONS = {
     "post": ["route", "post"],
     "deliver": ["maximum", "latency"],
     "read": ["read"],
+    "tail": ["tail"],
     "chats": ["chats"],
     "idempotency": ["idempotency"],
     "crowded": ["crowded"],
@@ -54,9 +55,11 @@ SECTIONS = {
     "busy-hour": ["busy-hour"],
     "import": ["import", "import-beside"],
     "agents": ["agents", "agents-away"],
+    "quiet": ["quiet"],
     "panels": ["panels", "panels-return", "customer-post"],
     "attacks": ["attacks"],
-    "large": ["large", "large-lists", "large-costs", "large-jobs"],
+    "large": ["large", *(f"large-lists{of}" for of in ("", "-p50", "-worst")), "large-costs", "large-jobs"],
+    "peers": ["peers", "peers-state", "peers-about"],
 }
 """The sections of results that each benchmark writes."""
 
