@@ -1,0 +1,37 @@
+// @ts-check
+/** Texts in English, written by `make languages` from languages/en/inbox/list-reason-texts.ftl. */
+import { number } from "../core/texts.js";
+export const t = {
+in: (/** @type {string} */ view) => `Why it is in “${view}”`,
+notIn: (/** @type {string} */ view) => `Why it is not in “${view}”`,
+all: "It contains every conversation that is not archived.",
+travel: "Time travel",
+archived: "It is archived.",
+status: {
+OPEN: "It is open.",
+PENDING: "It is pending.",
+CLOSED: "It is closed.",
+},
+unassigned: "It is unassigned.",
+assignedToYou: "It is assigned to you.",
+assignedTo: (/** @type {string} */ name) => `It is assigned to ${name}.`,
+ofTeam: (/** @type {string} */ name) => `It is assigned to the team ${name}.`,
+notOfTeam: (/** @type {string} */ name) => `It is not assigned to the team ${name}.`,
+unread: (/** @type {number} */ n) => `It has ${number(n)} unread messages.`,
+allSeen: "It has no unread messages.",
+mentioned: "A note mentions you.",
+notMentioned: "No note mentions you.",
+followed: "You follow it.",
+notFollowed: "You don't follow it.",
+tagged: (/** @type {string} */ tag) => `It has the tag ${tag}.`,
+notTagged: (/** @type {string} */ tag) => `It does not have the tag ${tag}.`,
+snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`,
+notSnoozed: "It is not snoozed.",
+further: "It matches the other conditions of the filter.",
+notFurther: "It is not among the conversations with the other conditions of the filter.",
+visible: "The contact can see it.",
+hidden: "The contact can't see it yet.",
+waits: (/** @type {string} */ since) => `Its contact has been waiting for a reply since ${since}.`,
+answered: "Its contact is not waiting for a reply.",
+unneeded: "It was marked as needing no answer.",
+};

@@ -1,0 +1,19 @@
+title = Erste Schritte
+done = erledigt
+hide = Für alle ausblenden
+hidden = Für alle in diesem Projekt ausgeblendet. In den Einstellungen des Projekts blenden Sie die Liste wieder ein.
+shown = Alle in diesem Projekt sehen die Liste wieder.
+failed = Das ließ sich nicht ändern: { $reason }
+undo = Rückgängig
+left = { $done } von { $all } erledigt
+
+steps-chat-title = Binden Sie den Chat in Ihre Website ein
+steps-chat-text = Erstellen Sie einen Kanal und fügen Sie seine zwei Zeilen in Ihre Seiten ein. Erledigt, sobald ein Kunde den Chat öffnet.
+steps-colleague-title = Laden Sie jemanden aus dem Team ein
+steps-colleague-text = Die Person erhält einen Link und wählt ein eigenes Passwort.
+steps-history-title = Importieren Sie Ihre bisherigen Konversationen
+steps-history-text = Erstellen Sie einen Serverschlüssel und führen Sie „deskwire import“ mit dem Export Ihres bisherigen Systems aus.
+steps-webhook-title = Binden Sie Ihr Backend an
+steps-webhook-text = Fügen Sie einen Webhook hinzu, um über jede Nachricht informiert zu werden.
+steps-secondFactor-title = Schützen Sie Ihr Konto
+steps-secondFactor-text = Fügen Sie eine Authenticator-App oder einen Passkey als zweiten Faktor hinzu.

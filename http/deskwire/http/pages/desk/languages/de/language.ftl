@@ -1,0 +1,3 @@
+name = German
+own-name = Deutsch
+direction = ltr

@@ -1,0 +1,2 @@
+label = Sprache
+browser = Wie im Browser

@@ -1,0 +1,32 @@
+in = Why it is in “{ $view }”
+notIn = Why it is not in “{ $view }”
+all = It contains every conversation that is not archived.
+travel = Time travel
+archived = It is archived.
+
+status-OPEN = It is open.
+status-PENDING = It is pending.
+status-CLOSED = It is closed.
+
+unassigned = It is unassigned.
+assignedToYou = It is assigned to you.
+assignedTo = It is assigned to { $name }.
+ofTeam = It is assigned to the team { $name }.
+notOfTeam = It is not assigned to the team { $name }.
+unread = It has { NUMBER($n) } unread messages.
+allSeen = It has no unread messages.
+mentioned = A note mentions you.
+notMentioned = No note mentions you.
+followed = You follow it.
+notFollowed = You don't follow it.
+tagged = It has the tag { $tag }.
+notTagged = It does not have the tag { $tag }.
+snoozed = It is snoozed until { $until }.
+notSnoozed = It is not snoozed.
+further = It matches the other conditions of the filter.
+notFurther = It is not among the conversations with the other conditions of the filter.
+visible = The contact can see it.
+hidden = The contact can't see it yet.
+waits = Its contact has been waiting for a reply since { $since }.
+answered = Its contact is not waiting for a reply.
+unneeded = It was marked as needing no answer.

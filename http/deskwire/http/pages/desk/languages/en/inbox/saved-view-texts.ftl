@@ -1,0 +1,45 @@
+title = Saved views
+actions = Actions for this view
+save = Save as a view…
+saveAsNew = Save as a new view…
+saveView = Save view
+saveChanges = Save changes
+discard = Discard changes
+changed = Changed
+edit = Rename or share…
+copyLink = Copy link to this view
+moveUp = Move this view up
+moveDown = Move this view down
+delete = Delete this view…
+newTitle = Save this filter as a view
+editTitle = Rename or share the view
+name = Name
+namePlaceholder = Refunds waiting over a day
+visibleTo = Visible to
+me = Only you
+project = Everyone in this project
+team = The team { $name }
+sharedHint = “You” in a shared view is the colleague who looks at it.
+filter = Shows
+everything = All conversations
+filterRefused = The filter can't be saved: { $why }
+created = Saved as “{ $name }”
+saved = “{ $name }” saved
+movedUp = “{ $name }” moved up
+movedDown = “{ $name }” moved down
+failed = Couldn't change the view: { $why }
+linkCopied = Link copied
+linkNotCopied = Couldn't copy the link. Copy it from the address bar.
+deleteTitle = Delete the view “{ $name }”?
+deleteIt = Delete view
+
+loses-me = The view and its place in your navigation
+loses-team = The view, for everyone in its team
+loses-project = The view, for everyone in this project
+
+stays-1 = All of its conversations
+
+deleted = “{ $name }” deleted
+unknown = This view isn't available
+unknownText = It was deleted, or it isn't shared with you.
+goToMine = Go to Mine

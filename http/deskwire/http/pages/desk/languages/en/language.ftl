@@ -1,0 +1,3 @@
+name = English
+own-name = English
+direction = ltr

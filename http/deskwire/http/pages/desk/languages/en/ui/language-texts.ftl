@@ -1,0 +1,2 @@
+label = Language
+browser = As the browser
