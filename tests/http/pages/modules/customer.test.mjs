@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 const widget = new URL("../../../../http/deskwire/http/pages/widget/", import.meta.url);
 const { Offline, Problem, retryDelay } = await import(new URL("core/api.js", widget));
-const { EMPTY, leavesGap, reduce, resolve } = await import(new URL("core/state.js", widget));
+const { EMPTY, lacksLastMessage, leavesGap, reduce, resolve } = await import(new URL("core/state.js", widget));
 const { afterFailure, createOutbox, heads, inOrder } = await import(new URL("core/outbox.js", widget));
 const { createSession, decide, subjectOf } = await import(new URL("core/session.js", widget));
 const { parse, parsing } = await import(new URL("core/stream.js", widget));
@@ -288,3 +288,90 @@ for (const hears of [true, false])
     assert.equal(records.get("session").token, "ct_bob");
     assert.equal(records.get("message:b").owner, "bob");
   });
+
+test("a merged conversation leaves the list, and the open one becomes the other", () => {
+  const state = after(
+    { type: "list", items: [conversation("cnv_a", { sequence: 3, unread: true }), conversation("cnv_b", { sequence: 2 })] },
+    { type: "messages", id: "cnv_a", items: [message(0)] },
+    { type: "set", value: { open: "cnv_a" } },
+    event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 4, mergedInto: "cnv_b" }), changed: ["mergedInto"] }),
+  );
+  assert.deepEqual([...state.conversations.keys()], ["cnv_b"]);
+  assert.equal(state.open, "cnv_b");
+  assert.equal(state.unread, 0);
+  assert.equal(resolve(state, "cnv_a"), "cnv_b");
+  const older = reduce(state, event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 3 }), changed: ["title"] }));
+  assert.deepEqual([...older.conversations.keys()], ["cnv_b"]);
+  const apart = reduce(state, event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 5 }), changed: ["mergedInto"] }));
+  assert.deepEqual([...apart.conversations.keys()].sort(), ["cnv_a", "cnv_b"]);
+  assert.equal(resolve(apart, "cnv_a"), "cnv_a");
+});
+
+test("a thread shows messages of merged conversations by time, and grows by its own", () => {
+  const at = (second) => `2026-01-01T00:00:0${second}.000Z`;
+  const foreign = (index, second) => message(index, { id: `msg_b${index}`, conversationId: "cnv_b", text: `Other ${index}`, createdAt: at(second) });
+  const own = (index, second) => message(index, { createdAt: at(second) });
+  let state = after({ type: "messages", id: "cnv_a", items: [foreign(0, 1), own(0, 2), foreign(1, 3), own(1, 4)] });
+  assert.deepEqual(texts(state), ["Other 0", "Text 0", "Other 1", "Text 1"]);
+  state = reduce(state, event("message.created", { conversation: conversation("cnv_a", { sequence: 9 }), message: own(2, 5) }));
+  assert.deepEqual(texts(state).at(-1), "Text 2");
+  assert.ok(leavesGap(state, event("message.created", { conversation: conversation("cnv_a"), message: own(4, 6) }).event));
+  state = reduce(state, event("conversation.updated", { conversation: conversation("cnv_b", { sequence: 1, mergedInto: "cnv_a" }), changed: ["mergedInto"] }));
+  assert.ok(!state.loaded.has("cnv_a"));
+});
+
+/** A thread of cnv_c, which was started from cnv_a with one of its messages, and that of cnv_a. */
+const split = () =>
+  after(
+    { type: "list", items: [conversation("cnv_a"), conversation("cnv_c", { splitFrom: "cnv_a" })] },
+    { type: "messages", id: "cnv_a", items: [message(0), message(1)] },
+    { type: "messages", id: "cnv_c", items: [message(1), message(0, { id: "msg_c0", conversationId: "cnv_c", text: "Own", createdAt: "2026-01-01T00:00:09.000Z" })] },
+  );
+
+test("a redacted or deleted message changes in each conversation that shows it", () => {
+  const redacted = reduce(split(), event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 2 }), changed: [], redactedMessageIds: ["msg_001"] }));
+  assert.deepEqual([texts(redacted), texts(redacted, "cnv_c")], [["Text 0", ""], ["", "Own"]]);
+  const deleted = reduce(split(), event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 2 }), changed: [], deletedMessageIds: ["msg_001"] }));
+  assert.deepEqual([texts(deleted), texts(deleted, "cnv_c")], [["Text 0"], ["Own"]]);
+});
+
+test("the messages of a deleted conversation disappear from the one that was started from it", () => {
+  const state = reduce(split(), event("conversation.deleted", { conversation: { id: "cnv_a" }, reason: "manual" }));
+  assert.deepEqual([texts(state), texts(state, "cnv_c")], [undefined, ["Own"]]);
+});
+
+test("the first own message of a conversation that was started from another is not its whole thread", () => {
+  const own = message(0, { conversationId: "cnv_c" });
+  const told = after(event("message.created", { conversation: conversation("cnv_c", { splitFrom: "cnv_a" }), message: own }));
+  assert.ok(!told.loaded.has("cnv_c"));
+  assert.equal(texts(told, "cnv_c"), undefined);
+  const sent = after({ type: "list", items: [conversation("cnv_c", { splitFrom: "cnv_a" })] }, { type: "sent", clientId: "m0", message: own, conversation: null });
+  assert.ok(!sent.loaded.has("cnv_c"));
+});
+
+const lacks = (state, id) => lacksLastMessage(state.conversations.get(id));
+
+test("a conversation that an event adds without its newest message lacks it until it is loaded", () => {
+  const started = event("conversation.created", { conversation: conversation("cnv_c", { splitFrom: "cnv_a", lastMessageAt: null }) });
+  const added = after({ type: "list", items: [conversation("cnv_a", { lastMessage: message(1) })] }, started);
+  assert.deepEqual([lacks(added, "cnv_c"), lacks(added, "cnv_a"), lacks(added, "cnv_b")], [true, false, false]);
+  const loaded = reduce(added, event(undefined, { conversation: conversation("cnv_c", { splitFrom: "cnv_a", lastMessageAt: null, lastMessage: message(1) }) }));
+  assert.ok(!lacks(loaded, "cnv_c"));
+  assert.equal(reduce(loaded, started).conversations.get("cnv_c").lastMessage.text, "Text 1");
+  const empty = after(event("conversation.created", { conversation: conversation("cnv_d", { lastMessageAt: null }) }));
+  assert.ok(!lacks(empty, "cnv_d"), "its first message is the next event");
+  const merged = reduce(loaded, event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 2, mergedInto: "cnv_c" }), changed: ["mergedInto"] }));
+  const apart = reduce(merged, event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 3 }), changed: ["mergedInto"] }));
+  assert.ok(lacks(apart, "cnv_a"));
+});
+
+test("a row shows its message as redacted, and lacks one that was deleted", () => {
+  const listed = after({ type: "list", items: [conversation("cnv_a", { lastMessage: message(1) }), conversation("cnv_c", { splitFrom: "cnv_a", lastMessage: message(1) })] });
+  const last = (state) => ["cnv_a", "cnv_c"].map((id) => state.conversations.get(id).lastMessage);
+  const edit = (fields) => reduce(listed, event("conversation.updated", { conversation: conversation("cnv_a", { sequence: 2 }), changed: [], ...fields }));
+  assert.deepEqual(last(edit({ redactedMessageIds: ["msg_001"] })).map(({ text, redactedAt }) => [text, redactedAt]), [["", AT], ["", AT]]);
+  const deleted = edit({ deletedMessageIds: ["msg_001"] });
+  assert.deepEqual(last(deleted), [null, null]);
+  assert.ok(lacks(deleted, "cnv_a"));
+  assert.deepEqual(last(edit({ redactedMessageIds: ["msg_009"] })).map(({ text }) => text), ["Text 1", "Text 1"]);
+});

@@ -215,6 +215,17 @@ test("a conversation that events alone do not tell is asked for, and one that is
   assert.equal(withRows(gone, [applyAll(emptyState(ME), [created]).rows.get("cnv_a")]).rows.size, 0);
 });
 
+test("the row of a conversation that was started from another one is asked for, and its links end with the event that lacks them", () => {
+  const conversation = { id: "cnv_c", contact: { id: "con_1" }, splitFrom: "cnv_a", status: "OPEN" };
+  const made = apply(emptyState(ME), { id: evt(1), type: "conversation.created", sequence: 1, createdAt: time(1), data: { conversation } });
+  assert.deepEqual([...made.wanted], ["cnv_c"]);
+  assert.equal(made.rows.get("cnv_c"), undefined);
+  const known = withRows(made, [{ ...conversation, asOf: evt(1), splitInto: ["cnv_d"], followers: [], mine: { seenIndex: null, unread: 0, mentioned: false, unseenMentions: 0 } }]);
+  const { splitFrom, ...left } = conversation;
+  const ended = apply(known, { id: evt(2), type: "conversation.updated", sequence: 2, createdAt: time(2), data: { conversation: left, changed: ["splitFrom"] } }).rows.get("cnv_c");
+  assert.deepEqual([splitFrom, ended.splitFrom, ended.splitInto], ["cnv_a", undefined, undefined]);
+});
+
 test("a contact's new name is in each of its rows", () => {
   const { state } = begun();
   const contact = { id: "con_cnv_a", userId: "cnv_a", name: null, email: null, phone: null };

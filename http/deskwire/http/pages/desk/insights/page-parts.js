@@ -1,5 +1,6 @@
 // @ts-check
 /** Parts shared by these pages: tabs, choices, downloads, figures and the style. */
+import { locale } from "../core/texts.js";
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { notify } from "../ui/parts.js";
@@ -53,6 +54,6 @@ export function daysAgo(days) {
 }
 
 /** Format a figure; a dash for none. @param {number|null|undefined} n */
-export const figureText = (n) => (n === null || n === undefined ? "–" : n.toLocaleString(undefined, { maximumFractionDigits: 2 }));
+export const figureText = (n) => (n === null || n === undefined ? "–" : n.toLocaleString(locale, { maximumFractionDigits: 2 }));
 /** Format a day of the API. @param {string} day */
-export const dayName = (day) => new Date(`${day}T00:00:00`).toLocaleDateString(undefined, { dateStyle: "medium" });
+export const dayName = (day) => new Date(`${day}T00:00:00`).toLocaleDateString(locale, { dateStyle: "medium" });

@@ -1,5 +1,6 @@
 // @ts-check
 /** The figures of reports in words: units, numbers that are too small, and the change since the period before. Pure functions. */
+import { locale } from "../core/texts.js";
 import { t } from "./texts.js";
 
 /** @typedef {{name: string, unit?: "time"|"percent"|"rating"}} Figure */
@@ -19,8 +20,8 @@ export const REPORTS = {
 /** The number of values from which medians and percentages are compared. Below it, the 90th percentile is the largest value, and one rating moves CSAT by more than 10 points. */
 export const FEW_BELOW = 10;
 
-const number = (/** @type {number} */ n, digits = 2) => n.toLocaleString(undefined, { maximumFractionDigits: digits });
-const percent = (/** @type {number} */ n, digits = 1) => (n / 100).toLocaleString(undefined, { style: "percent", maximumFractionDigits: digits });
+const number = (/** @type {number} */ n, digits = 2) => n.toLocaleString(locale, { maximumFractionDigits: digits });
+const percent = (/** @type {number} */ n, digits = 1) => (n / 100).toLocaleString(locale, { style: "percent", maximumFractionDigits: digits });
 
 /** Units of time, from the number of seconds on from which they are used. @type {["seconds"|"minutes"|"hours"|"days", number, number][]} */
 const UNITS = [["days", 86_400, 2 * 86_400], ["hours", 3600, 2 * 3600], ["minutes", 60, 60], ["seconds", 1, 0]];

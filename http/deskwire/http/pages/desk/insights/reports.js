@@ -1,5 +1,6 @@
 // @ts-check
 /** Reports: by day as a chart, by group as a table, compared with the period before, and all as CSV. */
+import { locale } from "../core/texts.js";
 import { html, useMemo } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, cx } from "../ui/parts.js";
@@ -29,7 +30,7 @@ function withChanges(changes) {
 const change = (changes) => withChanges(changes) !== place.peek() && go(withChanges(changes));
 
 const inOrder = (/** @type {any[]} */ rows) => rows.toSorted((a, b) => (a.key < b.key ? -1 : 1));
-const weekday = (/** @type {string} */ day) => new Date(`${day}T00:00:00`).toLocaleDateString(undefined, { weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const weekday = (/** @type {string} */ day) => new Date(`${day}T00:00:00`).toLocaleDateString(locale, { weekday: "short", day: "numeric", month: "short", year: "numeric" });
 
 /** The figures of each day. @param {{metric: Metric, of: any, before: any, title: string}} props */
 function Days({ metric, of, before, title }) {
@@ -97,7 +98,7 @@ const totalBefore = (metric, data) => (metric === "backlog" ? { open: inOrder(da
 
 export function Page() {
   const metric = /** @type {Metric} */ (setting("metric") in REPORTS ? setting("metric") : DEFAULTS.metric);
-  const days = Number(t.periods.find(([each]) => each === setting("days"))?.[0] ?? DEFAULTS.days);
+  const days = Number(setting("days") in t.periods ? setting("days") : DEFAULTS.days);
   const by = setting("by") in t.reports.groups ? setting("by") : "day";
   const filters = Object.fromEntries(["channel", "tag"].flatMap((name) => (setting(name) ? [[name, setting(name)]] : [])));
   const dated = metric !== "backlog" || by === "day";
@@ -107,8 +108,8 @@ export function Page() {
   const title = t.reports.names[metric];
   const tools = html`<nav class="tabs" aria-label=${t.pages.reports}>${Object.keys(REPORTS).map((name) => html`<${Link} key=${name} to=${withChanges({ metric: name })} aria-current=${name === metric ? "page" : undefined}>${t.reports.names[/** @type {"csat"} */ (name)]}<//>`)}</nav>
     <${Choose} label=${t.reports.by} value=${by} set=${(/** @type {string} */ value) => change({ by: value })} of=${Object.entries(t.reports.groups)} />
-    ${dated && html`<${Choose} label=${t.period} value=${String(days)} set=${(/** @type {string} */ value) => change({ days: value })} of=${t.periods} />
-    <${Choose} label=${t.reports.compare} value=${setting("compare") === "off" ? "off" : "before"} set=${(/** @type {string} */ value) => change({ compare: value })} of=${t.reports.compareWith} />`}
+    ${dated && html`<${Choose} label=${t.period} value=${String(days)} set=${(/** @type {string} */ value) => change({ days: value })} of=${Object.entries(t.periods)} />
+    <${Choose} label=${t.reports.compare} value=${setting("compare") === "off" ? "off" : "before"} set=${(/** @type {string} */ value) => change({ compare: value })} of=${Object.entries(t.reports.compareWith)} />`}
     <${Filters} />`;
   const csv = html`<${Button} icon="file" label=${t.csv} press=${() => download(`reports/${metric}.csv`, wanted, `${metric}.csv`)} />`;
   const past = before.wanted ? before.of.data : null;

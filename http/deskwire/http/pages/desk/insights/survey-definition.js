@@ -9,40 +9,25 @@ import { may } from "../core/session.js";
 import { States, useCall, useList } from "../ui/loading.js";
 import { ListTable } from "../ui/table.js";
 import { Copied } from "../ui/secret.js";
-import { Editor, pretty, useProblems } from "./json-editor.js";
-import { ConflictDialog, useSave } from "../ui/conflict.js";
+import { t as f } from "./form-texts.js";
+import { pretty } from "./json-text.js";
+import { DefinitionEditor } from "./definition-editor.js";
+import { SurveyForm, placeName } from "./survey-form.js";
+import { fieldsOf, ordered } from "./survey-model.js";
 /** @import { Loaded } from "../ui/loading.js" */
+/** @import { Kind } from "./definition-editor.js" */
 
 /** @param {{of: Loaded}} props */
 export function Definition({ of }) {
   const path = `engagement/surveys/${of.data.id}`;
-  const published = pretty(of.data.definition);
-  const [text, setText] = useState(published);
-  const [busy, setBusy] = useState(false);
-  const saving = useSave(of, () => of.data);
-  const checked = useProblems(text, async (definition) => (await call("POST", `${path}/validate`, { body: { definition } })).errors);
   const edits = may("surveys.manage");
-  const same = checked.value !== undefined && pretty(checked.value) === published;
-  const why = same ? t.surveys.nothingChanged : checked.problems.length ? t.editor.problems(checked.problems.length) : "";
-  const publish = async () => {
-    setBusy(true);
-    try {
-      if (await saving.save("POST", `${path}/versions`, { definition: checked.value })) {
-        notify(t.surveys.published);
-        await of.reload();
-      }
-    } catch (error) {
-      notify(/** @type {Error} */ (error).message, { bad: true });
-    } finally {
-      setBusy(false);
-    }
+  /** @type {Kind} */
+  const kind = {
+    path, name: "definition", label: t.surveys.definition, formLabel: f.form, publish: ["POST", `${path}/versions`], shown: () => of.data, order: ordered, fields: fieldsOf, placeName, form: SurveyForm,
+    ask: async (definition) => (await call("POST", `${path}/validate`, { body: { definition } })).errors,
+    texts: { intro: edits ? t.surveys.definitionText(of.data.version) : t.surveys.definitionRead(of.data.version), publish: t.surveys.publish, published: t.surveys.published, nothing: t.surveys.nothingChanged },
   };
-  const conflict = saving.conflict;
-  return html`<p class="muted">${edits ? t.surveys.definitionText(of.data.version) : t.surveys.definitionRead(of.data.version)}</p>
-    <${Editor} label=${t.surveys.definition} text=${text} change=${edits ? setText : undefined} of=${checked} />
-    ${edits && html`<div class="options"><${Button} kind="primary" label=${busy ? t.doing : t.surveys.publish(of.data.version + 1)} disabled=${busy || checked.checking || Boolean(why) || checked.value === undefined} why=${why} press=${publish} />
-      <${Button} label=${t.editor.back} disabled=${text === published} press=${() => setText(published)} /></div>`}
-    ${conflict && html`<${ConflictDialog} fields=${conflict.fields({ definition: t.surveys.definition })} keep=${conflict.keep} save=${conflict.save} close=${conflict.close} />`}`;
+  return html`<${DefinitionEditor} of=${of} kind=${kind} edits=${edits} />`;
 }
 
 /** @param {{survey: any, number: number, close: () => void}} props */

@@ -1,5 +1,6 @@
 // @ts-check
 /** The figures of a survey: scores over time, insights, and the count of each answer. */
+import { locale, number } from "../core/texts.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, notify } from "../ui/parts.js";
@@ -21,7 +22,7 @@ export function Figures({ survey }) {
   const bucket = Number(days) > 100 ? "month" : Number(days) > 31 ? "week" : "day";
   const of = useCall(`engagement/surveys/${survey.id}/figures`, { from: daysAgo(Number(days)), timezone, bucket, version: version || null });
   return html`<div class="part-tools" role="search" aria-label=${t.filters}>
-      <${Choose} label=${t.period} value=${days} set=${(/** @type {string} */ value) => setQuery({ days: value === "90" ? null : value })} of=${t.periods} />
+      <${Choose} label=${t.period} value=${days} set=${(/** @type {string} */ value) => setQuery({ days: value === "90" ? null : value })} of=${Object.entries(t.periods)} />
       <${Choose} label=${t.surveys.version} value=${version} set=${(/** @type {string} */ value) => setQuery({ version: value })} of=${[["", t.surveys.allVersions], ...Array.from({ length: survey.version }, (_, i) => [String(i + 1), String(i + 1)])]} />
     </div>
     <${States} of=${of}>${(/** @type {any} */ data) => html`<${Scores} figures=${data} />`}<//>
@@ -49,11 +50,11 @@ function Scores({ figures }) {
 const Questions = ({ figures }) => html`<${Section} title=${t.surveys.questions}><div class="pair-of">${figures.questions.map((/** @type {any} */ each) => html`<div key=${each.id}><h3><bdi>${each.title}</bdi></h3><p class="muted">${t.surveys.types[/** @type {"nps"} */ (each.type)]}, ${t.surveys.ofAnswers(each.answered)}</p>
   ${each.counts.length > 0 && html`<${Table} quiet caption=${each.title} rows=${each.counts} keyOf=${(/** @type {any} */ row) => row.value} columns=${[
     { label: t.surveys.answer, cell: (/** @type {any} */ row) => html`<bdi>${each.type === "boolean" ? (row.value === "true" ? t.yes : t.no) : row.label}</bdi>` },
-    { label: t.surveys.times, num: true, cell: (/** @type {any} */ row) => row.count.toLocaleString() },
+    { label: t.surveys.times, num: true, cell: (/** @type {any} */ row) => number(row.count) },
     { label: t.surveys.share, num: true, cell: (/** @type {any} */ row) => html`${share(row.count, each.answered)} <${Bar} share=${each.answered ? row.count / each.answered : 0} />` },
   ]} />`}</div>`)}</div><//>`;
 
-const share = (/** @type {number} */ part, /** @type {number} */ whole) => (whole ? (part / whole).toLocaleString(undefined, { style: "percent" }) : "–");
+const share = (/** @type {number} */ part, /** @type {number} */ whole) => (whole ? (part / whole).toLocaleString(locale, { style: "percent" }) : "–");
 
 /** The stored insights and their refresh. @param {{survey: any, version: string, last: any}} props  last: the current or last refresh, once known; null for none */
 function Insights({ survey, version, last }) {

@@ -1,5 +1,6 @@
 // @ts-check
 /** The responses to a survey: filters, details, export and deletion. */
+import { locale } from "../core/texts.js";
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, notify } from "../ui/parts.js";
@@ -55,7 +56,7 @@ export function Responses({ survey, changed }) {
     { label: t.surveys.contact, cell: (/** @type {any} */ row) => (row.contact ? html`<bdi>${row.contact.userId}</bdi>` : html`<span class="muted">${t.surveys.anonymous}</span>`) },
     { label: t.surveys.version, num: true, less: true, cell: (/** @type {any} */ row) => row.version },
     { label: t.surveys.language, less: true, cell: (/** @type {any} */ row) => row.language },
-    { label: t.at, cell: (/** @type {any} */ row) => html`<time datetime=${row.createdAt}>${new Date(row.createdAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</time>` },
+    { label: t.at, cell: (/** @type {any} */ row) => html`<time datetime=${row.createdAt}>${new Date(row.createdAt).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" })}</time>` },
   ];
   const filtered = version || language || since || contact;
   return html`<div class="part-tools" role="search" aria-label=${t.filters}>

@@ -1,8 +1,9 @@
 // @ts-check
 /** Surveys: the list, the dialog for a new one, and one survey with its tabs. */
+import { number } from "../core/texts.js";
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, notify } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, lazy, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { go, may } from "../core/session.js";
@@ -15,10 +16,12 @@ import { Choose, Tabs, partShown } from "./page-parts.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Figures } from "./survey-figures.js";
 import { Responses } from "./survey-responses.js";
-import { Definition, Versions } from "./survey-definition.js";
 import { ConflictDialog, useSave } from "../ui/conflict.js";
 /** @import { Values } from "../ui/form.js" */
 /** @import { Loaded } from "../ui/loading.js" */
+
+const Definition = lazy(() => import("./survey-definition.js"), "Definition");
+const Versions = lazy(() => import("./survey-definition.js"), "Versions");
 
 /** Return the definition of a new survey. @param {string} title */
 const initialDefinition = (title) => ({
@@ -49,7 +52,7 @@ function List() {
     { label: t.surveys.name, cell: (/** @type {any} */ row) => html`<${Link} to=${`surveys/${row.id}`}><bdi>${row.name}</bdi><//>` },
     { label: t.surveys.status, cell: (/** @type {any} */ row) => html`<span class=${`chip ${row.status === "OPEN" ? "good" : ""}`}>${t.surveys.statuses[/** @type {"OPEN"} */ (row.status)]}</span>` },
     { label: t.surveys.version, num: true, cell: (/** @type {any} */ row) => row.version },
-    { label: t.surveys.responses, num: true, cell: (/** @type {any} */ row) => row.responses.toLocaleString() },
+    { label: t.surveys.responses, num: true, cell: (/** @type {any} */ row) => number(row.responses) },
     { label: t.changed, less: true, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.updatedAt} />` },
   ];
   const start = may("surveys.manage") && html`<${Button} kind="primary" icon="plus" label=${t.surveys.add} press=${() => add(true)} />`;
@@ -104,7 +107,7 @@ export function Survey({ id }) {
       tools=${html`<${Tabs} label=${t.surveys.parts} otherwise="figures" of=${t.surveys.partNames} />`}>
     <${States} of=${of}>${(/** @type {any} */ data) =>
       part === "responses" ? html`<${Responses} survey=${data} changed=${of.reload} />`
-      : part === "definition" ? html`<${Definition} key=${data.version} of=${of} />`
+      : part === "definition" ? html`<${Definition} of=${of} />`
       : part === "versions" ? html`<${Versions} survey=${data} />`
       : html`<${Figures} survey=${data} />`}<//>
     ${shown === "rename" && html`<${Rename} of=${of} close=${() => show(null)} />`}

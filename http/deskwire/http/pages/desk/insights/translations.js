@@ -155,6 +155,6 @@ export function Entry({ id, language, primary, languages, next }) {
       <//>`}
     ${adds && html`<${Dialog} title=${t.translations.addField} close=${() => setAdds(false)}><div class="body"><${Form} save=${add} label=${t.translations.addField} cancel=${() => setAdds(false)}><${Field} name="name" label=${t.translations.fieldName} maxlength="64" mono autofocus /><//></div><//>`}
     ${conflict && html`<${ConflictDialog} fields=${conflict.fields({ fields: t.translations.fields })} keep=${conflict.keep} save=${conflict.save} close=${conflict.close} />`}
-    ${removes && html`<${ConfirmDialog} title=${removes === "language" ? t.translations.removeLanguage(language) : t.translations.remove} loses=${removes === "language" ? t.translations.losesLanguage(language) : t.translations.losesEntry(source.data?.languages ?? of.data?.languages ?? [])} label=${t.translations.remove} run=${run} close=${() => remove(null)} />`}
+    ${removes && html`<${ConfirmDialog} title=${removes === "language" ? t.translations.removeLanguage(language) : t.translations.remove} loses=${removes === "language" ? t.translations.losesLanguage(language) : t.translations.losesEntry((source.data?.languages ?? of.data?.languages ?? []).join(", "))} label=${t.translations.remove} run=${run} close=${() => remove(null)} />`}
   <//>`;
 }

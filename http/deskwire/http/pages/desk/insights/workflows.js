@@ -1,8 +1,9 @@
 // @ts-check
 /** Workflows: the list, the dialog for a new one, and one workflow with its diagram, definition, try-out, runs and versions. */
+import { locale } from "../core/texts.js";
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
-import { Ago, Button, Empty, Menu, notify } from "../ui/parts.js";
+import { Ago, Button, Empty, Menu, lazy, notify } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
 import { call, newKey } from "../core/api.js";
 import { go, may } from "../core/session.js";
@@ -13,11 +14,13 @@ import { ListTable } from "../ui/table.js";
 import { States, useCall, useList } from "../ui/loading.js";
 import { Choose, Tabs, figureText, partShown } from "./page-parts.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
-import { Editor, pretty, useProblems } from "./json-editor.js";
-import { Flows, TryOut } from "./flows.js";
+import { Flows } from "./flows.js";
 import { ConflictDialog, useSave } from "../ui/conflict.js";
 /** @import { Values } from "../ui/form.js" */
 /** @import { Loaded } from "../ui/loading.js" */
+
+const Definition = lazy(() => import("./workflow-definition.js"), "Definition");
+const TryOut = lazy(() => import("./try-out.js"), "TryOut");
 
 /** The flows of a new workflow. */
 const INITIAL_FLOWS = [{ id: "main", actions: [{ id: 1, type: "message", text: t.workflows.firstText }, { id: 2, type: "hand_off" }] }];
@@ -74,39 +77,6 @@ function Diagram({ workflow }) {
     <${Section} title=${t.workflows.flowsOf(workflow.version)}><${Flows} flows=${workflow.flows} waiting=${figures?.waiting.filter((/** @type {any} */ each) => each.version === workflow.version) ?? []} /><//>`;
 }
 
-/** Return a function that validates flows by the service. @param {any} workflow */
-const validator = (workflow) => async (/** @type {any} */ flows) => (await call("POST", "workflows/validate", { body: { name: workflow.name, trigger: workflow.trigger, flows } })).errors.map((/** @type {any} */ each) => ({ ...each, path: each.path.replace(/^\/flows/, "") }));
-
-/** @param {{of: Loaded}} props */
-function Definition({ of }) {
-  const workflow = of.data;
-  const published = pretty(workflow.flows);
-  const [text, setText] = useState(published);
-  const [busy, setBusy] = useState(false);
-  const saving = useSave(of);
-  const checked = useProblems(text, validator(workflow));
-  const edits = may("projects.manage");
-  const same = checked.value !== undefined && pretty(checked.value) === published;
-  const why = same ? t.workflows.nothingChanged : checked.problems.length ? t.editor.problems(checked.problems.length) : "";
-  const publish = async () => {
-    setBusy(true);
-    try {
-      if (await saving.save("PATCH", `workflows/${workflow.id}`, { flows: checked.value })) notify(t.workflows.published);
-    } catch (error) {
-      notify(/** @type {Error} */ (error).message, { bad: true });
-    } finally {
-      setBusy(false);
-    }
-  };
-  const conflict = saving.conflict;
-  return html`<p class="muted">${edits ? t.workflows.definitionText(workflow.version) : t.workflows.definitionRead(workflow.version)}</p>
-    <${Editor} label=${t.workflows.definition} text=${text} change=${edits ? setText : undefined} of=${checked} />
-    ${edits && html`<div class="options"><${Button} kind="primary" label=${busy ? t.doing : t.workflows.publish(workflow.version + 1)} disabled=${busy || checked.checking || Boolean(why) || checked.value === undefined} why=${why} press=${publish} />
-      <${Button} label=${t.editor.back} disabled=${text === published} press=${() => setText(published)} /></div>`}
-    ${checked.value !== undefined && !checked.problems.length && !checked.checking && html`<${Section} title=${t.workflows.tryThese}><${TryOut} key=${pretty(checked.value)} flows=${checked.value} /><//>`}
-    ${conflict && html`<${ConflictDialog} fields=${conflict.fields({ flows: t.workflows.definition })} keep=${conflict.keep} save=${conflict.save} close=${conflict.close} />`}`;
-}
-
 /** @param {{workflow: any}} props */
 function Runs({ workflow }) {
   const state = query.value.get("state") ?? "waiting";
@@ -118,7 +88,7 @@ function Runs({ workflow }) {
     { label: t.workflows.version, num: true, less: true, cell: (/** @type {any} */ row) => row.version },
     { label: state === "waiting" ? t.workflows.waitsSince : t.workflows.ended, cell: (/** @type {any} */ row) => (row.since ? html`<${Ago} at=${row.since} />` : t.workflows.unknownSince) },
     state === "waiting"
-      ? { label: t.workflows.goesOn, less: true, cell: (/** @type {any} */ row) => (row.dueAt ? new Date(row.dueAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : t.workflows.withAnswer) }
+      ? { label: t.workflows.goesOn, less: true, cell: (/** @type {any} */ row) => (row.dueAt ? new Date(row.dueAt).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" }) : t.workflows.withAnswer) }
       : { label: t.workflows.how, cell: (/** @type {any} */ row) => (row.stopped ? html`<span class="chip bad">${t.workflows.stopped}</span> ${t.workflows.whyStopped[/** @type {"step_limit"} */ (row.stopped)]}` : t.workflows.outcomes[/** @type {"completed"} */ (row.reason)]) },
   ];
   return html`<div class="part-tools"><${Choose} label=${t.workflows.state} value=${state} set=${(/** @type {string} */ value) => setQuery({ state: value === "waiting" ? null : value })} of=${Object.entries(t.workflows.states)} /></div>
@@ -180,7 +150,7 @@ export function Workflow({ id }) {
       actions=${workflow && may("projects.manage") && html`<${Menu} label=${t.workflows.more} caret entries=${entries} />`}
       tools=${html`<${Tabs} label=${t.workflows.parts} otherwise="picture" of=${t.workflows.partNames} />`}>
     <${States} of=${of}>${(/** @type {any} */ data) =>
-      part === "definition" ? html`<${Definition} key=${data.version} of=${of} />`
+      part === "definition" ? html`<${Definition} of=${of} />`
       : part === "try" ? html`<${TryOut} flows=${data.flows} />`
       : part === "runs" ? html`<${Runs} workflow=${data} />`
       : part === "versions" ? html`<${Versions} of=${of} />`
