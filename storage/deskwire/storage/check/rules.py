@@ -17,6 +17,7 @@ from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.check.rule import CheckRule, rule
 from deskwire.storage.check.sign_ins import SIGN_IN_RULES
+from deskwire.storage.check.threads import THREAD_RULES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, differing, literals, postgres_json
 from deskwire.storage.refolding import TAGGED
@@ -128,6 +129,7 @@ _OF_PROJECT: Final = differing(
 )
 
 RULES: Final = (
+    *THREAD_RULES,
     rule(
         "sequence_hole",
         "Conversation {} has stored events {} to {}, but only {} of them.",
@@ -195,20 +197,6 @@ RULES: Final = (
         "SELECT c.id, c.messages, count(m.number), max(m.number) FROM conversations c "
         "LEFT JOIN messages m ON m.conversation = c.rowid AND m.internal = 0 GROUP BY c.rowid "
         "HAVING count(m.number) <> c.messages OR coalesce(max(m.number) + 1, 0) <> c.messages",
-    ),
-    rule(
-        "waiting_for_nothing",
-        "Conversation {} is said to wait since {}, and is closed or has no message of the contact of that time.",
-        "SELECT c.id, c.waiting_since FROM conversations c WHERE c.waiting_since IS NOT NULL AND (c.status = 'CLOSED' "
-        "OR NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.internal = 0 "
-        "AND m.author_type = 'contact' AND m.created_at = c.waiting_since))",
-    ),
-    rule(
-        "no_answer_to_nothing",
-        "Conversation {} is marked as needing no answer since {}, and waits or has no message of the contact of that time.",
-        "SELECT c.id, c.no_answer_needed_since FROM conversations c WHERE c.no_answer_needed_since IS NOT NULL "
-        "AND (c.waiting_since IS NOT NULL OR NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid "
-        "AND m.internal = 0 AND m.author_type = 'contact' AND m.created_at = c.no_answer_needed_since))",
     ),
     rule(
         "milestones_differ",

@@ -23,9 +23,10 @@ from deskwire.storage.check.rules import SHOWN, CheckProblem, CheckReport, broke
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import FOLDER, DiskFiles
 from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, secret_id
-from deskwire.storage.sqlite.backup.snapshot import damage, newer, opened, pending, row_counts
+from deskwire.storage.sqlite.backup.snapshot import damage, opened, row_counts
 from deskwire.storage.sqlite.directory import FILE_NAME, RESCUED, RESTORING, DataDirectoryError, rescued
 from deskwire.storage.sqlite.installation import foreign_database
+from deskwire.storage.sqlite.migrations.records import newer_words, pending_migrations
 from deskwire.storage.sqlite.search.file import FILE_NAME as INDEX_FILE_NAME
 from deskwire.storage.sqlite.search.file import VERSION as INDEX_VERSION
 
@@ -114,14 +115,14 @@ def _check_database(
     """Check the database file. Return whether further checks make sense."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
-    if words := newer(connection):
+    if words := newer_words(connection):
         raise DataDirectoryError(f"The database {path} was written by {words}")
     tell("Checking the database file")
     if found := damage(connection):
         report.problems += (CheckProblem("database_damaged", each) for each in found)
         return False
     report.rows = row_counts(connection)
-    if older := pending(connection):
+    if older := pending_migrations(connection):
         report.notes.append(
             f"The next start brings the database up to date ({', '.join(older)}): rows and files can be checked after that."
         )

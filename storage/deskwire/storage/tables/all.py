@@ -24,7 +24,7 @@ from deskwire.storage.tables.accounts.sessions import (
     SessionReads,
     SessionWrites,
 )
-from deskwire.storage.tables.accounts.setup import SetupReads
+from deskwire.storage.tables.accounts.setup import SetupReads, SetupWrites
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
 from deskwire.storage.tables.accounts.web_push import WebPushReads
 from deskwire.storage.tables.audit import AuditReads, AuditWrites
@@ -54,6 +54,7 @@ from deskwire.storage.tables.conversations.held_messages import HeldReads, HeldW
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.conversations.mentions import MentionReads, MentionWrites
+from deskwire.storage.tables.conversations.merges import ConversationMergeReads, ConversationMergeWrites
 from deskwire.storage.tables.conversations.saved_views import SavedViewReads, SavedViewWrites
 from deskwire.storage.tables.customers import CustomerSessionReads, CustomerSessionWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
@@ -87,6 +88,7 @@ class AllReads(
     ActivityReads,
     AgentViewReads,
     MentionReads,
+    ConversationMergeReads,
     SeenReads,
     DraftReads,
     HeldReads,
@@ -158,6 +160,7 @@ class AllWrites(
     HeldWrites,
     DraftWrites,
     MentionWrites,
+    ConversationMergeWrites,
     SavedViewWrites,
     BulkWrites,
     PeopleWrites,
@@ -167,6 +170,7 @@ class AllWrites(
     AccessTokenWrites,
     MailWrites,
     FactorWrites,
+    SetupWrites,
     CustomerSessionWrites,
     ConsumerWrites,
     MemoryWrites,

@@ -35,6 +35,9 @@ _LOCKS: Final = {"lock_timeout": "8s", "TimeZone": "UTC", "bytea_output": "hex"}
 # makes a scan that no index can replace so expensive that PostgreSQL would compile the statement without the
 # second one.
 _KEY_LOOKUPS: Final = {"enable_seqscan": "off", "jit": "off"}
+# For sessions whose statements also read whole tables. With the server's default of 4, a page of a list would read all of some
+# thousands of conversations instead of finding its own by their keys, which are in memory. The options of the URL override it.
+_LISTS: Final = {"random_page_cost": "1.1"}
 
 _SETTINGS: Final[dict[Role, dict[str, str]]] = {
     # A client that stops in the middle of a transaction releases its locks after two seconds. There is no
@@ -42,9 +45,9 @@ _SETTINGS: Final[dict[Role, dict[str, str]]] = {
     # not faults.
     "batch": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "2s"},
     "lone": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "5s"},
-    "search": {**_LOCKS, "idle_in_transaction_session_timeout": "5s"},
+    "search": {**_LOCKS, **_LISTS, "idle_in_transaction_session_timeout": "5s"},
     "look": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "10s"},
-    "read": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
+    "read": {**_LOCKS, **_LISTS, "idle_in_transaction_session_timeout": "10s"},
     "bus": {"synchronous_commit": "off"},
     "beat": dict(_LOCKS),
     "files": {"TimeZone": "UTC"},

@@ -181,6 +181,17 @@ MIGRATIONS: Final = (
         typed("ALTER TABLE conversations ADD COLUMN no_answer_needed_since bigint"),
     ),
     Migration("m0052_bulk_jobs", "m0051_no_answer_needed", additions.BULK_JOBS),
+    # An older node would store messages in merged conversations, which agents no longer see.
+    Migration("m0053_merged_conversations", "m0053_merged_conversations", additions.MERGED_CONVERSATIONS),
+    # An older node would show no messages in conversations that were split off, and leave their ids at its deletions.
+    Migration("m0054_split_conversations", "m0054_split_conversations", additions.SPLIT_CONVERSATIONS),
+    Migration(
+        "m0055_hidden_setup",
+        "m0054_split_conversations",
+        typed(
+            "ALTER TABLE projects ADD COLUMN setup_hidden smallint NOT NULL DEFAULT 0 CHECK (setup_hidden IN (0, 1))"
+        ),
+    ),
 )
 
 RECORDS: Final = "schema_migrations"  # the table of applied migrations

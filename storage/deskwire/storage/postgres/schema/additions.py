@@ -496,3 +496,28 @@ CREATE TABLE bulk_job_items (
 CREATE INDEX bulk_job_items_by_state ON bulk_job_items (job, state);
 CREATE INDEX bulk_job_items_by_conversation ON bulk_job_items (conversation) WHERE conversation IS NOT NULL;
 """) + forget_answers_trigger("bulk_jobs", "DELETE", None)
+
+# Merges of two conversations; see the migration of SQLite.
+MERGED_CONVERSATIONS: Final = typed("""
+ALTER TABLE conversations ADD COLUMN merged_into TEXT;
+ALTER TABLE conversations ADD COLUMN merged TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE conversations ADD COLUMN merged_at bigint;
+CREATE INDEX conversations_merged ON conversations (merged_into) WHERE merged_into IS NOT NULL;
+CREATE TABLE conversation_merges (
+    conversation bigint PRIMARY KEY REFERENCES conversations, target bigint NOT NULL REFERENCES conversations,
+    at bigint NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX conversation_merges_by_target ON conversation_merges (target);
+CREATE TABLE passed_on_messages (
+    conversation bigint NOT NULL REFERENCES conversations, client_id TEXT NOT NULL, message TEXT NOT NULL,
+    PRIMARY KEY (conversation, client_id)
+);
+""")
+
+# Splits of conversations; see the migration of SQLite.
+SPLIT_CONVERSATIONS: Final = typed("""
+ALTER TABLE conversations ADD COLUMN split_from TEXT;
+ALTER TABLE conversations ADD COLUMN split_into TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE messages ADD COLUMN shown_in TEXT;
+CREATE INDEX messages_shown ON messages (shown_in) WHERE shown_in IS NOT NULL;
+""")

@@ -31,7 +31,6 @@ from deskwire.storage.sqlite.backup.snapshot import (
     applied,
     damage,
     database_bytes,
-    newer,
     opened,
     require_room,
     row_counts,
@@ -41,6 +40,7 @@ from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
 from deskwire.storage.sqlite.backup.unpack import read_archive
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, require_whole
 from deskwire.storage.sqlite.installation import require_own_database
+from deskwire.storage.sqlite.migrations.records import newer_words
 from deskwire.storage.tables.webhooks.endpoints import renew_seals
 
 _SPARE: Final = 1 << 20
@@ -189,7 +189,7 @@ def _write(order: BackupRequest, staged: _Staged, writer: ArchiveWriter) -> Mani
 
 def _examined(order: BackupRequest, connection: sqlite3.Connection) -> tuple[Head, list[CheckProblem]]:
     """Return the head, and problems of the data that are no reason to refuse the backup."""
-    if words := newer(connection):
+    if words := newer_words(connection):
         raise CopyError(f"The database was written by {words} Use that one.")
     if faults := damage(connection):
         raise CopyError("The database is damaged, `deskwire check` shows more: " + "; ".join(faults[:3]))

@@ -13,12 +13,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from sqlite_utils import Database
-
 from deskwire.storage.check.rules import CheckProblem, broken_rules
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import sync
-from deskwire.storage.sqlite.migrations.apply import migrations, newer_words
+from deskwire.storage.sqlite.migrations.records import applying_programs, pending_migrations
 
 NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _BUSY_S: Final = 5.0
@@ -57,22 +55,12 @@ def opened(path: Path, *, writing: bool = True) -> sqlite3.Connection:
 
 def applied(connection: sqlite3.Connection) -> list[str]:
     """Return the applied migrations, oldest first."""
-    return [each.name for each in migrations.applied(_wrapped(connection))]
-
-
-def pending(connection: sqlite3.Connection) -> list[str]:
-    """Return the pending migrations, oldest first."""
-    return [each.name for each in migrations.pending(_wrapped(connection))]
+    return list(applying_programs(connection))
 
 
 def problems(connection: sqlite3.Connection) -> list[CheckProblem]:
     """Return violations of the rules; none before an upgrade, because the rules need the newest tables. Raises sqlite3.Error."""
-    return [] if pending(connection) else list(broken_rules(connection, SQLITE))
-
-
-def newer(connection: sqlite3.Connection) -> str | None:
-    """Return the words that name the newer program that wrote this database; None if this program knows it."""
-    return newer_words(connection)
+    return [] if pending_migrations(connection) else list(broken_rules(connection, SQLITE))
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:
@@ -92,10 +80,6 @@ def row_counts(connection: sqlite3.Connection) -> dict[str, int]:
         "AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
     ).fetchall()
     return {name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for (name,) in names}
-
-
-def _wrapped(connection: sqlite3.Connection) -> Database:
-    return Database(connection, execute_plugins=False)
 
 
 @contextmanager

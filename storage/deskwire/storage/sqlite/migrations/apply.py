@@ -1,18 +1,19 @@
-"""Applies the migrations of the list to a database, in order."""
+"""Applies the migrations of the list to a database, in order.
+
+Import it only if there are any: it loads sqlite-utils, which takes a twentieth of a start.
+"""
 
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable
 from typing import Final
 
 from sqlite_utils import Database, Migrations
 
 from deskwire.engine.core.build import version
-from deskwire.storage.sqlite.migrations.list import FILLS, SCRIPTS, known_migrations
-from deskwire.storage.sqlite.migrations.records import RECORDS, applying_programs
-from deskwire.storage.versions import newer_program, this_program
+from deskwire.storage.sqlite.migrations.list import FILLS, SCRIPTS
+from deskwire.storage.sqlite.migrations.records import RECORDS
 
 
 def execute_script(db: Database, script: str) -> None:
@@ -52,10 +53,3 @@ def apply_pending(db: Database, migrations: Migrations = migrations) -> None:
     )
     migrations.apply(db)
     db.execute("DROP TRIGGER temp.record_program")
-
-
-def newer_words(connection: sqlite3.Connection) -> str | None:
-    """Return the words that name the newer program that wrote this database; None if this program may open it."""
-    programs = applying_programs(connection)
-    unknown = sorted(programs.keys() - known_migrations())
-    return f"{newer_program(unknown, programs)}. {this_program()}" if unknown else None

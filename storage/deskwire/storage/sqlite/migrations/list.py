@@ -88,6 +88,9 @@ from deskwire.storage.sqlite.migrations import (
     m0078_indexes_of_deletions_without_internal_events,
     m0079_no_answer_needed,
     m0080_bulk_jobs,
+    m0081_merged_conversations,
+    m0082_split_conversations,
+    m0083_hidden_setup,
 )
 
 if TYPE_CHECKING:
@@ -171,6 +174,9 @@ SCRIPTS: Final = {
         m0078_indexes_of_deletions_without_internal_events,
         m0079_no_answer_needed,
         m0080_bulk_jobs,
+        m0081_merged_conversations,
+        m0082_split_conversations,
+        m0083_hidden_setup,
     )
 }
 """The SQL of each migration by name, in the order of application."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
+from deskwire.storage.sqlite.migrations.list import SCRIPTS, known_migrations
+from deskwire.storage.versions import newer_program, this_program
+
 RECORDS: Final = "_sqlite_migrations"
 
 
@@ -23,3 +26,16 @@ def applying_programs(connection: sqlite3.Connection) -> dict[str, str | None]:
             f"SELECT name, {program} FROM {RECORDS} WHERE migration_set = 'deskwire' ORDER BY id"
         ).fetchall()
     )
+
+
+def pending_migrations(connection: sqlite3.Connection) -> list[str]:
+    """Return the migrations that this program would apply, in their order."""
+    applied = applying_programs(connection)
+    return [name for name in SCRIPTS if name not in applied]
+
+
+def newer_words(connection: sqlite3.Connection) -> str | None:
+    """Return the words that name the newer program that wrote this database; None if this program may open it."""
+    programs = applying_programs(connection)
+    unknown = sorted(programs.keys() - known_migrations())
+    return f"{newer_program(unknown, programs)}. {this_program()}" if unknown else None

@@ -48,7 +48,6 @@ _PRAGMAS: Final = (
     "synchronous = NORMAL",  # rows lost in a power failure are indexed again
     "secure_delete = ON",
     "temp_store = MEMORY",
-    f"cache_size = -{32 * 1024}",
 )
 
 

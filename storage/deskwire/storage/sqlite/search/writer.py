@@ -20,6 +20,8 @@ from deskwire.storage.sqlite.search.file import DAMAGED, connect
 from deskwire.storage.sqlite.search.index import IndexWrites
 
 T = TypeVar("T")
+FILLING_CACHE_KIB: Final = 32 * 1024
+KEPT_CACHE_KIB: Final = 4 * 1024
 log: Final = structlog.get_logger(__name__)
 
 
@@ -33,6 +35,7 @@ class SqliteSearchIndex:
         self._thread = trio.CapacityLimiter(1)
         self._scrubber = Scrubber(self._connection, self._file, time.monotonic, noted_in="state")
         self.position, self.complete = self._state()
+        self._limit_cache()
 
     @property
     def scrub_due(self) -> bool:
@@ -83,10 +86,17 @@ class SqliteSearchIndex:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
-        self.position, self.complete = self._state()
+        before, (self.position, self.complete) = self.complete, self._state()
+        if self.complete is not before:
+            self._limit_cache()
         if tx.removed:
             self._scrubber.want()
         return result
+
+    def _limit_cache(self) -> None:
+        """Limit the page cache: a large one is for making the index, and is released afterwards."""
+        cache_kib = KEPT_CACHE_KIB if self.complete else FILLING_CACHE_KIB
+        self._connection.execute(f"PRAGMA cache_size = -{cache_kib}")
 
     def _settle(self) -> float | None:
         if self._scrubber.due:

@@ -37,6 +37,7 @@ class AccessPath(Struct, frozen=True):
         by_hour: whether the index is ordered by the hour of the last activity.
         count_source: the table that counts the path's entries, if it is not the whole source.
         row_condition: the further condition of rows on this path, if the index has others as well.
+        row_values: the values of `row_condition`.
     """
 
     source: str
@@ -45,6 +46,7 @@ class AccessPath(Struct, frozen=True):
     by_hour: bool = False
     count_source: str = ""
     row_condition: str = ""
+    row_values: tuple[Any, ...] = ()
 
 
 NO_PATH: Final = AccessPath("", (), frozenset())
@@ -132,10 +134,19 @@ def _marks(values: Sequence[object]) -> str:
 
 
 def by_tag(project: int, tags: Sequence[str]) -> Iterator[AccessPath]:
-    """Yield the paths to conversations with one of these tags."""
-    for key in dict.fromkeys(map(tag_key, tags)):
+    """Yield the paths to conversations with one of these tags. Each conversation is on one path: that of its first tag among them."""
+    keys = [*dict.fromkeys(map(tag_key, tags))]
+    for number, key in enumerate(keys):
         terms = (("g.project = ? AND g.folded = ?", (project, key)),)
-        yield _joined_path("conversation_tags g", "g.conversation", terms, frozenset({"tags"}))
+        path = _joined_path("conversation_tags g", "g.conversation", terms, frozenset({"tags"}))
+        if number == 0:
+            yield path
+            continue
+        earlier, values = one_of("h.folded", keys[:number])
+        others = (
+            f"NOT EXISTS (SELECT 1 FROM conversation_tags h WHERE h.conversation = c.rowid AND {earlier})"
+        )
+        yield replace(path, row_condition=others, row_values=values)
 
 
 def by_mention(project: int, user: int) -> AccessPath:
@@ -296,7 +307,9 @@ def by_change(project: int) -> Iterator[ChangePath]:
 
 def _plain(wanted: ConversationFilter) -> ConversationFilter:
     """Return a filter with only the conditions that the index of all conversations by activity is used for."""
-    others = {name: getattr(wanted, name) for name in ("visible", "since", "until", "snoozed", "user")}
+    others = {
+        name: getattr(wanted, name) for name in ("visible", "since", "until", "snoozed", "user", "merged")
+    }
     return ConversationFilter(**others)
 
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from deskwire.engine.conversations.conversation import Author, Message
-from deskwire.engine.conversations.listing import AgentDetails, SeenMessages, ThreadMessage
+from deskwire.engine.conversations.listing import AgentDetails, ReadPosition, SeenMessages, ThreadMessage
 from deskwire.engine.conversations.redaction import PREVIEW_LENGTH_MAX
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
-from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of
+from deskwire.storage.tables.conversations.conversations import MESSAGE, NEWEST_SHOWN, message_of
 from deskwire.storage.tables.conversations.mentions import MentionReads
 from deskwire.storage.tables.workflows import run_of
 
@@ -23,7 +23,8 @@ AGENT_DETAILS: Final = either(
     "SELECT k.value, r.state, f.name, m.id, m.author_type, m.author_id, m.author_name, "
     f"substr(m.text, 1, {PREVIEW_LENGTH_MAX}), m.created_at, m.internal "
     "FROM {numbers} k LEFT JOIN messages m ON m.rowid = "
-    "(SELECT rowid FROM messages WHERE conversation = k.value AND deleted_at IS NULL ORDER BY rowid DESC LIMIT 1) "
+    "coalesce((SELECT rowid FROM messages WHERE conversation = k.value AND deleted_at IS NULL ORDER BY rowid DESC LIMIT 1), "
+    f"{NEWEST_SHOWN.format(1)}) "
     "LEFT JOIN workflow_runs r ON r.conversation = k.value "
     "LEFT JOIN workflow_versions v ON v.rowid = r.version LEFT JOIN workflows f ON f.id = v.workflow_id"
 )
@@ -84,14 +85,22 @@ _UNTIL: Final = (
     "THEN c.seen_until ELSE coalesce(s.until, 0) END"
 )
 """The time before which all messages of a conversation `c` are seen, with the mark `s` of its project; 0 for none."""
-_MARKED: Final = either(
-    f"SELECT c.rowid, {_UNTIL}, c.activity, c.messages, c.contact_messages FROM {{numbers}} k "
-    "{and_then} conversations c ON c.rowid = k.value "
+_WITH_MARK: Final = (
+    "FROM {numbers} k {and_then} conversations c ON c.rowid = k.value "
     "LEFT JOIN seen_marks s ON s.project = c.project AND s.user = ?"
 )
-_SINCE: Final = (
-    "SELECT count(*), coalesce(sum(CASE WHEN author_type = 'contact' THEN 1 ELSE 0 END), 0) FROM messages "
-    "WHERE conversation = ? AND number IS NOT NULL AND created_at >= ?"
+_MARKED: Final = either(f"SELECT c.rowid, {_UNTIL}, c.activity, c.messages, c.contact_messages {_WITH_MARK}")
+_SINCE: Final = either(
+    f"SELECT c.rowid, count(*), sum(CASE WHEN m.author_type = 'contact' THEN 1 ELSE 0 END) {_WITH_MARK} "
+    f"{{and_then}} messages m ON m.conversation = c.rowid AND m.number IS NOT NULL AND m.created_at >= {_UNTIL} "
+    "GROUP BY c.rowid"
+)
+_CLAIMED_POSITION: Final = either(
+    "SELECT s.number, s.contact_messages, s.at FROM agent_seen s WHERE s.user = ? AND s.conversation = ? {locking[s]}"
+)
+_NEWEST_OF_CONTACT: Final = (
+    "SELECT number FROM messages WHERE conversation = ? AND author_type = 'contact' AND number IS NOT NULL "
+    "AND deleted_at IS NULL ORDER BY rowid DESC LIMIT 1"
 )
 _NEWEST_FIRST: Final = "SELECT number, author_type FROM messages WHERE conversation = ? ORDER BY rowid DESC"
 
@@ -119,24 +128,33 @@ class SeenReads(Queries):
         keys = self.dialect.listed(conversations)
         rows = {row[0]: row[1:] for row in self.conn.execute(SEEN[self.dialect], (keys, user))}
         found = {conversation: SeenMessages(index, count) for conversation, (index, count, _) in rows.items()}
-        marked = self.conn.execute(_MARKED[self.dialect], (keys, user)).fetchall()
-        for conversation, until, activity, messages, by_contact in marked:
-            at = rows[conversation][2] if conversation in rows else 0
-            if until and at < until:
-                later, unseen = (0, 0) if activity < until else self._since(conversation, until)
-                found[conversation] = SeenMessages(messages - later - 1, by_contact - unseen)
+        marked = [
+            row
+            for row in self.conn.execute(_MARKED[self.dialect], (keys, user)).fetchall()
+            if row[1] and (row[0] not in rows or rows[row[0]][2] < row[1])
+        ]
+        since = self._since(user, [row[0] for row in marked if row[2] >= row[1]])
+        for conversation, _, _, messages, by_contact in marked:
+            later, unseen = since.get(conversation, (0, 0))
+            found[conversation] = SeenMessages(messages - later - 1, by_contact - unseen)
         return found
 
-    def _since(self, conversation: int, until: int) -> tuple[int, int]:
-        """Return the number of messages since a time, and of those from the contact."""
-        messages, by_contact = self.conn.execute(_SINCE, (conversation, until)).fetchone()
-        return messages, int(by_contact)
+    def _since(self, user: int, conversations: Sequence[int]) -> Mapping[int, tuple[int, int]]:
+        """Return the number of each conversation's messages since the user's mark, and of those from the contact, if there are any."""
+        if not conversations:
+            return {}
+        rows = self.conn.execute(_SINCE[self.dialect], (self.dialect.listed(conversations), user))
+        return {conversation: (count, int(by_contact)) for conversation, count, by_contact in rows}
 
     def seen_mark(self, user: int, project: int) -> int | None:
         row = self.conn.execute(
             "SELECT s.until FROM seen_marks s WHERE s.user = ? AND s.project = ?", (user, project)
         ).fetchone()
         return None if row is None else row[0]
+
+    def newest_of_contact(self, conversation: int) -> int | None:
+        row = self.conn.execute(_NEWEST_OF_CONTACT, (conversation,)).fetchone()
+        return None if row is None else int(row[0])
 
     def unseen_after(self, conversation: int, index: int) -> int:
         unseen = 0
@@ -158,6 +176,14 @@ class SeenWrites(Changes):
             (user, seen.index, seen.contact_messages, at, conversation),
         )
         return stored.rowcount == 1
+
+    def claim_read_position(self, user: int, conversation: int) -> ReadPosition | None:
+        row = self.conn.execute(_CLAIMED_POSITION[self.dialect], (user, conversation)).fetchone()
+        return None if row is None else ReadPosition(SeenMessages(row[0], row[1]), row[2])
+
+    def delete_read_position(self, user: int, conversation: int) -> None:
+        sql = "DELETE FROM agent_seen WHERE agent_seen.user = ? AND conversation = ?"
+        self.conn.execute(sql, (user, conversation))
 
     def put_seen_mark(self, user: int, project: int, until: int | None) -> None:
         if until is None:

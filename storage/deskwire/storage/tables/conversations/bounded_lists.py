@@ -50,7 +50,7 @@ class BoundedPage(Struct, frozen=True):
 
 def is_covered(wanted: ConversationFilter, sort: ConversationSort) -> bool:
     """Return whether an index in the order of the list has nearly only conversations of this filter."""
-    plain = replace(wanted, statuses=None, archived=None, user=0, seen_mark=0, text=None)
+    plain = replace(wanted, statuses=None, archived=None, user=0, seen_mark=0, text=None, merged=None)
     if plain.snoozed is False:
         plain = replace(plain, snoozed=None)
     if plain.visible is True:
@@ -216,19 +216,3 @@ def scan_query(
         f"SELECT p.value, p.row, {shown} FROM {source} ORDER BY p.value {direction}, p.row {direction}"
     )
     return statement, (*some, *values, size)
-
-
-def bounded_count_query(
-    dialect: Dialect,
-    path: AccessPath,
-    wanted: ConversationFilter,
-    sort: ConversationSort,
-    found_max: int,
-    examined_max: int,
-) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that counts conversations of a list among the first rows of a path, with its values."""
-    where, values = joined(path.terms)
-    fits, some = joined([*remaining_terms(dialect, path, wanted, sort)])
-    part = f"SELECT c.rowid AS row FROM {path.source} WHERE {where} LIMIT ?"
-    rows = f"SELECT 1 FROM ({part}) AS p {{and_then}} conversations c ON c.rowid = p.row WHERE {fits or '1 = 1'} LIMIT ?"
-    return f"SELECT count(*) FROM ({rows}) AS found", (*values, examined_max, *some, found_max)

@@ -30,9 +30,15 @@ _CLAIMED_JOB: Final = either("SELECT j.status FROM bulk_jobs j WHERE j.rowid = ?
 _CLAIMED_ITEM: Final = either(
     "SELECT j.status, i.state FROM bulk_job_items i JOIN bulk_jobs j ON j.rowid = i.job WHERE i.rowid = ? {locking[i]}"
 )
+_FOUND: Final = "FROM {numbers} w {and_then} conversations c ON c.rowid = w.value"
 _INSERT_ITEMS: Final = either(
-    "INSERT INTO bulk_job_items (job, conversation, state) "
-    "SELECT ?, c.rowid, 'pending' FROM {numbers} w {and_then} conversations c ON c.rowid = w.value"
+    f"INSERT INTO bulk_job_items (job, conversation, state) SELECT ?, c.rowid, 'pending' {_FOUND}"
+)
+# The trace of a pending item: its conversation's number of messages, in the form of `Trace`.
+_INSERT_COUNTED_ITEMS: Final = either(
+    "INSERT INTO bulk_job_items (job, conversation, state, trace) "
+    """SELECT ?, c.rowid, 'pending', '{{"before":{{"messages":' || c.messages || '}}}}' """
+    f"{_FOUND}"
 )
 
 
@@ -66,11 +72,11 @@ class BulkReads(Queries):
 
     def bulk_items(self, job: int, state: ItemState, limit: int) -> Sequence[BulkItem]:
         rows = self.conn.execute(
-            "SELECT i.rowid, c.id, i.trace FROM bulk_job_items i LEFT JOIN conversations c ON c.rowid = i.conversation "
+            "SELECT i.rowid, c.id, i.trace, c.rowid FROM bulk_job_items i LEFT JOIN conversations c ON c.rowid = i.conversation "
             "WHERE i.job = ? AND i.state = ? ORDER BY i.rowid LIMIT ?",
             (job, state, limit),
         )
-        return [BulkItem(row[0], row[1], _trace_of(row[2])) for row in rows]
+        return [BulkItem(row[0], row[1], _trace_of(row[2]), row[3]) for row in rows]
 
     def bulk_counts(self, job: int) -> BulkCounts:
         rows = self.conn.execute(
@@ -107,7 +113,8 @@ class BulkWrites(Changes):
                 job.ended_at,
             ),
         )
-        self.conn.execute(_INSERT_ITEMS[self.dialect], (rowid, self.dialect.listed(conversations)))
+        insert = _INSERT_COUNTED_ITEMS if job.action.type == "noAnswerNeeded" else _INSERT_ITEMS
+        self.conn.execute(insert[self.dialect], (rowid, self.dialect.listed(conversations)))
         sql = "SELECT count(*) FROM bulk_job_items WHERE job = ?"
         total = int(self.conn.execute(sql, (rowid,)).fetchone()[0])
         self.conn.execute("UPDATE bulk_jobs SET total = ? WHERE rowid = ?", (total, rowid))

@@ -53,7 +53,7 @@ def remaining_terms(
 ) -> Iterator[Term]:
     """Yield the conditions of a list that its access path does not cover."""
     if path.row_condition:
-        yield path.row_condition, ()
+        yield path.row_condition, path.row_values
     covered: dict[str, Any] = dict.fromkeys(path.covered & _FIELDS)
     left = replace(wanted, **covered)
     for column, values in (("status", left.statuses), ("assignee_id", left.assignees)):
@@ -64,6 +64,8 @@ def remaining_terms(
             yield f"{{unindexed}}c.{column} = ?", (flag,)
     if left.snoozed is not None:
         yield f"c.snoozed_until IS {'NOT ' if left.snoozed else ''}NULL", ()
+    if left.merged is not None and not (left.merged is False and _is_never_merged(wanted, sort)):
+        yield f"c.merged_into IS {'NOT ' if left.merged else ''}NULL", ()
     if left.contact is not None:
         yield "{unindexed}c.contact = ?", (left.contact,)
     if left.tags is not None:
@@ -77,6 +79,12 @@ def remaining_terms(
     if waiting is not None:
         yield f"c.waiting_since IS {'NOT ' if waiting else ''}NULL", ()
     yield from _unindexed_terms(dialect, left)
+
+
+def _is_never_merged(wanted: ConversationFilter, sort: ConversationSort) -> bool:
+    """Return whether no merged conversation can be in a list, because these are closed. Indexes then cover the list."""
+    waiting = sort.key == "waiting" or wanted.waiting
+    return bool(waiting or wanted.snoozed or (wanted.statuses and "CLOSED" not in wanted.statuses))
 
 
 _FIELDS: Final = frozenset(ConversationFilter.__struct_fields__)

@@ -35,7 +35,7 @@ WITH_CONTACT: Final = (
     "LEFT JOIN workflow_runs r ON r.conversation = c.rowid"
 )
 _ONE: Final = f"{WITH_CONTACT} WHERE c.id = ? AND c.project = ?"
-MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id, format, mentions"
+MESSAGE: Final = "id, author_type, author_id, author_name, text, created_at, internal, number, attachments, redacted_at, deleted_at, client_id, format, mentions, shown_in"
 _INSERTED: Final = "id, conversation, number, author_type, author_id, author_name, text, internal, created_at, attachments, sequence"
 INSERT_MESSAGE: Final = (
     f"INSERT INTO messages ({_INSERTED}, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
@@ -57,10 +57,15 @@ _REQUESTS: Final = differing(
     f"FROM (SELECT updated_at, {postgres_json('snapshot')} -> 'requests' AS requests "
     "FROM network_logs WHERE conversation = ?) AS s",
 )
+NEWEST_SHOWN: Final = (
+    "(SELECT max(s.rowid) FROM conversations c JOIN messages s ON s.shown_in = c.id "
+    "WHERE c.rowid = k.value AND s.deleted_at IS NULL AND s.internal <= {})"
+)
+"""The newest message of another conversation that `k` shows; for conversations that were split off, and have none of their own."""
 _NEWEST: Final = either(
     f"SELECT k.value, {', '.join(f'm.{column}' for column in MESSAGE.split(', '))} FROM {{numbers}} k "
-    "{and_then} messages m ON m.rowid = (SELECT rowid FROM messages WHERE conversation = k.value AND internal = 0 "
-    "AND deleted_at IS NULL ORDER BY rowid DESC LIMIT 1)"
+    "{and_then} messages m ON m.rowid = coalesce((SELECT rowid FROM messages WHERE conversation = k.value AND internal = 0 "
+    f"AND deleted_at IS NULL ORDER BY rowid DESC LIMIT 1), {NEWEST_SHOWN.format(0)})"
 )
 _CLAIMED: Final = (
     f"SELECT c.revision, c.sequence, c.updated_at, c.routed, {CONTACT_COLUMNS} FROM conversations c "
@@ -341,6 +346,8 @@ _OWN: Final = (
     "held_messages",
     "moved_conversations",
     "conversation_client_ids",
+    "conversation_merges",
+    "passed_on_messages",
 )
 """Tables whose rows are deleted with their conversation."""
 
@@ -374,6 +381,7 @@ def message_of(row: tuple[Any, ...]) -> Message:
         row[11],
         row[12],
         mentions_of(row[13]),
+        row[14],
     )
 
 
@@ -389,12 +397,14 @@ _DUE: Final = (
     "JOIN projects p ON p.rowid = c.project WHERE {chosen} AND {time} < ? AND ({time}, c.rowid) > (?, ?) "
     "ORDER BY {time}, c.rowid LIMIT ?"
 )
-BOT_ONLY: Final = _DUE.format(time="coalesce(c.imported_at, c.created_at)", chosen="c.human = 0")
-ARCHIVED: Final = _DUE.format(time="c.archived_at", chosen="c.project = ?")
+BOT_ONLY: Final = _DUE.format(
+    time="coalesce(c.imported_at, c.created_at)", chosen="c.human = 0 AND c.merged_into IS NULL"
+)
+ARCHIVED: Final = _DUE.format(time="c.archived_at", chosen="c.project = ? AND c.merged_into IS NULL")
 PROJECTS: Final = (
     f"SELECT {PROJECT} FROM projects p WHERE p.archived_retention_days IS NOT NULL AND EXISTS ("
     "SELECT 1 FROM conversations c WHERE c.project = p.rowid "
-    "AND c.archived_at < ? - p.archived_retention_days * ?)"
+    "AND c.merged_into IS NULL AND c.archived_at < ? - p.archived_retention_days * ?)"
 )
 
 

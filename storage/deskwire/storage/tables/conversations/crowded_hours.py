@@ -8,7 +8,7 @@ the conversation passes the filter. If a page is not full after `MESSAGES_MAX` m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -43,6 +43,7 @@ class ActivityOrder(Struct, frozen=True):
         paths: the access paths of the list, by the hour.
         test: the condition of a conversation `c` of the list.
         since, until: bounds (ms) of the activity: at `since` or later, and before `until`.
+        among: whether a conversation of this key can be an entry of the list; the others are left out before they are read.
     """
 
     conn: Connection
@@ -53,6 +54,7 @@ class ActivityOrder(Struct, frozen=True):
     descending: bool
     since: int | None = None
     until: int | None = None
+    among: Callable[[int], bool] | None = None
 
     def rows(self, after: ConversationPageKey | None, size: int, read_hours: ReadHours) -> Iterator[Row]:
         """Yield the rows after a key, lazily.
@@ -61,35 +63,36 @@ class ActivityOrder(Struct, frozen=True):
             size: rows of a page.
         """
         counted = CROWD_MIN
-        while hours := self._hours(after, counted):
-            *calm, crowded = hours
-            if calm:
-                crowded = calm[-1]
-                yield from read_hours(after, crowded)
+        while (crowded := self._crowded_hour(after, counted)) is not None:
+            hour = self._hour_before(crowded, after)
+            if hour is not None:
+                yield from read_hours(after, hour)
             else:
-                walk = _MessageWalk(self, size)
-                yield from walk.rows(after, crowded)
+                hour, walk = crowded, _MessageWalk(self, size)
+                yield from walk.rows(after, hour)
                 if walk.reached is not None:
-                    yield from read_hours(walk.reached, crowded)
-            after = self._end_of(crowded)
+                    yield from read_hours(walk.reached, hour)
+            after = self._end_of(hour)
             # Few of these entries passed the filter, so the next ones are sorted in larger portions.
             counted = min(_GROWTH * counted, _COUNTED_MAX)
         yield from read_hours(after, None)
 
-    def _hours(self, after: ConversationPageKey | None, counted: int) -> list[int]:
-        """Return the hours of the next index entries in order, up to a number of entries; none if there are fewer."""
+    def _crowded_hour(self, after: ConversationPageKey | None, counted: int) -> int | None:
+        """Return the hour in which the index entries after a key reach a number; None if there are fewer.
+
+        The entries of all paths before it are fewer than that.
+        """
         if not self.paths:
-            return []
-        sql, values = hours_query(self, after, counted)
-        hours, entries = list[int](), 0
-        rows = self.conn.execute(self.dialect.text(sql), values).fetchall()
-        for hour, number in sorted(rows, reverse=self.descending):
-            if hour not in hours[-1:]:
-                hours.append(hour)
-            entries += number
-            if entries >= counted:
-                return hours
-        return []
+            return None
+        sql, values = nth_hour_query(self, after, max(1, counted // len(self.paths)))
+        hours = [hour for (hour,) in self.conn.execute(self.dialect.text(sql), values).fetchall()]
+        return None if not hours else max(hours) if self.descending else min(hours)
+
+    def _hour_before(self, hour: int, after: ConversationPageKey | None) -> int | None:
+        """Return the last hour with entries between a key and an hour, in order."""
+        sql, values = hour_before_query(self, after, hour)
+        hours = [hour for (hour,) in self.conn.execute(self.dialect.text(sql), values).fetchall()]
+        return None if not hours else min(hours) if self.descending else max(hours)
 
     def _end_of(self, hour: int) -> ConversationPageKey:
         """Return the key between an hour and the next one in order."""
@@ -167,7 +170,7 @@ class _MessageWalk:
             edge = part[-1][0] if part else 0
             if full:  # the part may lack messages of its last moment
                 part = [row for row in part if row[0] != edge]
-            for row in dict.fromkeys(part):
+            for row in self._shown(dict.fromkeys(part)):
                 if after is None or self._follows(row, after):
                     yield row
             if not full:
@@ -194,23 +197,66 @@ class _MessageWalk:
         rows = order.conn.execute(order.dialect.text(sql), values).fetchall()
         return sorted(map(tuple, rows), reverse=order.descending)
 
+    def _shown(self, part: Iterable[Row]) -> Iterable[Row]:
+        """Return the rows of a part, those of `among` with whether they are entries of the list."""
+        among = self._order.among
+        if among is None:
+            return part
+        rows = [row for row in part if among(row[1])]
+        entries = self._entries({row[1] for row in rows})
+        return [(at, rowid, entries.get(rowid) == at) for at, rowid, _ in rows]
 
-def hours_query(
-    order: ActivityOrder, after: ConversationPageKey | None, counted: int
+    def _entries(self, conversations: Collection[int]) -> Mapping[int, int]:
+        """Return the last activity of the conversations that pass the filter."""
+        order = self._order
+        condition, values = order.test
+        sql = f"{_ACTIVITY[order.dialect]}{f' AND {condition}' if condition else ''}"
+        keys = order.dialect.listed([*conversations])
+        return dict(map(tuple, order.conn.execute(order.dialect.text(sql), (keys, *values))))
+
+
+def nth_hour_query(
+    order: ActivityOrder, after: ConversationPageKey | None, number: int
 ) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that counts the next index entries of each path by their hour, with its values."""
-    direction, sign = ("DESC", "<=") if order.descending else ("ASC", ">=")
+    """Return the statement for the hour of each path's index entry of this number after a key, with its values."""
+    return _entry_query(order, after, (), backwards=False, skipped=number - 1)
+
+
+def hour_before_query(
+    order: ActivityOrder, after: ConversationPageKey | None, hour: int
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement for each path's last hour between a key and an hour, in order, with its values."""
+    before = (f"c.hour {'>' if order.descending else '<'} ?", (hour,))
+    return _entry_query(order, after, (before,), backwards=True, skipped=0)
+
+
+def _entry_query(
+    order: ActivityOrder,
+    after: ConversationPageKey | None,
+    bounds: Sequence[Term],
+    *,
+    backwards: bool,
+    skipped: int,
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement for the hour of one index entry of each path.
+
+    Args:
+        bounds: further conditions of an entry.
+        backwards: against the order of the list.
+        skipped: the number of entries before it.
+    """
+    direction = "DESC" if order.descending is not backwards else "ASC"
     parts, values = list[str](), list[Any]()
-    for path in order.paths:
-        terms = [*path.terms, *hours_of(order.since, order.until)]
+    for number, path in enumerate(order.paths):
+        terms = [*path.terms, *hours_of(order.since, order.until), *bounds]
         if after is not None:
-            terms.append((f"c.hour {sign} ?", (after.value // HOUR_MS,)))
+            terms.append((f"c.hour {'<=' if order.descending else '>='} ?", (after.value // HOUR_MS,)))
         where, some = joined(terms)
         parts.append(
-            f"SELECT hour, count(*) FROM (SELECT c.hour AS hour FROM {path.source} WHERE {where} "
-            f"ORDER BY c.hour {direction} LIMIT ?) AS h GROUP BY hour"
+            f"SELECT * FROM (SELECT c.hour AS hour FROM {path.source} WHERE {where} "
+            f"ORDER BY c.hour {direction} LIMIT 1 OFFSET ?) AS h{number}"
         )
-        values += [*some, counted]
+        values += [*some, skipped]
     return " UNION ALL ".join(parts), tuple(values)
 
 
@@ -227,6 +273,9 @@ def messages_query(order: ActivityOrder, first: int, last: int, size: int) -> tu
         f"SELECT * FROM ({source} AND {where} {ordered}) AS s{number}"
         for number, source in enumerate(sources)
     )
+    if order.among is not None:
+        source = f"(SELECT * FROM ({parts}) AS a {ordered}) AS p"
+        return f"SELECT p.at, p.conversation, 0 FROM {source}", (order.project, first, last) * len(sources)
     condition, values = order.test
     fits = f"c.activity = p.at AND {condition}" if condition else "c.activity = p.at"
     shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END"
@@ -239,6 +288,10 @@ def messages_query(order: ActivityOrder, first: int, last: int, size: int) -> tu
     )
 
 
+_ACTIVITY: Final[Mapping[Dialect, str]] = {
+    SQLITE: "SELECT c.rowid, c.activity FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value WHERE 1 = 1",
+    POSTGRES: "SELECT c.rowid, c.activity FROM conversations c WHERE c.rowid = ANY(CAST(? AS bigint[]))",
+}
 _WITHOUT_MESSAGES: Final = (
     "SELECT created_at AS at, rowid AS conversation FROM conversations {indexed[conversations_without_messages]} "
     "WHERE last_message_at IS NULL"

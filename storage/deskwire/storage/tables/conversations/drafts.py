@@ -41,6 +41,10 @@ class DraftReads(Queries):
         )
         return [_draft_of(row) for row in rows]
 
+    def drafts_of(self, conversation: int) -> Sequence[Draft]:
+        rows = self.conn.execute(f"{_DRAFT} WHERE d.conversation = ? ORDER BY d.rowid", (conversation,))
+        return [_draft_of(row) for row in rows.fetchall()]
+
     def drafts(
         self, author: int, project: int, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Draft]:

@@ -45,6 +45,10 @@ class HeldReads(Queries):
         rows = self.conn.execute(f"{_HELD} WHERE {where} ORDER BY h.rowid", values)
         return [_held_of(row) for row in rows]
 
+    def held_in(self, conversation: int) -> Sequence[HeldMessage]:
+        rows = self.conn.execute(f"{_HELD} WHERE h.conversation = ? ORDER BY h.rowid", (conversation,))
+        return [_held_of(row) for row in rows.fetchall()]
+
     def count_held(self, author: int, project: int, *, scheduled: bool) -> int:
         row = self.conn.execute(
             "SELECT count(*) FROM held_messages WHERE author = ? AND project = ? AND scheduled = ?",
@@ -154,6 +158,12 @@ class HeldWrites(DraftWrites):
                 self.note_writing(
                     HeldEnded(held.author, held.project, held.conversation_id, held.id, "refused", kept)
                 )
+
+    def move_held(self, held: HeldMessage) -> None:
+        self.conn.execute(
+            "UPDATE held_messages SET conversation = ?, if_sequence = ? WHERE rowid = ?",
+            (held.conversation, held.if_sequence, held.rowid),
+        )
 
     def delete_held(self, held: HeldMessage) -> None:
         self.conn.execute("DELETE FROM held_messages WHERE rowid = ?", (held.rowid,))

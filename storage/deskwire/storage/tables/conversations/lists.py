@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any, Final
 
 from deskwire.engine.conversations.listing import (
+    BoundedCount,
     ConversationFilter,
     ConversationPageKey,
     ConversationSort,
@@ -38,10 +39,10 @@ from deskwire.storage.tables.conversations.access_paths import (
     up_to_hour,
 )
 from deskwire.storage.tables.conversations.agent_view import SeenReads
+from deskwire.storage.tables.conversations.bounded_counts import BoundedCounter, path_count_query
 from deskwire.storage.tables.conversations.bounded_lists import (
     BoundedList,
     BoundedPage,
-    bounded_count_query,
     is_covered,
     ordered_paths,
 )
@@ -139,23 +140,10 @@ class ConversationListReads(SeenReads):
 
     def count_some_conversations(
         self, project: int, wanted: ConversationFilter, found_max: int, examined_max: int
-    ) -> tuple[int, bool]:
-        found, left, wanted = 0, examined_max, self._with_seen_mark(project, wanted)
-        sort = ConversationSort()
-        paths, few = self._paths(project, wanted, sort)
-        if few or is_covered(wanted, sort) or (wanted.contact is not None and self._are_few(paths)):
-            found = self.count_conversations(project, wanted, sort, found_max)
-            return found, found < found_max
-        for path in ordered_paths(project, wanted, sort):
-            sql, values = bounded_count_query(self.dialect, path, wanted, sort, found_max - found, left)
-            found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
-            if found >= found_max:
-                return found, False
-            sql, values = path_count_query(path, left)
-            left -= self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
-            if left <= 0:
-                return found, False
-        return found, True
+    ) -> BoundedCount:
+        wanted = self._with_seen_mark(project, wanted)
+        bounds = (found_max, examined_max, FEW_BOUND)
+        return BoundedCounter(self.conn, self.dialect, project, wanted, *bounds).count()
 
     def _page_keys(
         self, project: int, wanted: ConversationFilter, sort: ConversationSort
@@ -274,7 +262,7 @@ class ConversationListReads(SeenReads):
         """Return whether these paths have fewer than FEW_BOUND conversations, before further conditions."""
         found = 0
         for path in paths:
-            sql, values = path_count_query(path, FEW_BOUND - found)
+            sql, values = path_count_query(path, path.terms, FEW_BOUND - found)
             found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
             if found >= FEW_BOUND:
                 return False
@@ -300,15 +288,16 @@ class ConversationListReads(SeenReads):
             islice((ConversationPageKey(value, rowid) for value, rowid, shown in found if shown), limit)
         )
 
-    def newest_active(self, project: int, size: int) -> Iterator[int]:
-        """Yield the keys of all conversations of a project, the last active one first, lazily.
+    def newest_active(self, project: int, size: int, among: Callable[[int], bool]) -> Iterator[int]:
+        """Yield the keys of the conversations of a project, the last active one first, lazily.
 
         Args:
             size: the number of them that is usually enough.
+            among: whether a conversation is wanted. Others may be yielded, too.
         """
         (path, _), everything, sort = by_change(project), ConversationFilter(), ConversationSort()
         path = replace(path, row_condition="")
-        order = change_order(self.conn, self.dialect, project, path, everything, sort)
+        order = replace(change_order(self.conn, self.dialect, project, path, everything, sort), among=among)
         rows = order.rows(None, size, partial(self._changed, path, everything, sort, size))
         return (rowid for _, rowid, shown in rows if shown)
 
@@ -456,13 +445,6 @@ def count_query(
     """Return the statement that counts the conversations on a path up to a bound, with its values."""
     where, values = joined([*path.terms, *remaining_terms(dialect, path, wanted, sort)])
     source = _source(path, wanted)
-    return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
-
-
-def path_count_query(path: AccessPath, bound: int) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that counts a path's index entries up to a bound, with its values."""
-    where, values = joined(path.terms)
-    source = path.count_source or path.source
     return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
 
 

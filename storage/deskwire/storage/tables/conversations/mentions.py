@@ -94,6 +94,11 @@ class MentionReads(Queries):
                 found.setdefault(conversation, []).append(user_id)
         return found
 
+    def followed_since(self, user: int, conversation: int) -> int | None:
+        sql = "SELECT f.at FROM followers f WHERE f.user = ? AND f.conversation = ?"
+        row = self.conn.execute(sql, (user, conversation)).fetchone()
+        return None if row is None else int(row[0])
+
 
 class MentionWrites(Changes):
     """See `engine.conversations.mentions.MentionTransaction`."""

@@ -219,8 +219,8 @@ _PUBLISHED: Final = (
     f"SELECT l.position AS position, {{columns}} FROM project_events l CROSS JOIN events e ON e.position = l.position WHERE {_IN_TABLE}",
     f"SELECT e.position, {{columns}} FROM events e WHERE {_IN_TAIL}",
 )
-_OF_LEVEL: Final = (
-    "events e WHERE e.project = :project AND e.position {bound} AND e.internal = {level} {of_project}"
+_OF_LEVELS: Final = (
+    "events e WHERE e.project = :project AND e.position {bound} AND e.internal {levels} {of_project}"
 )
 _NEWEST_OF_CONVERSATION: Final = (
     f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = "
@@ -232,17 +232,23 @@ _NEWEST_OF_CONVERSATION: Final = (
 def _parts(dialect: Dialect, levels: Sequence[int], columns: str, bound: str, wanted: str) -> list[str]:
     """Return the queries that together find the events of these levels, each one by an index.
 
+    SQLite has an index of each level. PostgreSQL has one of all levels, by position; a query of each level would read past the
+    events of the others, so there is one query of all.
+
     Args:
         columns: the columns after the position.
         bound: a bound of the position, such as `> :after`.
         wanted: an additional condition, or an empty text.
     """
-    of_level = (f"SELECT e.position, {{columns}} FROM {_OF_LEVEL}",)
+    of_levels = (f"SELECT e.position, {{columns}} FROM {_OF_LEVELS}",)
     of_project = dialect.text("{of_project}")
+    together = (
+        [f"IN ({', '.join(map(str, levels))})"] if dialect is POSTGRES else [f"= {level}" for level in levels]
+    )
     return [
-        part.format(columns=columns, bound=bound, level=level, of_project=of_project) + wanted
-        for level in levels
-        for part in (_PUBLISHED if dialect is SQLITE and level == 0 else of_level)
+        part.format(columns=columns, bound=bound, levels=chosen, of_project=of_project) + wanted
+        for chosen in together
+        for part in (_PUBLISHED if dialect is SQLITE and chosen == "= 0" else of_levels)
     ]
 
 
@@ -257,18 +263,15 @@ def _after(dialect: Dialect, levels: tuple[int, ...], wanted: str) -> str:
 def _newest(dialect: Dialect, levels: tuple[int, ...], columns: str, bound: str, wanted: str = "") -> str:
     """Return the query for up to `:limit` events, newest first."""
     parts = _parts(dialect, levels, columns, bound, wanted)
-    order = "ORDER BY position DESC LIMIT :limit"
-    if dialect is POSTGRES and len(parts) > 1:
-        parts = [f"SELECT * FROM ({part} {order}) AS part{number}" for number, part in enumerate(parts)]
-    return f"{' UNION ALL '.join(parts)} {order}"
+    return f"{' UNION ALL '.join(parts)} ORDER BY position DESC LIMIT :limit"
 
 
 @lru_cache(maxsize=2)
 def _count_query(dialect: Dialect) -> str:
     """Return the query that counts the events after `:position`, up to `:limit`."""
-    parts = _COUNTED if dialect is SQLITE else (_OF_LEVEL,)
+    parts = _COUNTED if dialect is SQLITE else (_OF_LEVELS,)
     each = " UNION ALL ".join(f"SELECT 1 FROM {part}" for part in parts)
-    each = each.format(bound="> :position", level=0, of_project=dialect.text("{of_project}"))
+    each = each.format(bound="> :position", levels="= 0", of_project=dialect.text("{of_project}"))
     return f"SELECT count(*) FROM ({each} LIMIT :limit) AS newer"
 
 
