@@ -31,7 +31,7 @@ from deskwire.engine.accounts.ports import (
     OrganisationTransaction,
 )
 from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
-from deskwire.engine.accounts.setup import SetupReader
+from deskwire.engine.accounts.setup import SetupReader, SetupTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.audit.push import PushReader, PushTransaction
 from deskwire.engine.audit.trail import AuditReader, AuditTransaction
@@ -119,6 +119,7 @@ class SharedReader(Reader, HeadReader, Protocol):
 class Transaction(
     Reader,
     FactorTransaction,
+    SetupTransaction,
     NotificationSettingsTransaction,
     SourceTransaction,
     ImportTransaction,

@@ -270,7 +270,7 @@ async def serve(
                 wakings.follow(commits, "snoozes_due")
                 held = HeldSender(store, wall_clock, registry)
                 held.follow(commits, "held_due")
-                bulk = BulkRunner(store, wall_clock, registry)
+                bulk = BulkRunner(store, wall_clock, registry, parts.agents)
                 bulk.follow(commits, "bulk_due")
                 services = services_of(parts, actors, registry)
                 actors.start_soon(run_with_restarts, "audit.refusals", services.refused_calls.run)

@@ -1,4 +1,4 @@
-"""The first steps of a new project, and which of them are done."""
+"""The first steps of a new project: which of them are done, and whether its members see the list."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct, to_builtins
+
+from deskwire.engine.accounts.people import Project
 
 Step = Literal["chat", "colleague", "history", "webhook", "secondFactor"]
 
@@ -20,9 +22,10 @@ STEPS: Final[Mapping[Step, str | None]] = {
 
 
 class SetupState(Struct, frozen=True, rename="camel"):
-    """The steps that are done.
+    """The steps that are done, and whether the list is hidden.
 
     Args:
+        hidden: the list is hidden from all members of the project.
         chat: a customer has opened the chat of a channel.
         colleague: the organisation has a second member, or an open invitation.
         history: conversations were imported.
@@ -30,6 +33,7 @@ class SetupState(Struct, frozen=True, rename="camel"):
         second_factor: the user has a second factor.
     """
 
+    hidden: bool
     chat: bool
     colleague: bool
     history: bool
@@ -44,11 +48,19 @@ class SetupReader(Protocol):
         """Return the steps that are done. All arguments are storage keys."""
 
 
-def steps(state: SetupState, permissions: Collection[str]) -> list[dict[str, object]]:
-    """Return the objects of the steps that these permissions allow."""
+class SetupTransaction(SetupReader, Protocol):
+    """Changes of the first steps."""
+
+    def hide_setup(self, project: Project, *, hidden: bool) -> None:
+        """Hide the list from all members of a project, or show it again. A change is recorded in the audit trail."""
+
+
+def setup_view(state: SetupState, permissions: Collection[str]) -> dict[str, object]:
+    """Return the list as the API shows it, with the steps that these permissions allow."""
     done = to_builtins(state)
-    return [
+    steps = [
         {"name": name, "done": done[name]}
         for name, permission in STEPS.items()
         if permission is None or permission in permissions
     ]
+    return {"hidden": state.hidden, "steps": steps}

@@ -163,6 +163,11 @@ _ALL: Final = (
     Action("project.created", "project", "A project was created."),
     Action("project.changed", "project", "A project's name or settings were changed."),
     Action("project.deleted", "project", "An empty project was removed."),
+    Action(
+        "setup.changed",
+        "project",
+        "The list of first steps was hidden from the members of a project, or shown again.",
+    ),
     Action("key.created", "server_key", "A server key was created."),
     Action("key.revoked", "server_key", "A server key was revoked, and its streams ended."),
     Action("credential.created", "machine_credential", "A machine credential was created."),
@@ -248,6 +253,19 @@ _ALL: Final = (
         "conversation",
         "A conversation was deleted; `messages` counts its messages.",
         ("messages",),
+    ),
+    Action(
+        "conversation.merged",
+        "conversation",
+        "A conversation was merged into another one of its contact, `into`.",
+        ("into",),
+    ),
+    Action("conversation.unmerged", "conversation", "Such a merge was undone.", ("into",)),
+    Action(
+        "conversation.split",
+        "conversation",
+        "A new conversation, `into`, was started with messages of this one; `messages` counts them.",
+        ("into", "messages"),
     ),
     Action(
         "conversation.expired",

@@ -40,6 +40,12 @@ def project_changed(before: Project, after: Project) -> list[AuditEntry]:
     return [AuditEntry("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
 
 
+def setup_changed(project: Project, *, hidden: bool) -> AuditEntry:
+    """Return the entry for first steps that were hidden from the members of a project, or shown again."""
+    changes: Changes = {"hidden": (not hidden, hidden)}
+    return AuditEntry("setup.changed", project.id, project=project.rowid, changes=changes)
+
+
 def organisation_changed(before: Organisation, after: Organisation) -> list[AuditEntry]:
     """Return the entries for a change of an organisation's name or limits."""
     changes = differences(_organisation(before), _organisation(after))

@@ -61,6 +61,10 @@ _NAMES: Final[Mapping[str, str]] = {
     "no_answer_needed_since": "noAnswerNeededSince",
     "visible": "visible",
     "ticket_id": "ticketId",
+    "merged_into": "mergedInto",
+    "merged": "merged",
+    "split_from": "splitFrom",
+    "split_into": "splitInto",
 }
 """The fields that entries show, with their names in the API."""
 
@@ -77,7 +81,7 @@ class FieldChange(Struct, frozen=True):
 
 
 class ActivityEntry(Struct, frozen=True):
-    """The changes of one fact, and their actor. A new conversation has no changes.
+    """The changes of one fact, and their actor. A new conversation has no changes, but the one it was split off from.
 
     `step` is the workflow step that made the changes; None for other actors, and in entries stored before steps were recorded.
     """
@@ -113,7 +117,8 @@ def entry_of(
     if isinstance(fact, MessageRewritten):
         return _of_message(fact, by)
     if before is None:
-        return ActivityEntry(by, action, ()) if by.type == "user" else None
+        origin = () if after.split_from is None else (FieldChange("splitFrom", None, after.split_from),)
+        return ActivityEntry(by, action, origin) if origin or by.type == "user" else None
     changes = changes_between(before, after)
     return ActivityEntry(by, action, changes, step_of(fact)) if changes else None
 

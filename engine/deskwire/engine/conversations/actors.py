@@ -11,7 +11,8 @@ the actor, or the actor is gone and a new one reads the stored state.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from contextvars import Context
 from functools import partial
 from itertools import islice
@@ -24,10 +25,18 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.cluster import Bus
-from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
+from deskwire.engine.conversations.commands import (
+    Command,
+    Create,
+    PostMessage,
+    Rate,
+    ReplaceNetworkLogs,
+    WorkflowCommand,
+)
 from deskwire.engine.conversations.commit_plan import CommandRequest, CommitFollower, Receipt
-from deskwire.engine.conversations.conversation import no_such_conversation
+from deskwire.engine.conversations.conversation import ConversationMerged, no_such_conversation
 from deskwire.engine.conversations.facts import Fact, WorkflowCompleted
+from deskwire.engine.conversations.merge_decisions import NotMergedHere
 from deskwire.engine.conversations.pipeline import Phase, Pipeline, SharedDependencies
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
 from deskwire.engine.conversations.typing import (
@@ -43,14 +52,26 @@ from deskwire.engine.core.errors import Conflict, DomainError, NotFound, StaleSt
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.oneshot import OneShot
+from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.links import Links
 
 log: Final = structlog.get_logger(__name__)
 
 _EVICTION_CANDIDATES_MAX: Final = 64  # least recently used actors that are searched for an idle one
+_MERGE_TRIES: Final = 3  # attempts while conversations are merged and separated
 _BATCH_SIZE: Final = 16  # conversations that `ask_all` asks at once; most of their commands share a commit
 
-ActorCommand = Command | WorkflowCommand | SetTyping
+
+class Pause(Struct, frozen=True, eq=False):
+    """Let another task change the stored conversation: end the commits in flight, then wait.
+
+    It is answered when no commit is in flight. Then none begins until `over` is set, after which the actor reads the state again.
+    """
+
+    over: trio.Event
+
+
+ActorCommand = Command | WorkflowCommand | SetTyping | Pause
 """The commands that an actor takes."""
 
 _Key = tuple[int, str]  # storage key of the project, id of the conversation
@@ -196,12 +217,23 @@ class ConversationActor:
         try:
             if isinstance(pending.command, SetTyping):
                 self._answer(pending, await self._set_typing(pending.command))
+            elif isinstance(pending.command, Pause):
+                await self._pause(pending, pending.command)
             else:
                 finished = partial(self._finished, pending)
                 request = CommandRequest(pending.command, pending.hook, finished, pending.by)
                 await self._pipeline.begin(request)
         except Exception as error:  # noqa: BLE001  # the task's top: a bug is logged, and ends this state alone
             self._answer(pending, self._refusal(error))
+
+    async def _pause(self, pending: PendingCommand, command: Pause) -> None:
+        """Wait while another task changes the conversation. Raises NotFound if there is none."""
+        await self._pipeline.settled()
+        state, contact = await self._pipeline.read()
+        pending.put(Receipt(state, state, contact, self.project))
+        await command.over.wait()
+        self._pipeline.invalidate_state()
+        self._end(pending)
 
     async def _set_typing(self, command: SetTyping) -> Receipt:
         """Set the indicator. One row is read, for the contact's present data; nothing is written.
@@ -210,6 +242,8 @@ class ConversationActor:
         """
         await self._pipeline.settled()
         state, contact = await self._pipeline.read(inline=True)
+        if state.merged_into is not None and command.typing:
+            raise ConversationMerged(state.merged_into)
         if self._indicator is None:
             self._indicator = TypingIndicator(self.project, self._shared.publisher)
         self._indicator.set(state, contact, command)
@@ -244,11 +278,15 @@ class ConversationActor:
                 )
 
     def _answer(self, pending: PendingCommand, answer: Receipt | Exception) -> None:
+        self._end(pending)
+        pending.put(answer)
+
+    def _end(self, pending: PendingCommand) -> None:
+        """Count a command as pending no longer."""
         assert self._pending is not None, "the command is pending"
         self._pending.remove(pending)
         if not self._pending:
             self._pending = None
-        pending.put(answer)
 
     def _refusal(self, error: Exception) -> Exception:
         """Return the exception for the caller. After any other than a plain refusal, the next command reads the state."""
@@ -364,6 +402,45 @@ class ActorRegistry:
             self.commands.mailbox_full += 1
             raise
         return await pending.take()
+
+    async def ask_where_shown(
+        self,
+        project: Project,
+        conversation_id: str,
+        command: PostMessage | Rate | ReplaceNetworkLogs,
+        hook: CommitHook[Receipt] | None = None,
+        by: Actor | None = None,
+    ) -> Receipt:
+        """Have the conversation carry out a command of the customer or the backend, or the one that it is merged into.
+
+        Their clients may have been offline during the merge, so their writes are not refused. Otherwise as `ask`.
+        """
+        for _ in range(_MERGE_TRIES):
+            try:
+                return await self.ask(project, conversation_id, command, hook, by)
+            except ConversationMerged as merged:
+                into = merged.into
+            passed = replace(command, via=conversation_id) if isinstance(command, PostMessage) else command
+            try:
+                return await self.ask(project, into, passed, hook, by)
+            except (ConversationMerged, NotMergedHere):
+                continue
+        raise Unavailable("The conversation is being merged; try again.", code="conversation_busy")
+
+    @asynccontextmanager
+    async def paused(self, project: Project, conversation_ids: Iterable[str]) -> AsyncIterator[None]:
+        """Pause the actors of several conversations for the block, so that only its own commit changes them.
+
+        They are paused in the order of their ids, so that two callers can't wait for each other. Raises as `ask`.
+        Other nodes may change the conversations all the same.
+        """
+        over = trio.Event()
+        try:
+            for conversation_id in sorted(set(conversation_ids)):
+                await self.ask(project, conversation_id, Pause(over))
+            yield
+        finally:
+            over.set()
 
     async def create(
         self,

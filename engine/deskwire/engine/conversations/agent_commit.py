@@ -60,7 +60,8 @@ def store_followers(
             if not fact.follows:
                 followed |= tx.unfollow(project.rowid, state.rowid, user)
             elif tx.claim_members(project.organisation, [user]):
-                followed |= tx.follow(project.rowid, state.rowid, [user], plan.at)
+                since = plan.at if fact.since is None else fact.since
+                followed |= tx.follow(project.rowid, state.rowid, [user], since)
     return followed
 
 

@@ -5,6 +5,7 @@
   crash none is changed twice and none is left out.
 - An item that can't be changed is skipped with a reason.
 - Undo restores each changed item, unless the fields that the job has set were changed since; it keeps those with a reason.
+- A follow and a read position are the author's alone, and rows outside the conversation; see `bulk_own_rows`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,24 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.people import Assignee, AssigneeType, Project
+from deskwire.engine.accounts.people import READ, WORK, Assignee, AssigneeType, Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
-from deskwire.engine.conversations.commands import Assign, Close, Patch, Reopen, Restore, Retag
+from deskwire.engine.conversations.commands import (
+    Assign,
+    ChangeReadPosition,
+    Close,
+    Follow,
+    MarkNoAnswerNeeded,
+    Patch,
+    Reopen,
+    Restore,
+    Retag,
+    WaitAgain,
+)
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.decide import restorable
-from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.values import replace
@@ -40,7 +52,21 @@ LISTED_MAX: Final = 20
 NAMED_MAX: Final = 100
 """Skipped conversations that a job names by id."""
 
-ActionType = Literal["close", "reopen", "pending", "assign", "tag", "snooze", "archive", "unarchive"]
+ActionType = Literal[
+    "close",
+    "reopen",
+    "pending",
+    "assign",
+    "tag",
+    "snooze",
+    "archive",
+    "unarchive",
+    "noAnswerNeeded",
+    "waitAgain",
+    "unread",
+    "follow",
+    "unfollow",
+]
 JobStatus = Literal["running", "completed", "cancelled", "stopped", "undoing", "undone"]
 ItemState = Literal["pending", "changed", "skipped", "undone", "kept"]
 
@@ -58,8 +84,31 @@ _SET: Final[Mapping[ActionType, tuple[str, ...]]] = {
     "snooze": ("snoozed_until",),
     "archive": ("archived", "archived_at"),
     "unarchive": ("archived",),
+    "noAnswerNeeded": ("no_answer_needed_since",),
+    "waitAgain": ("waiting_since",),
+    "unread": (),  # these three change a row of the author alone, which undo compares
+    "follow": (),
+    "unfollow": (),
 }
 """The fields that an action sets; if they differ later, they were changed since."""
+
+MANAGE: Final = "conversations.manage"
+PERMISSION: Final[Mapping[ActionType, str]] = {
+    "close": MANAGE,
+    "reopen": MANAGE,
+    "pending": MANAGE,
+    "assign": MANAGE,
+    "tag": MANAGE,
+    "snooze": MANAGE,
+    "archive": MANAGE,
+    "unarchive": MANAGE,
+    "noAnswerNeeded": WORK,
+    "waitAgain": WORK,
+    "unread": READ,
+    "follow": READ,
+    "unfollow": READ,
+}
+"""The permission that the author of a job needs: that of the call for a single conversation."""
 
 
 class BulkAction(Struct, frozen=True, omit_defaults=True):
@@ -85,12 +134,15 @@ class Trace(Struct, frozen=True, omit_defaults=True):
         left: the fields that the job has set, with the values that it left.
         before: the fields to restore.
         added, removed: the tags that the job has added and removed.
+        own_left, own_before: the author's own row as the job left it and as it was before; see `own_row`.
     """
 
     left: dict[str, Any] = {}
     before: dict[str, Any] = {}
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    own_left: tuple[int, ...] | None = None
+    own_before: tuple[int, ...] | None = None
 
 
 class BulkJob(Struct, frozen=True):
@@ -116,11 +168,17 @@ class BulkJob(Struct, frozen=True):
 
 
 class BulkItem(Struct, frozen=True):
-    """An item of a job. `conversation_id` is None if the conversation was deleted."""
+    """An item of a job.
+
+    Args:
+        conversation, conversation_id: storage key and id; None if the conversation was deleted.
+        trace: of a changed item. A pending item of `noAnswerNeeded` has one, too, with the number of messages at the start.
+    """
 
     rowid: int
     conversation_id: str | None
     trace: Trace | None = None
+    conversation: int | None = None
 
 
 class RefusedItem(Struct, frozen=True):
@@ -176,7 +234,10 @@ class BulkTransaction(BulkReader, EventTransaction, Protocol):
     """Changes of bulk jobs."""
 
     def insert_bulk_job(self, job: BulkJob, conversations: Sequence[int]) -> BulkJob:
-        """Store a new job with an item for each conversation that exists; return it as stored. The commit wakes the runner."""
+        """Store a new job with an item for each conversation that exists; return it as stored. The commit wakes the runner.
+
+        Each item of `noAnswerNeeded` stores the number of messages that its conversation has now.
+        """
 
     def claim_bulk_job(self, job: int) -> JobStatus | None:
         """Return the status of a job, locked against other nodes until this commit."""
@@ -198,16 +259,28 @@ class BulkStepReader(BulkReader, ConversationReader, AccountReader, TeamReader, 
     """Queries for the checks before an item is changed."""
 
 
-class BulkStepTransaction(BulkTransaction, ConversationReader, AccountReader, Protocol):
+class BulkStepTransaction(BulkTransaction, ConversationTransaction, AccountReader, Protocol):
     """Changes of an item, in its conversation's commit."""
 
 
-BulkCommand = Close | Reopen | Patch | Assign | Retag | Restore
+BulkCommand = (
+    Close
+    | Reopen
+    | Patch
+    | Assign
+    | Retag
+    | MarkNoAnswerNeeded
+    | WaitAgain
+    | Follow
+    | ChangeReadPosition
+    | Restore
+)
 """The commands of jobs."""
 
 
-def command_of(action: BulkAction, assignee: Assignee | None) -> BulkCommand:
-    """Return the command of an action; `assignee` is its assignee with the present name."""
+def command_of(job: BulkJob, item: BulkItem, assignee: Assignee | None) -> BulkCommand:
+    """Return the command of an item; `assignee` is the job's assignee with the present name."""
+    action = job.action
     match action.type:
         case "close":
             return Close("agent")
@@ -223,14 +296,31 @@ def command_of(action: BulkAction, assignee: Assignee | None) -> BulkCommand:
             return Patch({"snoozed_until": action.until})
         case "archive" | "unarchive":
             return Patch({"archived": action.type == "archive"})
+        case "noAnswerNeeded":
+            # The messages at the start, so that the mark does not hide a message that the author has not seen.
+            return MarkNoAnswerNeeded(_newest_index(item))
+        case "waitAgain":
+            return WaitAgain()
+        case "unread":
+            return ChangeReadPosition()
+        case "follow" | "unfollow":
+            return Follow(job.author, action.type == "follow")
+
+
+def _newest_index(item: BulkItem) -> int:
+    """Return the index of the newest message that a trace has counted; -1 for none."""
+    assert item.trace is not None, "the item stores the number of messages"
+    newest: int = item.trace.before["messages"] - 1
+    return newest
 
 
 _RESTORED: Final = ("status", "closed_by", "waiting_since", "snoozed_until", "assignee", "archived")
+_RESTORED_BY: Final[Mapping[str, tuple[str, ...]]] = {"assign": ("assignee",), "waitAgain": ("messages",)}
 
 
 def trace_of(action: BulkAction, before: Conversation, after: Conversation) -> Trace:
     """Return the trace of a changed conversation."""
-    names = ("assignee",) if action.type == "assign" else _RESTORED
+    names = _RESTORED_BY.get(action.type, _RESTORED)
     if action.type == "tag":
         added = tuple(each for each in after.tags if each not in before.tags)
         return Trace(added=added, removed=tuple(each for each in before.tags if each not in after.tags))
@@ -240,10 +330,17 @@ def trace_of(action: BulkAction, before: Conversation, after: Conversation) -> T
     )
 
 
-def restore_of(action: BulkAction, trace: Trace, assignee: Assignee | None, now: int) -> Restore:
-    """Return the command that undoes an item at time `now` (ms); `assignee` is the former assignee with the present name."""
-    before, then = trace.before, list[Reopen | Close | Assign | Patch | Retag]()
-    match action.type:
+def restore_of(job: BulkJob, item: BulkItem, assignee: Assignee | None, now: int) -> BulkCommand:
+    """Return the command that undoes a changed item at time `now` (ms).
+
+    Args:
+        assignee: the former assignee with the present name.
+    """
+    trace = item.trace
+    assert trace is not None, "a changed item has a trace"
+    before = trace.before
+    then: list[Reopen | Close | Assign | Patch | Retag | MarkNoAnswerNeeded | WaitAgain | Follow] = []
+    match job.action.type:
         case "close":
             then.append(Reopen(before["waiting_since"]))
             if before["status"] == "PENDING":
@@ -263,6 +360,17 @@ def restore_of(action: BulkAction, trace: Trace, assignee: Assignee | None, now:
             then.append(Patch({"snoozed_until": until if (until or 0) > now else None}))
         case "archive" | "unarchive":
             then.append(Patch({"archived": before["archived"]}))
+        case "noAnswerNeeded":
+            then.append(WaitAgain())
+        case "waitAgain":
+            then.append(MarkNoAnswerNeeded(_newest_index(item)))
+        case "unread":
+            return ChangeReadPosition()
+        case "follow":
+            then.append(Follow(job.author, False))
+        case "unfollow":
+            assert trace.own_before is not None, "the author has followed it"
+            then.append(Follow(job.author, True, trace.own_before[0]))
     return Restore(trace.left, tuple(then))
 
 

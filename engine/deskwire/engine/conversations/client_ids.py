@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from deskwire.engine.conversations.commands import PostMessage
-from deskwire.engine.conversations.conversation import Message
+from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.errors import AnswerErased, Conflict, IdempotencyMismatch, StaleState
 
 CLIENT_ID_PATTERN: Final = "^[0-9A-Za-z._~-]{1,64}$"
@@ -44,3 +45,19 @@ def require_same_message(command: PostMessage, found: Message) -> None:
     attachments = [each.id for each in command.attachments]
     if command.text != found.text or attachments != [each.id for each in found.attachments]:
         raise IdempotencyMismatch("This clientId was used before, for another message.")
+
+
+def stored_message(
+    reader: ConversationReader, state: Conversation, command: PostMessage
+) -> tuple[Message | None, str | None]:
+    """Return the message that is stored under a command's client id, and the id of the conversation that has it if that is another one.
+
+    The client ids of the conversation through which the command came count, too: of its own messages, and of those that it
+    passed on.
+    """
+    assert command.client_id is not None, "only a message with a client id may be stored already"
+    found = reader.message_by_client_id(state.rowid, command.client_id)
+    if found is not None or state.merged_at is None:
+        return found, None
+    passed_on = reader.message_passed_on(state.project, command.via or state.id, command.client_id)
+    return (None, None) if passed_on is None else passed_on

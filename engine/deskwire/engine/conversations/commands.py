@@ -11,9 +11,11 @@ from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import (
     Author,
     Closer,
+    Conversation,
     Mention,
     Message,
     Reason,
+    Status,
     TextFormat,
 )
 from deskwire.engine.uploads.upload import Attachment
@@ -38,6 +40,22 @@ class ContactRef(Struct, frozen=True):
     pointer: str = "/contact/userId"
 
 
+class SplitOrigin(Struct, frozen=True):
+    """The conversation that a new one is split off from, and the values that the new one takes over.
+
+    Args:
+        conversation: its id.
+        messages: ids of the messages that the new one shows, without notes.
+        waiting_since: the time (ms) of the first of them that waits for an answer.
+    """
+
+    conversation: str
+    messages: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    team_id: str | None = None
+    waiting_since: int | None = None
+
+
 class Create(Struct, frozen=True):
     """Create a conversation, which may be hidden.
 
@@ -47,6 +65,7 @@ class Create(Struct, frozen=True):
         channel: the id of the channel in which the contact starts it.
         client_id: the id that the contact's client gives it; refused if the contact has a conversation with it.
         workflow_id: of the workflow that it starts, in place of the one that new conversations start; None for that one.
+        split: the conversation that it is split off from. It starts no workflow then.
     """
 
     conversation_id: str
@@ -61,6 +80,7 @@ class Create(Struct, frozen=True):
     channel: str | None = None
     client_id: str | None = None
     workflow_id: str | None = None
+    split: SplitOrigin | None = None
 
 
 class PostMessage(Struct, frozen=True):
@@ -72,6 +92,8 @@ class PostMessage(Struct, frozen=True):
         format: see `Message`.
         mentions: the users and teams that a note mentions.
         of_contact: the storage key of the only contact in whose visible conversation the message may be stored.
+        via: the id of the merged conversation to which the message was sent; refused if it is no longer merged into this one.
+        found_in: the id of the conversation that has `found`, if it is another one.
     """
 
     message_id: str
@@ -84,6 +106,8 @@ class PostMessage(Struct, frozen=True):
     format: TextFormat | None = None
     mentions: tuple[Mention, ...] = ()
     of_contact: int | None = None
+    via: str | None = None
+    found_in: str | None = None
 
 
 class Reply(Struct, frozen=True):
@@ -176,7 +200,7 @@ class Restore(Struct, frozen=True):
     """
 
     left: Mapping[str, Any]
-    then: tuple[Reopen | Close | Assign | Patch | Retag, ...]
+    then: tuple[Reopen | Close | Assign | Patch | Retag | MarkNoAnswerNeeded | WaitAgain | Follow, ...]
 
 
 class WakeSnoozed(Struct, frozen=True):
@@ -242,10 +266,16 @@ class Follow(Struct, frozen=True):
 
     Args:
         user: storage key.
+        since: the start (ms) of a follow that is restored; None for the time of the command.
     """
 
     user: int
     follows: bool
+    since: int | None = None
+
+
+class ChangeReadPosition(Struct, frozen=True):
+    """Change an agent's read position in the conversation. The command's hook changes it, because it is a row of its own."""
 
 
 class Move(Struct, frozen=True):
@@ -253,6 +283,97 @@ class Move(Struct, frozen=True):
 
     source: int
     target: int
+
+
+class MergeInto(Struct, frozen=True):
+    """Merge the conversation into another one, which shows its messages from then on. `Absorb` is the other half.
+
+    Args:
+        target: the id of the other conversation.
+        ticket: whether the other conversation takes over the ticket.
+    """
+
+    target: str
+    ticket: bool = False
+
+
+class Absorb(Struct, frozen=True):
+    """Show the messages of another conversation, and take over what agents need of it.
+
+    Args:
+        source: its state before the merge.
+        followers: storage keys of the users to add as followers.
+        ticket: whether to take over its ticket.
+    """
+
+    source: Conversation
+    followers: tuple[int, ...] = ()
+    ticket: bool = False
+
+
+class Unmerge(Struct, frozen=True):
+    """Undo a merge: the conversation has its own thread again. `Release` is the other half.
+
+    Args:
+        closed: whether the merge had closed it.
+        status, snoozed_until, waiting_since: its values before the merge, if the merge had closed it.
+        ticket_id: the ticket that it gets back.
+    """
+
+    closed: bool
+    status: Status = "OPEN"
+    snoozed_until: int | None = None
+    waiting_since: int | None = None
+    ticket_id: str | None = None
+
+
+class Release(Struct, frozen=True):
+    """Show the messages of a merged conversation no longer, and give back what was taken over.
+
+    Args:
+        source: the id of that conversation.
+        tags: the tags to remove.
+        followers: storage keys of the users to remove from the followers.
+        ticket_id: the ticket to unlink.
+        waiting: the start (ms) of the contact's wait that was taken over.
+        waiting_since: since when the contact waits without that conversation.
+        close: whether to close this conversation, because only the merge had reopened it.
+    """
+
+    source: str
+    tags: tuple[str, ...] = ()
+    followers: tuple[int, ...] = ()
+    ticket_id: str | None = None
+    waiting: int | None = None
+    waiting_since: int | None = None
+    close: bool = False
+
+
+class SplitOff(Struct, frozen=True):
+    """Record that a new conversation was split off, which shows some of the messages, too.
+
+    Args:
+        into: the id of the new conversation.
+        waiting_since: since when (ms) the contact waits without those messages.
+        no_answer_needed_since: that time, if an agent has marked that no answer is needed.
+    """
+
+    into: str
+    waiting_since: int | None = None
+    no_answer_needed_since: int | None = None
+
+
+class EndSplit(Struct, frozen=True):
+    """Forget a conversation that is deleted: the one split off from this one, or the one that this one was split off from.
+
+    Args:
+        other: its id.
+        waiting_since, no_answer_needed_since: as for `SplitOff`, without the messages of the deleted conversation.
+    """
+
+    other: str
+    waiting_since: int | None = None
+    no_answer_needed_since: int | None = None
 
 
 class ConversationRetention(Struct, frozen=True):
@@ -295,7 +416,14 @@ Command = (
     | RedactMessage
     | DeleteMessage
     | Follow
+    | ChangeReadPosition
     | Move
+    | MergeInto
+    | Absorb
+    | Unmerge
+    | Release
+    | SplitOff
+    | EndSplit
     | Expire
     | Delete
 )

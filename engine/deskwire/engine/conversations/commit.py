@@ -29,7 +29,11 @@ from deskwire.engine.conversations.automation.decide import (
     workflow_needed,
 )
 from deskwire.engine.conversations.automation.lookup import workflow_for
-from deskwire.engine.conversations.client_ids import ConversationAlreadyStored, MessageAlreadyStored
+from deskwire.engine.conversations.client_ids import (
+    ConversationAlreadyStored,
+    MessageAlreadyStored,
+    stored_message,
+)
 from deskwire.engine.conversations.commands import (
     Command,
     Create,
@@ -42,6 +46,7 @@ from deskwire.engine.conversations.commit_plan import CommandRequest, CommitFoll
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message, no_such_conversation
 from deskwire.engine.conversations.decide import Transition, decide, fold
+from deskwire.engine.conversations.deletion import end_relations
 from deskwire.engine.conversations.events import (
     dashboard_message_view,
     message_view,
@@ -65,7 +70,9 @@ from deskwire.engine.conversations.facts import (
     Updated,
     WorkflowCompleted,
     WorkflowWaits,
+    is_written_by_contact,
 )
+from deskwire.engine.conversations.merge_decisions import require_not_merged
 from deskwire.engine.conversations.ports import CommitTransaction, ConversationReader
 from deskwire.engine.conversations.redaction import rewritten
 from deskwire.engine.core.actor import Actor
@@ -174,7 +181,8 @@ def with_message(
             command, found=reader.message(state.rowid, command.message_id, internal=command.internal)
         )
     if isinstance(command, PostMessage) and command.client_id is not None:
-        return replace(command, found=reader.message_by_client_id(state.rowid, command.client_id))
+        found, found_in = stored_message(reader, state, command)
+        return replace(command, found=found, found_in=found_in)
     return command
 
 
@@ -198,14 +206,14 @@ def make_plan(
         workflow: the result of `workflow_for`.
         by: the actor who gave the command, if that is recorded.
     """
+    if state is not None and state.merged_into is not None:
+        require_not_merged(state, command)
     if workflow is None and (state is None or state.run is None) and not isinstance(command, WorkflowCommand):
         facts = decide(state, command, at)
     else:
         facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
     contact = command.contact if isinstance(command, Create) else None
-    client_id, of_contact = (
-        (command.client_id, command.of_contact) if isinstance(command, PostMessage) else (None, None)
-    )
+    post = command if isinstance(command, PostMessage) else None
     steps = fold(state, facts, at)
     if is_single_public_message(facts, state):
         first_answer = steps[0][2].answered_at is not None and state is not None and state.answered_at is None
@@ -220,8 +228,7 @@ def make_plan(
             ticket_follower,
             milestones=_milestones(steps, at) if first_answer else (),
             single=True,
-            client_id=client_id,
-            of_contact=of_contact,
+            post=post,
         )
     kinds = {*map(type, facts)}
     return CommitPlan(
@@ -238,8 +245,7 @@ def make_plan(
         milestones=_milestones(steps, at),
         by=by,
         found=command.found if isinstance(command, RedactMessage | DeleteMessage | PostMessage) else None,
-        client_id=client_id,
-        of_contact=of_contact,
+        post=post,
     )
 
 
@@ -249,19 +255,6 @@ def is_single_public_message(facts: Sequence[Fact], state: Conversation | None) 
         return False
     fact = facts[0]
     return isinstance(fact, MessagePosted) and not fact.message.internal and state.visible
-
-
-def is_written_by_contact(facts: Sequence[Fact]) -> bool:
-    """Return whether facts are a message, a rating or a new conversation of the contact.
-
-    An agent may start a conversation with a blocked contact, and a backend with a message of another author.
-    """
-    posted = [fact.message.author.type for fact in facts if isinstance(fact, MessagePosted)]
-    return (
-        "contact" in posted
-        or any(isinstance(fact, Updated) and "rated_at" in fact.changes for fact in facts)
-        or any(isinstance(fact, Created) and not fact.conversation.human and not posted for fact in facts)
-    )
 
 
 def _milestones(steps: Sequence[Transition], at: int) -> Sequence[Milestone]:
@@ -331,14 +324,14 @@ def leading_reads(plan: CommitPlan) -> Iterator[Callable[[CommitTransaction], ob
         yield plan.wrapper.before
     if plan.before is not None:
         yield partial(_claim, plan)
-        if plan.client_id is not None:
+        if plan.post is not None and plan.post.client_id is not None:
             yield partial(_require_new, plan)
 
 
 def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     project, at, steps = plan.project, plan.at, plan.steps
     contact, sent = _claim(plan, tx)
-    if plan.client_id is not None:
+    if plan.post is not None and plan.post.client_id is not None:
         _require_new(plan, tx)
     # After the check for a repeated message, whose answer is the stored one even if its sender was blocked since.
     if contact.blocked is not None and is_written_by_contact([fact for _, fact, _ in steps]):
@@ -360,6 +353,7 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     gone = Deleted in map(type, facts)
     if gone:
         state = after
+        _end_relations(plan, tx, state)
         tx.erase_conversation(state)
     else:
         state = _store(tx, plan, after, facts, contact, sent)
@@ -383,10 +377,26 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     return Receipt(None if gone else state, state, contact, project, facts, message, before=plan.before)
 
 
+def _end_relations(plan: CommitPlan, tx: CommitTransaction, gone: Conversation) -> None:
+    """Change the conversations that name a deleted one, in the same commit."""
+    if gone.merged or gone.merged_into or gone.split_from or gone.split_into:
+        reason = next(fact.reason for _, fact, _ in plan.steps if isinstance(fact, Deleted))
+        end_relations(
+            tx, gone, reason, lambda other, command: carry_out(_further_plan(plan, other, command), tx)
+        )
+
+
+def _further_plan(plan: CommitPlan, state: Conversation, command: Command) -> CommitPlan:
+    """Return the plan of another conversation's change in the same commit."""
+    return make_plan(
+        plan.project, state, command, plan.at, None, plan.links, None, plan.ticket_follower, plan.by
+    )
+
+
 def _claim(plan: CommitPlan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
     """Return the contact, and the last sequence sent to each endpoint.
 
-    Raises StaleState if `before` is not stored, and NotFound if the conversation is not one of `of_contact`.
+    Raises StaleState if `before` is not stored, and NotFound if the conversation is not one of the contact who posts.
     """
     if plan.before is None:
         assert plan.contact is not None, "a new conversation needs its contact"
@@ -394,7 +404,7 @@ def _claim(plan: CommitPlan, tx: CommitTransaction) -> tuple[Contact, dict[int, 
         _require_new_conversation(plan, tx, contact)
         return contact, {}
     claimed = tx.claim(plan.before)
-    owner = plan.of_contact
+    owner = None if plan.post is None else plan.post.of_contact
     if owner is not None and not (claimed.contact.rowid == owner and plan.before.visible):
         raise no_such_conversation()
     return claimed.contact, dict(claimed.routed)
@@ -403,8 +413,8 @@ def _claim(plan: CommitPlan, tx: CommitTransaction) -> tuple[Contact, dict[int, 
 def _require_new(plan: CommitPlan, tx: CommitTransaction) -> None:
     """Raise MessageAlreadyStored if a message was stored under the client id of the one to post."""
     assert plan.before is not None, "a new conversation has no messages"
-    assert plan.client_id is not None, "only a message with a client id may be stored already"
-    if plan.steps and tx.message_by_client_id(plan.before.rowid, plan.client_id) is not None:
+    assert plan.post is not None, "only a message may be stored already"
+    if plan.steps and stored_message(tx, plan.before, plan.post)[0] is not None:
         raise MessageAlreadyStored("a message has this client id")
 
 
@@ -421,10 +431,10 @@ def _unchanged(plan: CommitPlan, state: Conversation, contact: Contact, show: At
     """Return the receipt of a command that changes nothing, with the message that it is about."""
     if plan.found is None:
         return Receipt(state, state, contact, plan.project)
-    if plan.client_id is None:
+    if plan.post is None:
         message = dashboard_message_view(plan.found, state.id, show)
         return Receipt(state, state, contact, plan.project, message=message)
-    message = message_view(plan.found, state.id, show)
+    message = message_view(plan.found, plan.post.found_in or state.id, show)
     return Receipt(state, state, contact, plan.project, message=message, replayed=True)
 
 
@@ -484,6 +494,8 @@ def _store(
             tx.insert_message(state.rowid, message, after.sequence if public else None)
             if message.attachments:
                 _attach(tx, state, message)
+            if plan.post is not None and plan.post.via is not None and message.client_id is not None:
+                tx.note_passed_on(state.project, plan.post.via, message)
         else:
             _store_fact(tx, plan.project, state, fact, after, plan.at)
     for milestone in plan.milestones:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import ActivityEntry, Milestone
-from deskwire.engine.conversations.commands import Command, ContactRef, WorkflowCommand
+from deskwire.engine.conversations.commands import Command, ContactRef, PostMessage, WorkflowCommand
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.decide import Transition
 from deskwire.engine.conversations.events import conversation_view
@@ -72,8 +72,7 @@ class CommitPlan(Struct, frozen=True):
         by: the actor who gave the command, if that is recorded.
         single: whether the plan is one message that the customer sees, and nothing else.
         found: the message that the command is about, before the command.
-        client_id: that of the message to post; no stored message of the conversation may have it.
-        of_contact: see `PostMessage`.
+        post: the command, if it posts a message; no stored message may have its client id.
     """
 
     project: Project
@@ -90,8 +89,7 @@ class CommitPlan(Struct, frozen=True):
     by: Actor | None = None
     single: bool = False
     found: Message | None = None
-    client_id: str | None = None
-    of_contact: int | None = None
+    post: PostMessage | None = None
 
 
 class CommandRequest(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, get_args
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import Assignee, AssigneeType
-from deskwire.engine.core.errors import NotFound
+from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.runs import WorkflowRun
 
@@ -50,6 +50,7 @@ class Message(Struct, frozen=True):
         client_id: the id that the contact's client gave it, unique in the conversation; it outlives the text.
         format: the markup that readers may render; None for plain text. The text is stored and sent unchanged in both cases.
         mentions: the users and teams that a note mentions.
+        shown_in: the id of the conversation that was split off with this message, and shows it, too.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Message(Struct, frozen=True):
     client_id: str | None = None
     format: TextFormat | None = None
     mentions: tuple[Mention, ...] = ()
+    shown_in: str | None = None
 
 
 class Conversation(Struct, frozen=True):
@@ -90,6 +92,11 @@ class Conversation(Struct, frozen=True):
         team_id: the team that it was last assigned to.
         channel: the id of the channel in which the contact began it, also after the channel was removed.
         client_id: the id that the contact's client gave to it.
+        merged_into: the id of the conversation that shows this one's messages, if it is merged.
+        merged: ids of the conversations whose messages this one shows, at most 20.
+        merged_at: the time of the last merge or of its undo; None if it never took part in one.
+        split_from: the id of the conversation that it was split off from, and some of whose messages it shows.
+        split_into: ids of the conversations that were split off from it, at most 20.
         run: the workflow run; listings leave it out.
     """
 
@@ -137,9 +144,26 @@ class Conversation(Struct, frozen=True):
     contact_reached_index: int | None = None
     contact_reached_at: int | None = None
     no_answer_needed_since: int | None = None
+    merged_into: str | None = None
+    merged: tuple[str, ...] = ()
+    merged_at: int | None = None
+    split_from: str | None = None
+    split_into: tuple[str, ...] = ()
     run: WorkflowRun | None = None
 
 
 def no_such_conversation() -> NotFound:
     """Return the refusal for conversations that are unknown, deleted, or another project's."""
     return NotFound("There is no such conversation.", code="conversation_not_found")
+
+
+class ConversationMerged(Conflict):
+    """The refusal of a change of a merged conversation, with the id of the one that shows its messages."""
+
+    code = "conversation_merged"
+
+    def __init__(self, into: str) -> None:
+        super().__init__(
+            f"The conversation is merged into {into}; make the change there.", shown={"mergedInto": into}
+        )
+        self.into = into

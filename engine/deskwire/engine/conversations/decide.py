@@ -18,40 +18,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any, Final, Literal, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 import orjson
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.client_ids import require_same_message
 from deskwire.engine.conversations.commands import (
+    Absorb,
     Assign,
+    ChangeReadPosition,
     Close,
     Command,
-    ConversationRetention,
     Create,
     Delete,
     DeleteMessage,
+    EndSplit,
     Expire,
     Follow,
     LinkTicket,
     MarkNoAnswerNeeded,
     MarkRead,
     MarkReceived,
+    MergeInto,
     Move,
     Patch,
     PostMessage,
     Rate,
     RedactMessage,
+    Release,
     Reopen,
     ReplaceNetworkLogs,
     Reply,
     Restore,
     Retag,
+    SplitOff,
+    Unmerge,
     WaitAgain,
     WakeSnoozed,
 )
 from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
+from deskwire.engine.conversations.expiry import expiry_reason
 from deskwire.engine.conversations.facts import (
     AgentFieldsUpdated,
     Assigned,
@@ -71,7 +78,9 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
+from deskwire.engine.conversations.merge_decisions import NotMergedHere, decide_merge
 from deskwire.engine.conversations.redaction import erased_message, redacted_message
+from deskwire.engine.conversations.split_decisions import decide_split, split_off
 from deskwire.engine.conversations.tags import TAGS_MAX, distinct_tags, tag_key
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.values import replace
@@ -92,6 +101,12 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "archived_at": None,  # carried by `archived`
     "contact_seen_index": None,  # carried by `unread`
     "contact_seen_at": None,
+    "merged_into": "mergedInto",
+    "merged": "merged",
+    "merged_at": None,  # carried by the two
+    "split_from": "splitFrom",
+    "split_into": "splitInto",
+    "human": None,  # the API does not show it
 }
 """The name of each changed field in `data.changed`; None for a field that another name covers."""
 
@@ -148,34 +163,23 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return () if message == before else (MessageRewritten(before, message),)
         case DeleteMessage():
             return (MessageRewritten(*erased_message(command, at)),)
-        case Follow(user, follows):
+        case Follow(user, follows, since):
             # Followers are rows of their own, so only the commit knows whether this changes anything.
-            return (FollowChanged(user, follows),)
+            return (FollowChanged(user, follows, since),)
+        case ChangeReadPosition():
+            return ()
         case Move(source, target):
             return (Moved(source, target),)
+        case MergeInto() | Absorb() | Unmerge() | Release():
+            return decide_merge(state, command, at)
+        case SplitOff() | EndSplit():
+            return decide_split(state, command)
         case Expire(periods):
             return (Deleted("retention"),) if expiry_reason(state, periods, at) else ()
         case Delete(reason):
             return (Deleted(reason),)
         case _:
             assert_never(command)
-
-
-ExpiryReason = Literal["bot_only", "archived"]
-
-
-def expiry_reason(state: Conversation, periods: ConversationRetention, at: int) -> ExpiryReason | None:
-    """Return why the conversation has expired at time `at` (ms); None if it has not."""
-    if (
-        periods.archived is not None
-        and state.archived_at is not None
-        and state.archived_at + periods.archived < at
-    ):
-        return "archived"
-    since = state.created_at if state.imported_at is None else state.imported_at
-    if not state.human and since + periods.bot_only < at:
-        return "bot_only"
-    return None
 
 
 def _create(command: Create, at: int) -> tuple[Fact, ...]:
@@ -193,17 +197,19 @@ def _create(command: Create, at: int) -> tuple[Fact, ...]:
             client_id=command.client_id,
         )
     )
+    if command.split is not None:
+        return split_off(created.conversation, command.split, command.assignee)
     assigned = () if command.assignee is None else (Assigned(command.assignee),)
-    if command.message is None:
-        return (created, *assigned)
-    state = evolve(None, created)
-    return (created, *assigned, *_post(state, command.message, at))
+    posted = () if command.message is None else _post(evolve(None, created), command.message, at)
+    return (created, *assigned, *posted)
 
 
 def _post(state: Conversation, command: PostMessage, at: int) -> tuple[Fact, ...]:
     if command.found is not None:
         require_same_message(command, command.found)
         return ()
+    if command.via is not None and command.via not in state.merged:
+        raise NotMergedHere
     index = None if command.internal else state.messages
     posted = MessagePosted(
         Message(

@@ -185,6 +185,9 @@ class DraftReader(Protocol):
     def drafts_in(self, author: int, conversation: int) -> Sequence[Draft]:
         """Return a user's drafts in a conversation, at most two."""
 
+    def drafts_of(self, conversation: int) -> Sequence[Draft]:
+        """Return all users' drafts in a conversation."""
+
     def drafts(
         self, author: int, project: int, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Draft]:

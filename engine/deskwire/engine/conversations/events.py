@@ -50,9 +50,9 @@ from deskwire.engine.uploads.links import AttachmentsView
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
-    """Return the conversation object (decisions 4), without `ratingComment`, `channelId` and `clientId` if there is none."""
+    """Return the conversation object (decisions 4), without the fields from `ratingComment` on that have no value."""
     assignee = state.assignee
-    view = {
+    view: dict[str, Any] = {
         "id": state.id,
         "projectId": project_id,
         "contact": {
@@ -83,11 +83,19 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
         view["channelId"] = state.channel
     if state.client_id is not None:
         view["clientId"] = state.client_id
+    if state.merged_into is not None:
+        view["mergedInto"] = state.merged_into
+    if state.merged:
+        view["merged"] = list(state.merged)
+    if state.split_from is not None:
+        view["splitFrom"] = state.split_from
+    if state.split_into:
+        view["splitInto"] = list(state.split_into)
     return view
 
 
 def message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
-    """Return the message object of the public API (decisions 4), without `clientId` and `format` if there is none."""
+    """Return the message object of the public API (decisions 4), without `clientId`, `format` and `splitInto` if there is none."""
     author = message.author
     view = {
         "id": message.id,
@@ -103,6 +111,8 @@ def message_view(message: Message, conversation_id: str, show: AttachmentsView) 
         view["clientId"] = message.client_id
     if message.format is not None:
         view["format"] = message.format
+    if message.shown_in is not None:
+        view["splitInto"] = message.shown_in
     return view
 
 
@@ -192,7 +202,9 @@ def public_events(
         case MessageRewritten(_, message):
             if not message.internal:
                 yield _rewriting(message, after.sequence, data)
-        case Created():
+        case Created(_, split_off):
+            if split_off:
+                data["splitOffMessageIds"] = [*split_off]
             yield EventDraft("conversation.created", after.sequence, data)
         case Revealed():
             yield from _reveal(after, contact, project_id, earlier, show)
@@ -293,6 +305,10 @@ _NAMES: Final[Mapping[str, str]] = {
     "contact_reached_index": "contactReachedIndex",
     "contact_reached_at": "contactReachedAt",
     "network_logs_at": "networkLogsAt",
+    "merged_into": "mergedInto",
+    "merged": "merged",
+    "split_from": "splitFrom",
+    "split_into": "splitInto",
 }
 """The fields that `conversation.changed` may name, with their names in the API."""
 
@@ -317,7 +333,8 @@ def changed_for_agents(
     """
     before, after = steps[0][0], steps[-1][2]
     if before is None:
-        return [] if after.visible else ["created"]
+        # The public events of a conversation that was split off do not name the agent, because they have no message.
+        return [] if after.visible and after.split_from is None else ["created"]
     if isinstance(steps[-1][1], Deleted):
         return [] if after.visible else ["deleted"]
     names = [public for name, public in _NAMES.items() if getattr(before, name) != getattr(after, name)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +15,10 @@ from deskwire.engine.workflows.runs import Ending, Stop, WorkflowRun
 
 
 class Created(Struct, frozen=True):
-    """A conversation was created."""
+    """A conversation was created; with the ids of the messages of another one that it shows, if it was split off."""
 
     conversation: Conversation
+    split_off: tuple[str, ...] = ()
 
 
 class Revealed(Struct, frozen=True):
@@ -113,10 +114,11 @@ class NetworkLogsReplaced(Struct, frozen=True):
 
 
 class FollowChanged(Struct, frozen=True):
-    """A user, by storage key, follows the conversation, or no longer does."""
+    """A user, by storage key, follows the conversation, or no longer does. `since` is as for `Follow`."""
 
     user: int
     follows: bool
+    since: int | None = None
 
 
 class Moved(Struct, frozen=True):
@@ -182,3 +184,16 @@ def by_step(fact: Fact, step: WorkflowStep) -> Fact:
 def step_of(fact: Fact) -> WorkflowStep | None:
     """Return the workflow step that caused the fact; None if no step did."""
     return fact.step if isinstance(fact, Closed | Assigned | Updated) else None
+
+
+def is_written_by_contact(facts: Sequence[Fact]) -> bool:
+    """Return whether facts are a message, a rating or a new conversation of the contact.
+
+    An agent may start a conversation with a blocked contact, and a backend with a message of another author.
+    """
+    posted = [fact.message.author.type for fact in facts if isinstance(fact, MessagePosted)]
+    return (
+        "contact" in posted
+        or any(isinstance(fact, Updated) and "rated_at" in fact.changes for fact in facts)
+        or any(isinstance(fact, Created) and not fact.conversation.human and not posted for fact in facts)
+    )

@@ -19,7 +19,13 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
-from deskwire.engine.conversations.conversation import Mention, Message, TextFormat, no_such_conversation
+from deskwire.engine.conversations.conversation import (
+    ConversationMerged,
+    Mention,
+    Message,
+    TextFormat,
+    no_such_conversation,
+)
 from deskwire.engine.conversations.decide import MovedOn, require_seen
 from deskwire.engine.conversations.drafts import (
     Draft,
@@ -183,6 +189,9 @@ class HeldReader(Protocol):
     def held_messages(self, author: int, project: int, conversation: int | None) -> Sequence[HeldMessage]:
         """Return a user's held messages in a project, or in one of its conversations, the oldest first."""
 
+    def held_in(self, conversation: int) -> Sequence[HeldMessage]:
+        """Return all users' held messages in a conversation, the oldest first."""
+
     def count_held(self, author: int, project: int, *, scheduled: bool) -> int:
         """Return the number of scheduled, or of other held messages that a user has in a project."""
 
@@ -211,6 +220,9 @@ class HeldTransaction(HeldReader, Protocol):
     def refuse_held(self, held: HeldMessage, problem: SendRefusal) -> None:
         """Store the reason why a message was not sent."""
 
+    def move_held(self, held: HeldMessage) -> None:
+        """Store the conversation of a held message, and the sequence that its author has seen there."""
+
     def delete_held(self, held: HeldMessage) -> None:
         """Remove a held message; its references to uploads stay for the message or draft that replaces it."""
 
@@ -231,12 +243,14 @@ def hold_message(
     Args:
         draft_version: the version of its draft, which is removed in this commit; None to leave the draft.
 
-    Raises NotFound (`conversation_not_found`), Conflict (`held_message_limit_reached`), Invalid for an upload that is gone, and
+    Raises NotFound (`conversation_not_found`), ConversationMerged, Conflict (`held_message_limit_reached`), Invalid for an upload that is gone, and
     MovedOn if the message is to be scheduled and its author has not seen the conversation's present state.
     """
     found = tx.conversation(project.rowid, message.conversation_id)
     if found is None:
         raise no_such_conversation()
+    if found[0].merged_into is not None:
+        raise ConversationMerged(found[0].merged_into)
     number = tx.count_held(message.author, project.rowid, scheduled=message.scheduled)
     if number >= HELD_MAX:
         raise too_many_held(number, scheduled=message.scheduled)

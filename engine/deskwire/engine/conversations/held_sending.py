@@ -17,7 +17,13 @@ from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Assign, Close, Patch, PostMessage, Reply
 from deskwire.engine.conversations.commit_plan import Receipt
-from deskwire.engine.conversations.conversation import UNCLOSED, Author, Conversation, no_such_conversation
+from deskwire.engine.conversations.conversation import (
+    UNCLOSED,
+    Author,
+    Conversation,
+    ConversationMerged,
+    no_such_conversation,
+)
 from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.conversations.held_messages import (
     ATTACHMENT_GONE,
@@ -292,6 +298,8 @@ class HeldSender(ScheduledTask[SendingReader, HoldingTransaction]):
                 await send_held(self._actors, made, HeldSent(made))
         except Unavailable:
             raise
+        except ConversationMerged as error:  # its commit has moved the message to the other conversation
+            raise Unavailable("The conversation was merged while its message was sent.") from error
         except MovedOn as error:
             if held.scheduled:  # something came in between
                 raise Unavailable("The conversation changed while its scheduled message was sent.") from error

@@ -46,13 +46,11 @@ def mine_view(
     }
 
 
-def own_state(
-    reader: ConversationReader, project: Project, user: User, state: Conversation
-) -> dict[str, Any]:
-    """Return the agent's own part of the view of a conversation in its stored form."""
+def own_state(reader: ConversationReader, project: Project, user: int, state: Conversation) -> dict[str, Any]:
+    """Return the agent's own part of the view of a conversation in its stored form. `user` is a storage key."""
     key = state.rowid
-    seen = reader.seen(user.rowid, [key]).get(key)
-    return mine_view(state, seen, reader.own_mentions(user.rowid, project.rowid, [key]).get(key, NO_MENTIONS))
+    seen = reader.seen(user, [key]).get(key)
+    return mine_view(state, seen, reader.own_mentions(user, project.rowid, [key]).get(key, NO_MENTIONS))
 
 
 def thread_view(sequenced: ThreadMessage, state: Conversation, show: AttachmentsView) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class ConversationFilter(Struct, frozen=True):
         attributes: the conversation has all of them.
         mentioned: whether a note of the conversation mentions `user`.
         following: whether `user` follows the conversation.
+        merged: whether the conversation is merged into another one.
     """
 
     contact: int | None = None
@@ -75,6 +76,7 @@ class ConversationFilter(Struct, frozen=True):
     priorities: tuple[str, ...] | None = None
     mentioned: bool | None = None
     following: bool | None = None
+    merged: bool | None = None
 
 
 class ConversationSort(Struct, frozen=True):
@@ -113,6 +115,19 @@ class FoundConversations(Struct, frozen=True):
     reached: ConversationPageKey | None = None
 
 
+class BoundedCount(Struct, frozen=True):
+    """The number of conversations with a filter, counted up to bounds.
+
+    Args:
+        complete: whether all of them were counted.
+        examined: the rows that were read for it, at most. A list with an index of its own counts none.
+    """
+
+    value: int
+    complete: bool
+    examined: int
+
+
 EXAMINED_MAX: Final = 10_000
 """Conversations that a list for agents examines for a page if no index has only those of its filter."""
 
@@ -139,11 +154,29 @@ class SeenMessages(Struct, frozen=True):
     contact_messages: int
 
 
+class ReadPosition(Struct, frozen=True):
+    """An agent's stored position in a conversation, and the time (ms) at which it was stored."""
+
+    seen: SeenMessages
+    at: int
+
+
 class ThreadMessage(Struct, frozen=True):
-    """A message of a thread, and the sequence of its event; None if it is unknown or the message has none."""
+    """A message of a thread, and the sequence of its event; None if it is unknown or the message has none.
+
+    `conversation` is the storage key of its conversation; 0 if that is the one whose thread was read.
+    """
 
     message: Message
     sequence: int | None
+    rowid: int
+    conversation: int = 0
+
+
+class MessagePlace(Struct, frozen=True):
+    """The place of a message in a list of several conversations: its time (ms), and its row."""
+
+    at: int
     rowid: int
 
 

@@ -80,6 +80,9 @@ class MentionReader(Protocol):
     def followers(self, conversations: Sequence[int]) -> Mapping[int, Sequence[str]]:
         """Return the ids of the users who follow each conversation and can read it, the longest follower first."""
 
+    def followed_since(self, user: int, conversation: int) -> int | None:
+        """Return the time (ms) since which a user follows a conversation; None if the user does not."""
+
 
 class MentionTransaction(MentionReader, Protocol):
     """Changes of mentions and followers."""

@@ -15,15 +15,20 @@ from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.facts import WorkflowCompleted
 from deskwire.engine.conversations.listing import (
     AgentDetails,
+    BoundedCount,
     ConversationFilter,
     ConversationPageKey,
     ConversationSort,
     FoundConversations,
     ListedConversation,
+    MessagePlace,
+    ReadPosition,
     SeenMessages,
     ThreadMessage,
 )
 from deskwire.engine.conversations.mentions import MentionReader, MentionTransaction
+from deskwire.engine.conversations.merge_records import MergeRecord
+from deskwire.engine.conversations.split_decisions import OwnedMessage
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowTransaction
@@ -78,12 +83,12 @@ class ConversationReader(MentionReader, Protocol):
 
     def count_some_conversations(
         self, project: int, wanted: ConversationFilter, found_max: int, examined_max: int
-    ) -> tuple[int, bool]:
-        """Count the conversations with a filter without a text, and return whether all of them were counted.
+    ) -> BoundedCount:
+        """Return the number of conversations with a filter without a text, counted up to bounds.
 
         Args:
             found_max: the largest count.
-            examined_max: conversations that are examined if no index has only those of the filter.
+            examined_max: conversations that are examined if the list has no index of its own.
         """
 
     def count_conversations(
@@ -102,6 +107,70 @@ class ConversationReader(MentionReader, Protocol):
 
     def message_by_client_id(self, conversation: int, client_id: str) -> Message | None:
         """Return the message with this client id, even if it was deleted."""
+
+    def message_passed_on(
+        self, project: int, conversation_id: str, client_id: str
+    ) -> tuple[Message, str] | None:
+        """Return the message with this client id that a merged conversation has, or has passed on, with its conversation's id.
+
+        A message to a merged conversation is passed on to the one that it is merged into.
+        """
+
+    def conversations_by_id(self, project: int, ids: Sequence[str]) -> Sequence[Conversation]:
+        """Return the conversations with these ids, in no order; without those that are gone."""
+
+    def thread_messages(
+        self,
+        conversations: Sequence[int],
+        *,
+        shown_in: Sequence[str],
+        by_time: bool,
+        internal: bool,
+        after: MessagePlace | None,
+        before: MessagePlace | None,
+        newest_first: bool,
+        limit: int,
+    ) -> Sequence[ThreadMessage]:
+        """Return messages of several conversations as one list, without deleted ones; `internal` includes notes.
+
+        Args:
+            shown_in: ids of those of them that show messages of others.
+            by_time: whether the list is ordered by the time of the messages, and not only by the order of their storing.
+        """
+
+    def message_place(
+        self, conversations: Sequence[int], shown_in: Sequence[str], message_id: str, *, internal: bool
+    ) -> MessagePlace | None:
+        """Return the place of a message in such a list, even if it was deleted."""
+
+    def newest_index_at(
+        self, conversation: int, place: MessagePlace, shown_in: Sequence[str] | None = None
+    ) -> int | None:
+        """Return the index of the conversation's newest message at or before a place in the order of storing.
+
+        Args:
+            shown_in: ids of the other conversations that show the message; None for any message.
+        """
+
+    def first_of_contact(
+        self, conversations: Sequence[int], shown_in: Sequence[str], since: int, *, without: int = 0
+    ) -> int | None:
+        """Return the time (ms) of the contact's first message in a thread at `since` or later; None without one.
+
+        Args:
+            conversations, shown_in: storage keys and ids of the conversations of the thread. Messages that another conversation
+                shows do not count.
+            without: the storage key of a conversation whose messages do not count.
+        """
+
+    def owned_messages(self, project: int, message_ids: Sequence[str]) -> Sequence[OwnedMessage]:
+        """Return the project's messages and notes with these ids, also deleted ones, in the order of their times."""
+
+    def merge_of(self, conversation: int) -> MergeRecord | None:
+        """Return the record of the conversation's merge into another one; None if it is not merged."""
+
+    def follower_keys(self, conversation: int) -> Sequence[int]:
+        """Return the storage keys of the users who follow a conversation."""
 
     def conversation_by_client_id(self, contact: int, client_id: str) -> str | None:
         """Return the id of the contact's conversation with this client id."""
@@ -153,6 +222,9 @@ class ConversationReader(MentionReader, Protocol):
 
     def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, SeenMessages]:
         """Return the messages that a user has seen in each conversation, without conversations for which this is unknown."""
+
+    def newest_of_contact(self, conversation: int) -> int | None:
+        """Return the index of the contact's newest message that is not deleted; None if there is none."""
 
     def unseen_after(self, conversation: int, index: int) -> int:
         """Return the number of the contact's messages after the message with this index."""
@@ -236,6 +308,21 @@ class ConversationTransaction(ConversationReader, MentionTransaction, Protocol):
     def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
         """Store a changed conversation; `before` is the stored state, with a lower `revision`."""
 
+    def note_passed_on(self, project: int, conversation_id: str, message: Message) -> None:
+        """Record that a message was sent to a merged conversation; its client id counts in both."""
+
+    def show_in(self, message_ids: Sequence[str], conversation_id: str) -> None:
+        """Show messages in another conversation, too."""
+
+    def show_only_in_own(self, conversation_id: str) -> None:
+        """Show the messages that this conversation shows of others only in those again."""
+
+    def put_merge(self, record: MergeRecord) -> None:
+        """Store the record of a merge."""
+
+    def delete_merge(self, conversation: int) -> None:
+        """Delete the record of the conversation's merge."""
+
     def move_conversation(self, conversation: int, source: int, target: int) -> None:
         """Move a conversation from one contact to another."""
 
@@ -290,6 +377,15 @@ class ConversationTransaction(ConversationReader, MentionTransaction, Protocol):
 
     def put_seen(self, user: int, conversation: int, seen: SeenMessages, at: int) -> bool:
         """Store the messages that a user has seen in a conversation; return False if the conversation is gone."""
+
+    def claim_read_position(self, user: int, conversation: int) -> ReadPosition | None:
+        """Return the stored position of a user, locked against other nodes until this commit; None if there is none.
+
+        The times up to which everything counts as seen are not in it; see `seen`.
+        """
+
+    def delete_read_position(self, user: int, conversation: int) -> None:
+        """Remove the position that a user has in a conversation."""
 
     def put_seen_mark(self, user: int, project: int, until: int | None) -> None:
         """Store the time (ms) up to which a user has marked a project as seen; None removes the mark."""

@@ -28,6 +28,8 @@ CONVERSATION: Final = (
     "closedAt",
     "sequence",
     "channelId",
+    "mergedInto",
+    "splitFrom",
 )
 """The fields of a conversation that its customer may see."""
 

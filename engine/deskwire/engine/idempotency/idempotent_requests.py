@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import orjson
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -25,6 +26,11 @@ from deskwire.engine.core.commits import with_hook
 from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
 from deskwire.engine.core.secret import Secrets, derived_key
+
+Subject: TypeAlias = str | Callable[[Mapping[str, Any]], str]
+"""The id of the object that a response shows, or a function of the response that returns it."""
+
+OWN_ID: Final = itemgetter("id")
 
 
 class StoredResponse(Struct, frozen=True):
@@ -269,7 +275,7 @@ class IdempotentRequest(Struct, frozen=True):
         self,
         job: Callable[[W], T],
         shown: Callable[[T], Mapping[str, Any]],
-        subject: str | None = None,
+        subject: Subject = OWN_ID,
     ) -> Callable[[W], T]:
         """Return the job wrapped in its `ResponseHook`."""
         return with_hook(job, ResponseHook(self, shown, subject))
@@ -280,12 +286,12 @@ class ResponseHook(Struct, Generic[T], frozen=True):
 
     Args:
         shown: makes the response from the job's result alone.
-        subject: id of the object that the response shows; by default the response's own `id`.
+        subject: see `Subject`.
     """
 
     once: IdempotentRequest
     shown: Callable[[T], Mapping[str, Any]]
-    subject: str | None = None
+    subject: Subject = OWN_ID
 
     def before(self, tx: StoredResponseTransaction) -> None:
         """Raise the stored response or a refusal, see `IdempotentRequest.check`."""
@@ -295,7 +301,7 @@ class ResponseHook(Struct, Generic[T], frozen=True):
         """Store the response."""
         once, answer = self.once, self.shown(result)
         sealed = once.answers.seal(orjson.dumps(answer))
-        subject = answer["id"] if self.subject is None else self.subject
+        subject = self.subject if isinstance(self.subject, str) else self.subject(answer)
         tx.store_response(
             StoredResponse(once.names[0], once.fingerprints[0], subject, sealed, once.at, once.place)
         )

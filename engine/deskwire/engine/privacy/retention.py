@@ -31,7 +31,7 @@ from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.bulk_jobs import KEPT_MS, BulkTransaction
 from deskwire.engine.conversations.commands import ConversationRetention, Expire
 from deskwire.engine.conversations.commit_plan import Receipt
-from deskwire.engine.conversations.decide import ExpiryReason
+from deskwire.engine.conversations.expiry import ExpiryReason
 from deskwire.engine.conversations.ports import ExpiredConversation, ExpiryReader
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.conversations.conversation import Message
-from deskwire.engine.search.tokens import FOLDING, pattern_of
+from deskwire.engine.search.tokens import FOLDING, pattern_of, place_of
 
 HITS_MAX: Final = 3
 """Messages shown for a conversation."""
@@ -33,40 +32,48 @@ class Hit(Struct, frozen=True):
         ranges: start and end of each match in the excerpt, in UTF-16 code units as JavaScript counts.
     """
 
-    message: Message
+    message_id: str
     text: str
     ranges: Sequence[tuple[int, int]]
 
 
-def hits_in(messages: Sequence[Message], title: str | None, words: Sequence[str]) -> list[Hit]:
-    """Return the newest messages that together have all words of the query that the title lacks.
+class HitFinder:
+    """Finds the words of a query in the texts of conversations."""
 
-    Args:
-        messages: oldest first.
-    """
-    missing = set(words)
-    if title is not None:
-        missing -= _found(title.translate(FOLDING), words)
-    hits: list[Hit] = []
-    for message in reversed(messages):
-        if not missing or len(hits) == HITS_MAX:
-            break
-        there = _found(message.text.translate(FOLDING), missing)
-        if there:
-            missing -= there
-            hits.append(_hit(message, words))
-    return hits
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = frozenset(words)
+        self._pattern = pattern_of(tuple(words))
+
+    def hits_in(self, texts: Iterable[tuple[str, str]], title: str | None) -> list[Hit]:
+        """Return the newest messages that together have all words of the query that the title lacks.
+
+        Args:
+            texts: ids and texts of messages, newest first.
+        """
+        missing = self._words
+        if title is not None:
+            missing -= _places_of(missing, title.translate(FOLDING)).keys()
+        hits: list[Hit] = []
+        if not missing:
+            return hits
+        for message_id, text in texts:
+            folded = text.translate(FOLDING)
+            there = _places_of(self._words, folded)
+            if missing & there.keys():
+                missing -= there.keys()
+                hits.append(_hit(message_id, text, _places(text, folded, self._pattern, min(there.values()))))
+                if not missing or len(hits) == HITS_MAX:
+                    break
+        return hits
 
 
-def _found(folded: str, words: Sequence[str] | set[str]) -> set[str]:
-    """Return the words that occur in a folded text."""
-    likely = [word for word in words if word in folded]
-    return {word for word in likely if pattern_of((word,)).search(folded)}
+def _places_of(words: Iterable[str], folded: str) -> dict[str, int]:
+    """Return the words that occur in a folded text, with the first place of each."""
+    places = ((word, place_of(word, folded)) for word in words)
+    return {word: place for word, place in places if place >= 0}
 
 
-def _hit(message: Message, words: Sequence[str]) -> Hit:
-    places = list(_places(message.text, pattern_of(tuple(words))))
-    text = message.text
+def _hit(message_id: str, text: str, places: Sequence[tuple[int, int]]) -> Hit:
     start = max(0, places[0][0] - _BEFORE)
     if start:  # at the start of a word if possible
         space = text.find(" ", start, places[0][0])
@@ -78,12 +85,12 @@ def _hit(message: Message, words: Sequence[str]) -> Hit:
         for begin, end in places[:RANGES_MAX]
         if begin - start < len(shown)
     ]
-    return Hit(message, shown, ranges)
+    return Hit(message_id, shown, ranges)
 
 
 def _units(text: str) -> Sequence[int]:
     """Return the number of UTF-16 code units before each character, and at the end."""
-    if not text or max(text) <= "\uffff":
+    if text.isascii() or max(text) <= "\uffff":
         return range(len(text) + 1)
     return [0, *accumulate(1 + (character > "\uffff") for character in text)]
 
@@ -99,13 +106,18 @@ def _origin(text: str, folded: str) -> Sequence[int]:
     return origin
 
 
-def _places(text: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Return the spans of a text whose folded form matches a pattern."""
-    folded = text.translate(FOLDING)
+def _places(text: str, folded: str, pattern: re.Pattern[str], first: int) -> list[tuple[int, int]]:
+    """Return the spans of a text whose folded form matches a pattern, as far as an excerpt can show them.
+
+    Args:
+        first: place of the first match in the folded text.
+    """
     origin = _origin(text, folded)
     places: list[tuple[int, int]] = []
-    for match in pattern.finditer(folded):
+    for match in pattern.finditer(folded, first):
         begin, end = origin[match.start()], origin[match.end() - 1] + 1
+        if places and begin > places[0][0] + SHOWN_MAX:
+            break
         while end < len(text) and not FOLDING[ord(text[end])]:
             end += 1  # combining marks belong to the letter before them
         if places and begin <= places[-1][1]:

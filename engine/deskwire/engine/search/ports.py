@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.inbox import InboxReader
 from deskwire.engine.tickets.ports import TicketReader
 
@@ -77,11 +77,14 @@ class RowMatches(NamedTuple):
 
 
 class ConversationMatch(NamedTuple):
-    """A conversation that matches, with its newest messages and notes, oldest first."""
+    """A conversation that matches, with the ids and texts of its newest messages and notes, newest first.
+
+    The texts are read within the query, as far as they are needed.
+    """
 
     conversation: Conversation
     contact: Contact
-    messages: Sequence[Message]
+    texts: Iterable[tuple[str, str]]
 
 
 EVERYTHING: Final = IndexPosition((1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)

@@ -15,7 +15,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.search_terms import search_terms
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.folding import address_key
-from deskwire.engine.search.hits import Hit, hits_in
+from deskwire.engine.search.hits import Hit, HitFinder
 from deskwire.engine.search.ports import ConversationMatch, IndexLag, SearchReader
 from deskwire.engine.search.tokens import query_words
 from deskwire.engine.tickets.ports import TicketFilter, TicketSort
@@ -75,7 +75,8 @@ def search(
         rows, others = _conversations(reader, project, words, name, limit)
         if others:
             more.add("conversations")
-        conversations = [_found(each, words) for each in reader.shown(rows, MESSAGES_MAX)]
+        finder = HitFinder(words)
+        conversations = [_found(each, finder) for each in reader.shown(rows, MESSAGES_MAX)]
     if "contacts" in parts:
         contacts = cut("contacts", _contacts(reader, project, name, limit + 1))
     if "tickets" in parts:
@@ -93,8 +94,8 @@ def _conversations(
     return rows[:limit], found.more or len(rows) > limit
 
 
-def _found(shown: ConversationMatch, words: Sequence[str]) -> FoundConversation:
-    hits = hits_in(shown.messages, shown.conversation.title, words)
+def _found(shown: ConversationMatch, finder: HitFinder) -> FoundConversation:
+    hits = finder.hits_in(shown.texts, shown.conversation.title)
     return FoundConversation(shown.conversation, shown.contact, hits)
 
 

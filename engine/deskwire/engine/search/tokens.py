@@ -59,6 +59,8 @@ _COMPOUND: Final = re.compile(f"{_part}(?:{_joiner}{_part})*")
 _JOINT: Final = re.compile(_joiner)
 _PIECE: Final = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+_BEFORE: Final = f" {re.escape(_JOINERS)}{_UNSPACED}"
+_BEFORE_A_WORD: Final = re.compile(f"[{_BEFORE}]")
 
 
 def words_of(text: str) -> set[str]:
@@ -91,13 +93,22 @@ def query_words(query: str) -> tuple[str, ...]:
     )
 
 
+def place_of(word: str, folded: str) -> int:
+    """Return the first place of a query word in a folded text, at the start of a word; -1 if there is none."""
+    place = folded.find(word)
+    if not _IS_UNSPACED.match(word):
+        while place > 0 and not _BEFORE_A_WORD.match(folded, place - 1):
+            place = folded.find(word, place + 1)
+    return place
+
+
 def pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern with a group for each query word, which matches at the start of a word in a folded text."""
     return re.compile("|".join(f"({_place(word)}{re.escape(word)})" for word in words))
 
 
 def _place(word: str) -> str:
-    return "" if _IS_UNSPACED.match(word) else f"(?<![^ {re.escape(_JOINERS)}{_UNSPACED}])"
+    return "" if _IS_UNSPACED.match(word) else f"(?<![^{_BEFORE}])"
 
 
 def _pieces(text: str) -> Iterator[str]:

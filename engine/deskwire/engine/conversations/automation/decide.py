@@ -24,30 +24,37 @@ from deskwire.engine.conversations.automation.interpreter import (
     advance,
 )
 from deskwire.engine.conversations.commands import (
+    Absorb,
     AnswerStep,
     Assign,
+    ChangeReadPosition,
     Close,
     Command,
     Create,
     Delete,
     DeleteMessage,
+    EndSplit,
     Expire,
     Follow,
     LinkTicket,
     MarkNoAnswerNeeded,
     MarkRead,
     MarkReceived,
+    MergeInto,
     Move,
     Patch,
     PostMessage,
     Rate,
     RedactMessage,
+    Release,
     Reopen,
     ReplaceNetworkLogs,
     Reply,
     Restore,
     Retag,
+    SplitOff,
     StartWorkflow,
+    Unmerge,
     WaitAgain,
     WakeSnoozed,
     WakeWorkflow,
@@ -94,7 +101,8 @@ def workflow_needed(state: Conversation | None, command: Command | WorkflowComma
         case PostMessage():
             return run.version if run is not None and _answers_step(run, command) else None
         case Create():
-            return (command.workflow_id or TRIGGERED) if command.visible else None
+            starts = command.visible and command.split is None
+            return (command.workflow_id or TRIGGERED) if starts else None
         case Patch(given):
             hidden = state is not None and not state.visible
             return TRIGGERED if hidden and given.get("visible") else None
@@ -103,6 +111,8 @@ def workflow_needed(state: Conversation | None, command: Command | WorkflowComma
         case (
             Close() | Reopen() | Assign() | MarkRead() | Rate() | LinkTicket() | ReplaceNetworkLogs() | Move()
         ):
+            return None
+        case MergeInto() | Absorb() | Unmerge() | Release() | SplitOff() | EndSplit():
             return None
         case (
             Reply()
@@ -118,6 +128,7 @@ def workflow_needed(state: Conversation | None, command: Command | WorkflowComma
             | DeleteMessage()
             | MarkReceived()
             | Follow()
+            | ChangeReadPosition()
         ):
             return None
         case _:

@@ -104,15 +104,25 @@ class RunContext(Struct, frozen=True):
 
 
 def advance(
-    definition: WorkflowDefinition, run: WorkflowRun, input_: WorkflowInput, around: RunContext
+    definition: WorkflowDefinition,
+    run: WorkflowRun,
+    input_: WorkflowInput,
+    around: RunContext,
+    visited: list[ActionPosition] | None = None,
 ) -> tuple[tuple[Effect, ...], WorkflowRun | None]:
-    """Return the effects of an input, and the waiting run; None if the workflow has ended, which is the last effect."""
+    """Return the effects of an input, and the waiting run; None if the workflow has ended, which is the last effect.
+
+    Args:
+        visited: gets the positions of the actions that are carried out, in order.
+    """
     place, run = _resumed(definition, run, input_)
     effects: list[Effect] = []
     while place is not None:
         if run.steps >= STEPS_MAX:
             return (*effects, WorkflowEnded("handed_off", "step_limit", place)), None
         run = replace(run, steps=run.steps + 1, flow=place[0], action=place[1])
+        if visited is not None:
+            visited.append(place)
         action = definition.action(place)
         match action:
             case Buttons() | Form():

@@ -24,7 +24,7 @@ from deskwire.engine.conversations.commands import Assign, Close, Patch
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import merged
-from deskwire.engine.workflows.definition import Buttons, Form, Wait
+from deskwire.engine.workflows.definition import ActionPosition, Buttons, Form, Wait, WorkflowDefinition
 from deskwire.engine.workflows.runs import WorkflowRun
 from deskwire.engine.workflows.workflow import Published
 
@@ -38,6 +38,7 @@ class Simulation(Struct, frozen=True):
         ended: how the workflow ended; None if it waits.
         attributes: the conversation's attributes at the end.
         answers: the number of answers used.
+        path: the actions that were carried out, in order, in the form of the API.
     """
 
     events: Sequence[Mapping[str, Any]]
@@ -45,6 +46,7 @@ class Simulation(Struct, frozen=True):
     ended: WorkflowEnded | None
     attributes: Mapping[str, Any]
     answers: int
+    path: Sequence[Mapping[str, Any]]
 
 
 def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequence[Any]) -> Simulation:
@@ -55,13 +57,16 @@ def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequen
     """
     definition = workflow.definition
     events: list[Mapping[str, Any]] = []
+    visited: list[ActionPosition] = []
     run, used = WorkflowRun(workflow.workflow_id, workflow.version), 0
     upcoming: WorkflowInput = WorkflowStarted()
     while True:
-        effects, rest = advance(definition, run, upcoming, RunContext(0, attributes, workflow.assignees))
+        effects, rest = advance(
+            definition, run, upcoming, RunContext(0, attributes, workflow.assignees), visited
+        )
         for effect in effects:
             if isinstance(effect, WorkflowEnded):
-                return Simulation(events, None, effect, attributes, used)
+                return Simulation(events, None, effect, attributes, used, _path(definition, visited))
             if isinstance(effect, RunCommand) and isinstance(effect.command, Patch):
                 attributes = merged(attributes, effect.command.given["attributes"])
             events.append(_event(effect))
@@ -73,11 +78,18 @@ def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequen
             continue
         assert isinstance(action, Buttons | Form), "only these wait for the contact"
         if used == len(answers):
-            return Simulation(events, _shown(rest), None, attributes, used)
+            return Simulation(events, _shown(rest), None, attributes, used, _path(definition, visited))
         value = answers[used]
         _check(action, value, used)
         events.append({"type": "answer", "actionId": action.id, "text": answer_text(action, value)})
         upcoming, used = Answered(value), used + 1
+
+
+def _path(definition: WorkflowDefinition, visited: Sequence[ActionPosition]) -> Sequence[Mapping[str, Any]]:
+    return [
+        {"flowId": definition.flows[place[0]].id, "actionId": definition.action(place).id}
+        for place in visited
+    ]
 
 
 def _check(action: Buttons | Form, value: Any, place: int) -> None:
