@@ -59,9 +59,11 @@ from deskwire.http.resources.conversations import (
     drafts,
     following,
     held_messages,
+    merging,
     own,
     s2s,
     saved_views,
+    splitting,
     waiting,
 )
 from deskwire.http.resources.conversations import deliveries as conversation_deliveries
@@ -120,6 +122,8 @@ _MODULES: Final = (
     agents,
     dashboard,
     waiting,
+    merging,
+    splitting,
     following,
     own,
     drafts,

@@ -18,7 +18,7 @@ from deskwire.engine.core.errors import Forbidden, PersonRequired
 from deskwire.engine.core.values import ANY_TAG, Precondition, replace
 from deskwire.engine.customers.session import CustomerSession
 from deskwire.engine.events.project_events import NotifyingStore, Setting
-from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest, ResponseHook
+from deskwire.engine.idempotency.idempotent_requests import OWN_ID, IdempotentRequest, ResponseHook, Subject
 from deskwire.engine.ports import Store, Transaction
 from deskwire.http.api.auth.credential_caches import RevocableStore
 from deskwire.http.api.input.headers import Fields
@@ -92,7 +92,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         self,
         job: Callable[[Transaction], T],
         shown: Callable[[T], Mapping[str, Any]],
-        subject: str | None = None,
+        subject: Subject = OWN_ID,
     ) -> Mapping[str, Any]:
         """Run a job in a transaction and return what `shown` makes of its result.
 
@@ -101,7 +101,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return shown(await self.services.store.write(self.around(job, shown, subject)))
 
     def keeping(
-        self, shown: Callable[[T], Mapping[str, Any]], subject: str | None = None
+        self, shown: Callable[[T], Mapping[str, Any]], subject: Subject = OWN_ID
     ) -> ResponseHook[T] | None:
         """Return the wrapper that stores the response of a commit.
 
@@ -113,7 +113,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         self,
         job: Callable[[Transaction], T],
         shown: Callable[[T], Mapping[str, Any]],
-        subject: str | None = None,
+        subject: Subject = OWN_ID,
     ) -> Callable[[Transaction], T]:
         """Return the job, wrapped to run only once under an `Idempotency-Key`.
 

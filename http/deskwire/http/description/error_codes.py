@@ -20,7 +20,10 @@ from deskwire.engine.channels.channel import CHANNELS_MAX
 from deskwire.engine.conversations.bulk_jobs import RUNNING_MAX
 from deskwire.engine.conversations.drafts import DRAFT_CHARACTERS_MAX, DRAFTS_MAX
 from deskwire.engine.conversations.held_messages import HELD_MAX
+from deskwire.engine.conversations.merge_decisions import SOURCES_MAX
+from deskwire.engine.conversations.merge_records import UNDO_DAYS
 from deskwire.engine.conversations.saved_view import OWN_VIEWS_MAX, SHARED_VIEWS_MAX
+from deskwire.engine.conversations.split_decisions import SPLITS_MAX
 from deskwire.engine.snippets.snippet import SNIPPETS_MAX
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX
 from deskwire.engine.workflows.runs import VERSIONS_KEPT
@@ -362,6 +365,29 @@ CODES: Final = (
     ),
     Code(
         409,
+        "conversation_merged",
+        "The conversation is merged into `mergedInto`, which shows its messages; make the change there.",
+    ),
+    Code(
+        409,
+        "conversation_has_merged",
+        "Other conversations are merged into this one; merge in the other direction, or undo those merges first.",
+    ),
+    Code(409, "different_contacts", "The conversations are of different contacts; merge the contacts first."),
+    Code(409, "merge_limit_reached", f"{SOURCES_MAX} conversations are merged into that one, the maximum."),
+    Code(
+        409,
+        "message_split",
+        "A conversation was started with a message before, `splitInto`; merge that one into this one first.",
+    ),
+    Code(
+        409,
+        "split_limit_reached",
+        f"{SPLITS_MAX} conversations were started with messages of this one, the maximum.",
+    ),
+    Code(409, "merge_is_final", f"The merge is more than {UNDO_DAYS} days old and can no longer be undone."),
+    Code(
+        409,
         "newer_message",
         "A conversation can't be marked as needing no answer while it has a newer message than the one of `index`; read it first.",
     ),
@@ -656,8 +682,11 @@ CODES: Final = (
 INTERNAL: Final[Mapping[str, str]] = {
     "already_answered": "not a refusal: the earlier response is repeated",
     "conversation_exists": "not a refusal: the call answers with the stored conversation",
+    "conversation_changed": "not a response: the message is sent to the conversation again",
     "tag_limit_reached": "not a response: a reason in a bulk job",
     "changed_since": "not a response: a reason in a bulk job",
+    "unchanged": "not a response: a reason in a bulk job",
+    "no_contact_message": "not a response: a reason in a bulk job",
     "permission_lost": "not a response: a reason in a bulk job",
     "bulk_item_taken": "not a response: the conversation of a bulk job was changed already",
     "conflict": "class default: every conflict has a code of its own",
@@ -706,6 +735,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "invalid_value": "The value is not allowed for this field.",
     "in_the_future": "The time is ahead of the service's clock.",
     "mismatch": "The linked conversation belongs to another contact.",
+    "no_public_message": "A conversation can't be started with notes and deleted messages alone.",
     "needs_internal": "The event type carries internal notes of agents: the endpoint must have `internal`.",
     "not_ahead": "The time is in the past.",
     "not_allowed": "The value is not one of those allowed, or the field is not allowed here.",

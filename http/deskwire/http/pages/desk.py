@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from werkzeug.datastructures import LanguageAccept
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.core.errors import NotFound
+from deskwire.http.api.auth.sessions import cookie_contents
 from deskwire.http.api.calls import Answer, BytesAnswer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.static import INDEX_FILE, FileTree, Static, chunks
+from deskwire.http.api.output.static import ENGLISH, INDEX_FILE, FileTree, Static, chunks
 from deskwire.http.api.routing import OPEN, Media, Routes, Tag
 
 routes = Routes(
@@ -30,6 +32,7 @@ _PAGE_HEADERS: Final = {
     "Content-Security-Policy": _POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
+    "Vary": "Accept-Encoding, Accept-Language, Cookie",
 }
 # A worker has the policy of its own file, not that of the page (CSP 3, section 4.2.3).
 _WORKER_POLICY: Final = (
@@ -48,6 +51,9 @@ _WORKER_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; img-src 'self'; frame-ancestors 'none'",
 }
 _NOTIFICATION_WORKER: Final = "shell/notification-worker.js"
+LANGUAGE_COOKIE: Final = "deskwire-language"
+"""The cookie with the language that the user has chosen in this browser. The page sets it."""
+
 _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
@@ -69,7 +75,10 @@ class DeskQuery(Query):
     errors=("not_found",),
 )
 async def desk(call: Call[Body, DeskQuery]) -> Answer:
-    """Show the desk, the page that agents work in. It loads nothing from other hosts."""
+    """Show the desk, the page that agents work in. It loads nothing from other hosts.
+
+    Its language is the one of the cookie `deskwire-language`, else the first one of `Accept-Language` that the desk has, else English.
+    """
     return await _page(call, 0)
 
 
@@ -107,9 +116,12 @@ async def desk_place(call: Call[Body, DeskQuery]) -> Answer:
 )
 async def desk_file(call: Call[Body, Query]) -> Answer:
     """Fetch a file of the desk. The version is a digest of all of its files, so what is there never changes."""
-    tree, kept = await _tree(call), call.services.desk.kept
-    static = tree.files.get(call.path["file"])
-    if static is None or call.path["file"] == INDEX_FILE or (kept and call.path["tree"] != tree.name):
+    current, kept = await _tree(call), call.services.desk.kept
+    name, own = call.path["tree"], current.name
+    # A folder's files change while the page is open, so their former name stands for the present files.
+    tree = current.named(name if kept else own + name[len(own) :])
+    static = None if tree is None else tree.files.get(call.path["file"])
+    if static is None or call.path["file"] == INDEX_FILE:
         raise NotFound("The desk has no such file in this version.")
     return _sent(call, static, _KEPT if kept else _CHECKED)
 
@@ -122,7 +134,23 @@ async def _tree(call: Call[Body, Any]) -> FileTree:
 
 
 async def _page(call: Call[Body, Any], depth: int) -> Answer:
-    return _sent(call, (await _tree(call)).page(depth), _PAGE_HEADERS)
+    tree = await _tree(call)
+    return _sent(call, tree.in_language(_language(call, tree)).page(depth), _PAGE_HEADERS)
+
+
+def _language(call: Call[Body, Any], tree: FileTree) -> str:
+    """Return the language of the page: the user's choice in this browser, else the best of the browser's own ones."""
+    headers = call.incoming.headers
+    chosen = cookie_contents(headers, LANGUAGE_COOKIE)
+    if known := sorted(chosen & tree.languages.keys()):
+        return known[0]
+    by_tag = {tag.lower(): tag for tag in tree.languages}
+    for tag, quality in parse_accept_header(headers.get("accept-language"), LanguageAccept):
+        wanted = tag.lower()
+        found = by_tag.get(wanted) or by_tag.get(wanted.partition("-")[0])
+        if found is not None and quality > 0:
+            return found
+    return ENGLISH
 
 
 def _sent(call: Call[Body, Any], static: Static, headers: Mapping[str, str]) -> Answer:

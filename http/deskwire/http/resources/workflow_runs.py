@@ -189,4 +189,5 @@ async def simulate_workflow(call: Call[SimulateWorkflowRequest, Query]) -> Answe
         else {"reason": simulated.ended.reason, "stopped": simulated.ended.stopped},
         "attributes": dict(simulated.attributes),
         "answersUsed": simulated.answers,
+        "path": simulated.path,
     }

@@ -112,6 +112,11 @@ class Conversation(Shape):
     """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
 
     `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins.
+
+    `mergedInto` is the conversation that shows its messages, omitted if it is not merged; `merged` are the conversations whose
+    messages it shows, omitted if there are none. `splitFrom` is the conversation some of whose messages it shows, because an agent
+    started it with them, and `splitInto` are the conversations that were started with messages of this one; each is omitted if
+    there is none.
     """
 
     id: ConversationId
@@ -135,6 +140,10 @@ class Conversation(Shape):
     rating_comment: RatingWords | None = None
     channel_id: ChannelId | None = None
     client_id: ClientId | None = None
+    merged_into: ConversationId | None = None
+    merged: list[ConversationId] | None = None
+    split_from: ConversationId | None = None
+    split_into: list[ConversationId] | None = None
 
 
 class ListedConversation(Conversation):
@@ -175,6 +184,14 @@ Format = Annotated[
 ]
 
 
+SplitInto = Annotated[
+    ConversationId,
+    Field(
+        description="The conversation that was started with this message, and shows it, too. Omitted if there is none."
+    ),
+]
+
+
 class MessageContent(Shape):
     """The fields that messages and notes have in common."""
 
@@ -193,6 +210,7 @@ class MessageContent(Shape):
     )
     client_id: ClientId | None = None
     format: Format | None = None
+    split_into: SplitInto | None = None
 
 
 class Message(MessageContent):
@@ -241,8 +259,20 @@ class ContactMergedProblem(ProblemDocument):
     merged_into: NamedContact | None = None
 
 
-class ConversationMovedOnProblem(ProblemDocument):
-    """An error. For `conversation_moved_on`, it has the newer messages.
+class ConversationMergedProblem(ProblemDocument):
+    """An error. For `conversation_merged`, it has the conversation that shows the messages of this one."""
+
+    merged_into: ConversationId | None = None
+
+
+class MessageSplitProblem(ConversationMergedProblem):
+    """An error. For `message_split`, it has the conversation that was started with the message, and `mergedInto` for `conversation_merged`."""
+
+    split_into: ConversationId | None = None
+
+
+class ConversationMovedOnProblem(ConversationMergedProblem):
+    """An error. For `conversation_moved_on`, it has the newer messages, and `mergedInto` for `conversation_merged`.
 
     `sequence` is the current one of the conversation, `since` are the newest messages and notes after the sequence of the
     reply, at most 50, oldest first.

@@ -67,7 +67,9 @@ class CustomerAssignee(Shape):
 class CustomerConversation(Shape):
     """A conversation as its customer sees it. `sequence` is that of its newest event.
 
-    `lastMessage` is its newest message; the response to a new conversation has the message that was sent with it.
+    `lastMessage` is its newest message; the response to a new conversation has the message that was sent with it. `mergedInto` is
+    the conversation that shows its messages from now on; it is omitted if it is not merged. `splitFrom` is the conversation some of
+    whose messages it shows; it is omitted if there is none.
     """
 
     id: ConversationId
@@ -87,6 +89,8 @@ class CustomerConversation(Shape):
     channel_id: ChannelId | None = None
     client_id: ClientId | None = None
     last_message: CustomerMessage | None = None
+    merged_into: ConversationId | None = None
+    split_from: ConversationId | None = None
 
 
 class CustomerStep(Shape):

@@ -35,6 +35,12 @@ class ConversationData(Shape):
     conversation: Conversation
 
 
+class ConversationCreatedData(ConversationData):
+    """The new conversation. If it was split off from another one, with the ids of the messages of that one that it shows."""
+
+    split_off_message_ids: list[MessageId] | None = None
+
+
 class ConversationUpdatedData(ConversationData):
     """The conversation after the event, and the names of the changed fields.
 
@@ -123,7 +129,7 @@ class WebhookTestData(Shape):
 
 
 DATA: Final[Mapping[str, type[Shape]]] = {
-    "conversation.created": ConversationData,
+    "conversation.created": ConversationCreatedData,
     "conversation.updated": ConversationUpdatedData,
     "conversation.closed": ConversationClosedData,
     "conversation.reopened": ConversationData,

@@ -23,6 +23,10 @@ class SetupStep(Shape):
 
 
 class Setup(Shape):
-    """The first steps that your role can do, in a good order."""
+    """The first steps that your role can do, in a good order.
 
+    `hidden`: the list is hidden from all members of the project.
+    """
+
+    hidden: bool
     steps: list[SetupStep]

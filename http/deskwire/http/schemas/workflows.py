@@ -349,10 +349,18 @@ class SimulatedStep(Shape):
     ]
 
 
+class SimulatedPlace(Shape):
+    """An action that a simulation has carried out."""
+
+    flow_id: PartId
+    action_id: ActionId
+
+
 class Simulation(Shape):
     """The course of a simulation: the actions, and where it waits or how it ended. One of `waits` and `ended` is null.
 
-    `attributes` are the conversation's at the end, `answersUsed` is the number of answers used.
+    `attributes` are the conversation's at the end, `answersUsed` is the number of answers used. `path` has the
+    actions in order, a repeated one each time.
     """
 
     events: list[SimulationEvent]
@@ -360,3 +368,4 @@ class Simulation(Shape):
     ended: SimulationEnd | None
     attributes: Annotated[dict[str, Any], Field(examples=[{"topic": "order"}])]
     answers_used: Count
+    path: list[SimulatedPlace]

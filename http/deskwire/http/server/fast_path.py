@@ -125,7 +125,8 @@ class FastPath:
         with trio.CancelScope() as scope:
             while True:
                 if connection.buffer:
-                    await trio.lowlevel.checkpoint()  # lets other tasks run between pipelined requests
+                    if connection.served:
+                        await trio.lowlevel.checkpoint()  # lets other tasks run between pipelined requests
                     await stream.next_turn()
                 elif not await self._next(connection, stream, scope):
                     return False
@@ -136,6 +137,7 @@ class FastPath:
                     stream.push_back(connection.buffer)
                     stream.set_idle(idle=True)
                     return True
+                connection.served = True
                 answered = await self._respond(connection, *match)
                 del match  # events may be written for hours, and need nothing of the request
                 if isinstance(answered, EventStreamBody):
@@ -297,15 +299,16 @@ class _Connection:
     Iterating yields the body of a request that had not arrived completely.
 
     `buffer` holds received data, `missing` is the number of unread bytes of the body, and `whole` is the body
-    if it has arrived with the head.
+    if it has arrived with the head. `served` is True once a request was.
     """
 
-    __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "slot", "whole")
+    __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "served", "slot", "whole")
 
     def __init__(self, stream: FrontStream) -> None:
         self._stream = stream
         self.buffer = stream.take_back()  # a request that has arrived is answered even during a stop
         self.missing = 0
+        self.served = False
         self.whole: bytes | None = None
         self.peer = stream.peer
         self.slot = stream.slot

@@ -11,6 +11,7 @@ If TLS is enabled, plain HTTP gets a response that says so, instead of a broken 
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -42,8 +43,15 @@ _PEEK: Final = 4096
 _NO_ROOM_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 _ACCEPT_RETRY_DELAY_S: Final = 0.1
 _LOG_INTERVAL_S: Final = 60.0
+# Errors of connections that broke before they were accepted; the next one may be sound (accept(2)).
+_BROKEN_ERRNOS: Final = frozenset(
+    (
+        *(errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.ENOPROTOOPT, errno.EOPNOTSUPP),
+        *(errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH),
+    )
+)
 # Connections that are accepted in one turn.
-_ACCEPT_BATCH_SIZE: Final = 16
+_ACCEPT_BATCH_SIZE: Final = 64
 # Connections that wait to be accepted take turns like a network of their own.
 _NEWCOMERS: Final = "newcomers"
 # Time that an evicted connection needs to end.
@@ -184,7 +192,7 @@ class _Front:
                         accepting.cancel_scope.cancel()
                     began = trio.current_time()
                     for listener in listeners:
-                        for raw in _queued(listener):
+                        for raw in _drained(listener):
                             self._take(raw, arriving, requests, streams)
                     arriving.cancel_scope.deadline = began + min(_ARRIVAL_TIMEOUT_S, self._limits.requests_s)
                 last = began + self._limits.shutdown_s
@@ -208,25 +216,26 @@ class _Front:
         requests: trio.Nursery,
         streams: trio.Nursery,
     ) -> None:
-        logged_at, taken = -_LOG_INTERVAL_S, 0
-        while True:
-            try:
-                if not (taken % _ACCEPT_BATCH_SIZE and listener.socket.is_readable()):
-                    self._scheduler.release(listener)
-                    await trio.lowlevel.wait_readable(listener.socket)
-                    await self._scheduler.acquire(listener, _NEWCOMERS)
-                raw = await listener.accept()
-            except OSError as error:
-                if error.errno not in _NO_ROOM_ERRNOS:
-                    raise
+        logged_at = -_LOG_INTERVAL_S
+        with socket.socket(fileno=os.dup(listener.socket.fileno())) as queue:
+            while True:
+                await trio.lowlevel.wait_readable(queue)
+                await self._scheduler.acquire(listener, _NEWCOMERS)
+                try:
+                    for raw in _queued(queue, _ACCEPT_BATCH_SIZE):
+                        self._take(raw, arriving, requests, streams)
+                    continue
+                except OSError as error:
+                    failure = error
+                finally:
+                    self._scheduler.release(listener, usual=False)
+                if failure.errno not in _NO_ROOM_ERRNOS:
+                    raise failure
                 if trio.current_time() - logged_at >= _LOG_INTERVAL_S:  # not for each connection
-                    log.error("front.accept_failed", error=str(error), effect="idle connections end")
+                    log.error("front.accept_failed", error=str(failure), effect="idle connections end")
                     logged_at = trio.current_time()
                 ended = self._connections.make_room()
                 await trio.sleep(_EVICTION_DELAY_S if ended else _ACCEPT_RETRY_DELAY_S)
-            else:
-                taken += 1
-                self._take(raw, arriving, requests, streams)
 
     def _take(
         self, raw: trio.SocketStream, arriving: trio.Nursery, requests: trio.Nursery, streams: trio.Nursery
@@ -240,7 +249,12 @@ class _Front:
         else:
             stream.slot.on_identified = partial(self._scheduler.release, stream)
             stream.slot.detect_dead_peer = stream.detect_dead_peer
-            arriving.start_soon(self._route, stream, requests, streams)
+            first = stream.receive_arrived(_PEEK)
+            stream.push_back(first)
+            if _shows_its_kind(first):
+                self._pass_on(stream, first, requests, streams)
+            else:
+                arriving.start_soon(self._route, stream, requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:
         timeout_s = self._limits.write_timeout_s
@@ -257,9 +271,18 @@ class _Front:
         finally:
             if not first:
                 await self._close(stream)
-        if first and first.startswith(STREAM_REQUEST):
+        if first:
+            if self._fast_path is not None and not first.startswith(STREAM_REQUEST):
+                stream.pass_turn()  # the fast path uses it at once
+            self._pass_on(stream, first, requests, streams)
+
+    def _pass_on(
+        self, stream: FrontStream, first: bytes, requests: trio.Nursery, streams: trio.Nursery
+    ) -> None:
+        """Start the task that serves a connection with these first bytes, which are pushed back."""
+        if first.startswith(STREAM_REQUEST):
             self._to_the_stream(stream, streams)
-        elif first:
+        else:
             self._requests.add(stream)
             requests.start_soon(self._serve_requests, stream, streams)
 
@@ -357,21 +380,45 @@ class _Front:
         return not scope.cancelled_caught
 
 
-def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
+def _drained(listener: trio.SocketListener) -> list[trio.SocketStream]:
     """Accept all connections in the listener's queue and close the listener.
 
-    Closing resets the remaining connections. A listener of a service manager stays open there. All
-    connections are accepted in one step, because each connection that is served in between would delay the
-    next `accept`.
+    Closing resets the remaining connections. A listener of a service manager stays open there.
+    """
+    # OSError: the system has no room for a connection.
+    with socket.socket(fileno=listener.socket.detach()) as queue, suppress(OSError):
+        return _queued(queue, _QUEUE_MAX)
+    return []
+
+
+def _queued(queue: socket.socket, most: int) -> list[trio.SocketStream]:
+    """Accept connections in a listener's queue, at most `most`, without waiting.
+
+    They are accepted in one step. `trio.SocketListener.accept` lets all other tasks run between two
+    connections, so that under load each would delay the next.
+
+    Raises OSError if the system has no room for the first of them.
     """
     found: list[trio.SocketStream] = []
-    # OSError: the queue is empty, or the system has no room for more connections.
-    with socket.socket(fileno=listener.socket.detach()) as queue, suppress(OSError):
-        queue.setblocking(False)
-        for _ in range(_QUEUE_MAX):
+    queue.setblocking(False)
+    for _ in range(most):
+        try:
             accepted, _peer = queue.accept()
-            found.append(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
+        except BlockingIOError:
+            break
+        except OSError as error:
+            if error.errno in _BROKEN_ERRNOS:
+                continue
+            if found:
+                break
+            raise
+        found.append(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
     return found
+
+
+def _shows_its_kind(first: bytes) -> bool:
+    """Return whether these first bytes are enough to tell a request for the stream from others."""
+    return len(first) >= len(STREAM_REQUEST) or not STREAM_REQUEST.startswith(first)
 
 
 def _log_failure(failure: BaseException) -> None:
@@ -384,7 +431,7 @@ async def _peek(stream: FrontStream) -> bytes:
     Returns empty bytes if the client sends none.
     """
     first = b""
-    while len(first) < len(STREAM_REQUEST) and STREAM_REQUEST.startswith(first):
+    while not _shows_its_kind(first):
         data = await stream.receive_some(_PEEK)
         if not data:
             break

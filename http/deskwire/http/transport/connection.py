@@ -73,6 +73,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._head_s = inf
         self._serving = 0
         self._ended = False
+        self._turn_passed = False
         self._sent_eof = False
         self._closing = False
 
@@ -159,19 +160,29 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if not self._pushed:
             await trio.lowlevel.wait_readable(self.socket)
 
-    async def acquire_turn(self) -> None:
-        """Wait for data, and for this connection's turn to have it read (`scheduler`)."""
+    async def acquire_turn(self) -> bool:
+        """Wait for data, and for this connection's turn to have it read (`scheduler`).
+
+        Returns False if data may not have arrived, because the connection takes no turns.
+        """
         slot, scheduler = self.slot, self.scheduler
         if slot is None or scheduler is None:
-            return
+            return False
         if not self._serving:
             scheduler.release(self)
-        if slot.is_anonymous:
-            await self._wait_readable()
-            scheduler.release(self)
-            await scheduler.acquire(self, slot.network)
-        else:
+        if not slot.is_anonymous:
             scheduler.note_identified()
+            return False
+        await self._wait_readable()
+        scheduler.release(self)
+        await scheduler.acquire(self, slot.network)
+        return True
+
+    def pass_turn(self) -> None:
+        """Keep the turn for the task that goes on with this connection."""
+        if self.scheduler is not None:
+            self.scheduler.pass_on(self)
+            self._turn_passed = True
 
     async def ensure_turn(self) -> None:
         """Hold a turn: the current one if it has not expired, or the next."""
@@ -179,9 +190,10 @@ class FrontStream(trio.abc.HalfCloseableStream):
             await self.scheduler.ensure(self, self.slot.network)
 
     async def next_turn(self) -> None:
-        """Release the turn and acquire the next."""
-        if self.scheduler is not None:
+        """Release the turn and acquire the next, or hold the turn that another task has passed."""
+        if self.scheduler is not None and not self._turn_passed:
             self.scheduler.release(self)
+        self._turn_passed = False
         await self.ensure_turn()
 
     async def _wait_readable(self) -> None:
@@ -198,11 +210,14 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """
         if self._closing:
             raise trio.ClosedResourceError("the connection is being closed")
+        data = b""
         if not self._pushed:
-            await self.acquire_turn()
+            arrived = await self.acquire_turn()
             if self._closing:  # closed during the wait: `aclose` reads now, and there must be one reader
                 raise trio.ClosedResourceError("the connection is being closed")
-        data = await self._receive(max_bytes)
+            if arrived:  # at once, because the turn would last until other tasks have run
+                data = self.receive_arrived(max_bytes or _READ_BYTES)
+        data = data or await self._receive(max_bytes)
         self._ended = self._ended or not data
         self._set_deadline()
         return data
@@ -239,15 +254,23 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """
         if self._pushed:
             return self.take_back()
-        await self.acquire_turn()
+        arrived = await self.acquire_turn()
         while True:
-            await trio.lowlevel.wait_readable(self.socket)
+            if not arrived:  # a second wait would make the turn last until other tasks have run
+                await trio.lowlevel.wait_readable(self.socket)
             try:
                 return os.read(self.socket.fileno(), _READ_BYTES)
             except BlockingIOError:
-                pass  # spurious wake-up
+                arrived = False  # spurious wake-up
             except ConnectionError as error:
                 raise trio.BrokenResourceError from error
+
+    def receive_arrived(self, max_bytes: int) -> bytes:
+        """Return data that has arrived, without waiting; empty bytes if there is none, or the end."""
+        try:
+            return os.read(self.socket.fileno(), max_bytes)
+        except OSError:
+            return b""  # nothing yet; a broken connection is found by the next read
 
     def send_now(self, data: bytes) -> bytes:
         """Send as much as the system accepts without waiting.
@@ -337,6 +360,10 @@ class TlsFrontStream(FrontStream):
 
         Decrypted data may be waiting although the socket is not readable.
         """
+
+    def receive_arrived(self, max_bytes: int) -> bytes:
+        """Return empty bytes: the handshake comes first."""
+        return b""
 
     async def _wait_readable(self) -> None:
         if self._tls is not None:

@@ -142,7 +142,7 @@ class Sessions(Struct):
 
     def browser_secret(self, request: SessionRequest) -> str:
         """Return the secret by which the browser is known, a new one if it has none."""
-        found = _secrets(request.headers, _name(BROWSER_COOKIE_NAME, self.secure(request)))
+        found = cookie_contents(request.headers, _name(BROWSER_COOKIE_NAME, self.secure(request)))
         if len(found) == 1 and SESSION_SECRET.fullmatch(known := found.pop()) is not None:
             return known
         return new_session_secret()
@@ -213,7 +213,7 @@ def session_cookie(headers: Fields, *, secure: bool) -> str | None:
     page of the host may have set one of them.
     """
     name = _name(COOKIE_NAME, secure)
-    given = _secrets(headers, name)
+    given = cookie_contents(headers, name)
     if not given:
         return None
     if len(given) > 1:
@@ -229,7 +229,7 @@ def session_cookie(headers: Fields, *, secure: bool) -> str | None:
     return secret
 
 
-def _secrets(headers: Fields, name: str) -> set[str]:
+def cookie_contents(headers: Fields, name: str) -> set[str]:
     """Return the contents of the cookies of this name."""
     pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
     return {content.strip() for key, _, content in pairs if key.strip() == name}
@@ -260,8 +260,7 @@ _CHALLENGE: Final = re.compile(r"sic_[A-Za-z0-9_-]{32}")
 def challenge_in(headers: Fields, *, secure: bool) -> str | None:
     """Return the secret of the pending challenge in the request's cookies, None without exactly one."""
     name = _name(CHALLENGE_COOKIE_NAME, secure)
-    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
-    given = {content.strip() for key, _, content in pairs if key.strip() == name}
+    given = cookie_contents(headers, name)
     if len(given) != 1:
         return None
     (secret,) = given

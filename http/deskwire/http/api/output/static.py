@@ -6,17 +6,20 @@ And the files of the desk and the widget.
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from html import escape
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
+import msgspec
 import trio
 from msgspec import Struct, field
 from werkzeug.http import parse_etags
@@ -105,12 +108,58 @@ _NAME_CHARACTERS: Final = 16
 _DEPTH_MAX: Final = 8
 
 
+# The language of the modules themselves. The folder of another language has modules that replace them.
+ENGLISH: Final = "en"
+_LANGUAGES: Final = "languages"
+_LANGUAGES_FILE: Final = f"{_LANGUAGES}/languages.json"
+_HTML: Final = '<html lang="en">'
+_RTL_STYLE: Final = '<link rel="stylesheet" href="web/rtl.css">\n</head>'
+
+
+class PageLanguage(Struct, frozen=True):
+    """A language of the pages: its own name, and the direction of its writing."""
+
+    name: str
+    direction: Literal["ltr", "rtl"]
+
+
 class FileTree(Struct, frozen=True):
-    """The files by path, and their common name: a digest of all paths and contents."""
+    """The files by path in a language, and their common name: a digest of all paths and contents, and the language.
+
+    The language is a part of the files' addresses, so that a module loads the texts of its own language by a path that is
+    the same in all of them.
+    """
 
     files: Mapping[str, Static]
     name: str
+    languages: Mapping[str, PageLanguage] = MappingProxyType({})
+    language: str = ENGLISH
     _pages: dict[int, Static] = field(default_factory=dict)
+    _translated: dict[str, FileTree] = field(default_factory=dict)
+
+    def in_language(self, tag: str) -> FileTree:
+        """Return the files in one of the languages. Texts that the language has no module for are in English."""
+        if tag == self.language:
+            return self
+        if tag not in self._translated:
+            folder = f"{_LANGUAGES}/{tag}/"
+            own = {
+                path.removeprefix(folder): each
+                for path, each in self.files.items()
+                if path.startswith(folder)
+            }
+            files = MappingProxyType({**self.files, **own})
+            self._translated[tag] = FileTree(files, f"{self.name}.{tag}", self.languages, tag)
+        return self._translated[tag]
+
+    def named(self, name: str) -> FileTree | None:
+        """Return the files with this name, in whichever language; None if these are no files of this version."""
+        if name == self.name:
+            return self
+        tag = name.removeprefix(f"{self.name}.")
+        return (
+            self.in_language(tag) if tag != name and tag in self.languages and tag != self.language else None
+        )
 
     def page(self, depth: int) -> Static:
         """Return the page for a path that many folders below `/desk`.
@@ -121,9 +170,25 @@ class FileTree(Struct, frozen=True):
         if depth not in self._pages:
             source = self.files[INDEX_FILE]
             up = "../" * depth
-            text = self._preloading(source.body.decode()).replace('"web/', f'"{up}web/{self.name}/')
+            text = self._mirrored(self._preloading(source.body.decode())).replace(
+                '"web/', f'"{up}web/{self.name}/'
+            )
+            text = text.replace(_HTML, self._html(), 1)
             self._pages[depth] = Static.of(source.content_type, text.encode())
         return self._pages[depth]
+
+    def _mirrored(self, text: str) -> str:
+        """Add the style sheet for writing from right to left, if the language needs it."""
+        own = self.languages.get(self.language)
+        return text if own is None or own.direction == "ltr" else text.replace("</head>", _RTL_STYLE, 1)
+
+    def _html(self) -> str:
+        """Return the first tag of the page: its language, and the names of all languages for the page's settings."""
+        if not self.languages:
+            return _HTML
+        names = json.dumps({tag: each.name for tag, each in self.languages.items()}, ensure_ascii=False)
+        direction = self.languages[self.language].direction
+        return f'<html lang="{self.language}" dir="{direction}" data-languages="{escape(names)}">'
 
     def eager(self) -> list[str]:
         """Return the modules that run before the page shows anything.
@@ -183,7 +248,11 @@ def load_tree(folder: Any) -> FileTree:
 
     Takes tens of milliseconds.
     """
-    return _tree(_found(folder))
+    index = folder / _LANGUAGES_FILE
+    languages = (
+        msgspec.json.decode(index.read_bytes(), type=dict[str, PageLanguage]) if index.is_file() else {}
+    )
+    return _tree(_found(folder), languages)
 
 
 # A comment at the beginning of a line, or a type within one. The files have no such text in their strings.
@@ -211,12 +280,16 @@ def _without_comments(source: bytes) -> bytes:
     return _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), source.decode()).encode()
 
 
-def _tree(found: Iterable[tuple[str, bytes]]) -> FileTree:
+def _tree(
+    found: Iterable[tuple[str, bytes]], languages: Mapping[str, PageLanguage] = MappingProxyType({})
+) -> FileTree:
     loaded, digest = {}, sha256()
     for path, content in found:
         loaded[path] = Static.of(_TYPES[Path(path).suffix], content)
         digest.update(f"{path}\0{len(content)}\0".encode() + content)
-    return FileTree(MappingProxyType(loaded), digest.hexdigest()[:_NAME_CHARACTERS])
+    return FileTree(
+        MappingProxyType(loaded), digest.hexdigest()[:_NAME_CHARACTERS], MappingProxyType(languages)
+    )
 
 
 def _packaged() -> FileTree:

@@ -23,7 +23,12 @@ from deskwire.http.description.openapi.parameters import parameters
 from deskwire.http.description.openapi.responses import header_components, headers, responses
 from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.description.tables import plain
-from deskwire.http.schemas.conversations import ContactMergedProblem, ConversationMovedOnProblem
+from deskwire.http.schemas.conversations import (
+    ContactMergedProblem,
+    ConversationMergedProblem,
+    ConversationMovedOnProblem,
+    MessageSplitProblem,
+)
 from deskwire.http.schemas.customers import VisitorLimitProblem
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
@@ -122,6 +127,8 @@ def closed_document() -> dict[str, Any]:
     without_refused(schemas.components, ROUTES)
     special = {
         "conversation_moved_on": schemas.of(ConversationMovedOnProblem),
+        "conversation_merged": schemas.of(ConversationMergedProblem),
+        "message_split": schemas.of(MessageSplitProblem),
         "fresh_proof_required": schemas.of(FreshProofProblem),
         "contact_merged": schemas.of(ContactMergedProblem),
         "visitor_limit": schemas.of(VisitorLimitProblem),
@@ -156,7 +163,9 @@ def closed_document() -> dict[str, Any]:
 def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
     """Yield every type with a schema. Raises LookupError with advice for a route without a response model."""
     yield ProblemDocument
+    yield ConversationMergedProblem
     yield ConversationMovedOnProblem
+    yield MessageSplitProblem
     yield FreshProofProblem
     yield ContactMergedProblem
     yield VisitorLimitProblem

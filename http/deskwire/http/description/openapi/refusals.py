@@ -230,9 +230,11 @@ class RefusalDescriptions:
     def _reference(self, status: int, codes: list[Code]) -> Schema:
         name = ".".join((str(status), *(each.code for each in codes)))
         self._used.update(each.code for each in codes)
-        document = next(
-            (self._special[each.code] for each in codes if each.code in self._special), self._problem
-        )
+        # Of two, the last one has the fields of the first, too: `ConversationMovedOnProblem`.
+        document = [
+            self._problem,
+            *(self._special[each.code] for each in codes if each.code in self._special),
+        ][-1]
         self.components[name] = {
             "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in codes),
             "headers": self._headers(status),

@@ -61,6 +61,7 @@ BODIES: Final[Mapping[str, Any]] = {
         "sound": True,
         "quietHours": {"start": "18:00", "end": "08:00", "days": ["sat", "sun"], "timeZone": "Europe/Berlin"},
     },
+    "PutSetupRequest": {"hidden": True},
     "PutPushSubscriptionRequest": {
         "endpoint": "https://push.example.net/push/JzLQ3raZJfFBR0aqvOMsLrt54w4rJUsV",
         "keys": {
@@ -243,6 +244,11 @@ BODIES: Final[Mapping[str, Any]] = {
     "ChangeTicketRequest": {"status": "DONE"},
     "PutTranslationRequest": {"language": "en", "fields": {"text": "Checkout"}},
     "PutSeenRequest": {"index": 3},
+    "MergeConversationRequest": {"into": "cnv_01KZ000000000000000000CNV2"},
+    "SplitConversationRequest": {
+        "messageIds": ["msg_01KZ000000000000000000MSG1"],
+        "title": "Change of address",
+    },
     "MarkNoAnswerNeededRequest": {"index": 3},
     "SetTypingRequest": {"typing": True},
     "DashboardReopenConversationRequest": {},

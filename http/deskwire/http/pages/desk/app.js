@@ -55,7 +55,7 @@ const write = (command) => () => {
   }
 };
 
-// Registered at once, because the user types text after these commands. The others come with actions.js.
+// Registered at once: the user types text after these commands. The others come with actions.js.
 handle({
   start: () => ask({ name: "start" }),
   palette: () => ask({ name: "palette", ids: targets() }),
@@ -88,7 +88,7 @@ async function start() {
 /** @type {string | null} */
 let begun = null;
 effect(() => {
-  const wanted = session.user.value && session.project.value && !session.mustEnrol.value ? `${session.user.value.id} ${session.project.value.id}` : null;
+  const wanted = session.user.value && session.project.value && !session.mustEnrol.value ? `${session.user.value.id} ${session.project.value.id} ${session.reads.value}` : null;
   if (wanted === begun) return;
   queueMicrotask(() => {
     if (wanted === begun) return;
@@ -113,7 +113,7 @@ const SIDE = html`<nav class="side" id="side" popover aria-label=${t.views.label
 function Panes() {
   const open = session.open.value;
   const wide = contextShown.value ?? innerWidth >= 1180;
-  if (session.page.value) return html`<div class="panes" data-pane="page">${SIDE}<main class="page" id="conversation" tabindex="-1"><${Page} /></main></div>`;
+  if (session.page.value || !session.reads.value) return html`<div class="panes" data-pane="page">${SIDE}<main class="page" id="conversation" tabindex="-1"><${Page} /></main></div>`;
   return html`<div class="panes" data-pane=${open ? "thread" : "list"}>
     ${SIDE}
     <main><${List} /><section class="thread" id="conversation" tabindex="-1">${open ? html`<${Thread} key=${open} id=${open} />` : html`<${Empty} icon="chat" title=${t.thread.none} text=${shownList().ids.length > 0 && t.thread.noneText} />`}</section></main>

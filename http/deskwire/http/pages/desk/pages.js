@@ -8,7 +8,7 @@
 import { html, signal, useErrorBoundary, useLayoutEffect } from "./vendor/preact.js";
 import { t } from "./ui/texts.js";
 import { Button, Empty, Icon, setting } from "./ui/parts.js";
-import { may, page } from "./core/session.js";
+import { go, may, open, page, reads } from "./core/session.js";
 import { handle } from "./core/keys.js";
 import { Link, PAGES, places } from "./ui/link.js";
 import "./ui/page-style.js";
@@ -99,12 +99,24 @@ function Opened({ entry, id }) {
   return Shown ? html`<${Shown} key=${id ?? ""} id=${id} />` : html`<div class="waiting" aria-busy="true"><h1 class="sr">${entry.title}</h1></div>`;
 }
 
+/** The first page of the navigation, for a user without an inbox. */
+const firstPage = () => GROUPS.flatMap((group) => places().filter((each) => each.group === group))[0]?.path ?? "settings/account";
+
+const ToStart = () => (reads.value ? html`<${Link} to="" class="button">${t.toInbox}<//>` : html`<${Link} to=${firstPage()} class="button">${t.toFirst}<//>`);
+
+/** @param {{permission: string}} props */
+const Forbidden = ({ permission }) => html`<${Empty} icon="lock" title=${t.forbidden} text=${t.forbiddenText(permission)} action=${html`<${ToStart} />`} />`;
+
 /** The page that is open. */
 export function Page() {
   const found = pageOf(page.value ?? "");
+  const noInbox = !page.value && !open.value;
   useLayoutEffect(() => handle({ back: () => (history.back(), true) }), []);
-  if (!found) return html`<${Empty} icon="warn" title=${t.unknown} text=${t.unknownText} action=${html`<${Link} to="" class="button">${t.toInbox}<//>`} />`;
+  useLayoutEffect(() => void (noInbox && go(firstPage(), { replace: true })), [noInbox]);
+  if (noInbox) return null;
+  if (open.value) return html`<${Forbidden} permission="conversations.read" />`;
+  if (!found) return html`<${Empty} icon="warn" title=${t.unknown} text=${t.unknownText} action=${html`<${ToStart} />`} />`;
   const { entry, id } = found;
-  if (entry.permission && !may(entry.permission)) return html`<${Empty} icon="lock" title=${t.forbidden} text=${t.forbiddenText(entry.permission)} action=${html`<${Link} to="" class="button">${t.toInbox}<//>`} />`;
+  if (entry.permission && !may(entry.permission)) return html`<${Forbidden} permission=${entry.permission} />`;
   return html`<${Opened} key=${entry.path} entry=${entry} id=${id} />`;
 }

@@ -108,6 +108,8 @@ export interface Conversation {
   closedAt: string | null;
   sequence: number;
   channelId?: string;
+  /** The conversation with which it shares its first messages: an agent started it with them. */
+  splitFrom?: ConversationId;
 }
 
 export interface Message {

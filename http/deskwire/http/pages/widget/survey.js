@@ -3,10 +3,10 @@
 import { html, useEffect, useState } from "../desk/vendor/preact.js";
 import { Fields } from "./fields.js";
 import { valuesOf } from "./values.js";
-import { brokenBounds, following } from "./survey-logic.js";
+import { brokenBounds, following } from "../desk/core/survey-logic.js";
 import { numberText, problemText, settings, t } from "./texts.js";
 /** @import { Customer } from "./customer.js" */
-/** @import { Definition, Question } from "./survey-logic.js" */
+/** @import { Definition, Question } from "../desk/core/survey-logic.js" */
 
 const SCALES = /** @type {Record<string, [number, number]>} */ ({ nps: [0, 10], csat: [1, 5], ces: [1, 7], rating: [1, 5] });
 

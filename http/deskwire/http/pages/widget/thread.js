@@ -25,7 +25,7 @@ export function Thread({ customer, state, conversation, sent }) {
   const last = messages.findLast((each) => each.author.self);
   return html`<main class="thread">
     <div class="scroll">
-      ${complete !== id && messages[0] && messages[0].index > 0 && html`<button type="button" class="plain" onClick=${() => customer.older(id).then((more) => more || setComplete(id), () => {})}>${t.older}</button>`}
+      ${complete !== id && messages[0] && (messages[0].index > 0 || messages[0].conversationId !== id) && html`<button type="button" class="plain" onClick=${() => customer.older(id).then((more) => more || setComplete(id), () => {})}>${t.older}</button>`}
       ${!messages.length && settings.own.greeting && html`<${Text} text=${settings.own.greeting} />`}
       <div role="log" aria-label=${t.conversations}>
         ${messages.map((each, at) => html`<${Bubble} key=${each.clientId ?? each.id} of=${each} before=${messages[at - 1]} state=${each === last && !outgoing.length && t.stored} />`)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-import segno
 from pydantic import Field
 
 from deskwire.engine.accounts.factors import changes
@@ -80,6 +79,8 @@ async def begin_totp(call: Call[Body, Query]) -> Answer:
     services, user, secret = call.services, call.user, new_totp_secret()
     sealed, now, uri = services.second_factors.seal(secret), services.clock(), totp_uri(secret, user.email)
     await services.store.write(lambda tx: tx.put_pending_totp(user.rowid, sealed, now))
+    import segno  # once in an agent's life, and 5 ms of each start
+
     picture = segno.make(uri, error="m").svg_data_uri(scale=4, light="white")
     return {"secret": secret, "uri": uri, "qr": picture}
 

@@ -175,6 +175,7 @@ async def list_contact_conversations(call: Call[Body, ContactConversations]) -> 
         statuses=None if call.query.status is None else (call.query.status,),
         archived=call.query.archived,
         visible=True,
+        merged=False,
     )
     return await operations.list_conversations(call, criteria)
 

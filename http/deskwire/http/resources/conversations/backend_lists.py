@@ -71,6 +71,7 @@ class BackendConversationLists(ByChange):
     attribute: AttributesAre | None = None
     tag: Tags | None = None
     visible: Flag = True
+    merged: Flag | None = None
     since: Time | None = None
     until: Time | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -158,4 +159,5 @@ def _filter(reader: BackendListReader, call: Call[Any, BackendConversationLists]
         rated=query.rated,
         rating=query.rating,
         attributes=query.attribute or (),
+        merged=query.merged,
     )

@@ -70,6 +70,7 @@ async def get_tags(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/tags",
     _MANAGE,
     operation_id="replaceConversationTags",
+    errors=("conversation_merged",),
     limit=MEDIUM,
     body=ReplaceTagsRequest,
     answer=shapes.ConversationTags,

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Field
 
+from deskwire.engine.accounts.people import READ
 from deskwire.engine.audit.trail import AuditEntry
 from deskwire.engine.conversations.bulk_jobs import (
     BULK_MAX,
     EXAMINED_MAX,
     LISTED_MAX,
+    PERMISSION,
     ActionType,
     BulkAction,
     BulkJob,
@@ -52,7 +54,7 @@ routes = Routes(
 )
 _ALL: Final = "/bulk-jobs"
 _ONE: Final = "/bulk-jobs/<bulk_job_id>"
-_ACCESS: Final = personal(dashboard("conversations.manage"))
+_ACCESS: Final = personal(dashboard(READ))  # actions need more; see `PERMISSION`
 _FIELDS: Final[dict[ActionType, frozenset[str]]] = {
     "assign": frozenset({"assignee"}),
     "tag": frozenset({"add", "remove"}),
@@ -86,9 +88,11 @@ class StartBulkJobRequest(Body):
 async def _precheck(call: Call[StartBulkJobRequest, Query]) -> None:
     """Raise Invalid with every problem of the body that the fields alone do not show.
 
-    A field of the wrong type is None, also one that is required.
+    A field of the wrong type is None, also one that is required. Raises Forbidden without the permission of the action.
     """
     action: BulkActionInput | None = call.body.action
+    if action is not None and action.type:
+        call.access.require(PERMISSION[action.type])
     problems = [] if action is None or not action.type else _action_problems(action)
     try:
         if action is not None:
@@ -168,7 +172,7 @@ def _conversations(reader: BulkFilterReader, call: Call[StartBulkJobRequest, Any
     """Return the storage keys of the matching conversations. Raises Invalid if they are too many."""
     query, now = _query(reader, call), call.services.clock()
     wanted = filter_of(reader, query, call.project, call.user, now, for_agents=True)
-    if query.sort == "waiting":
+    if query.sort == "waiting" and wanted.waiting is None:
         wanted = replace(wanted, waiting=True)
     found, complete = reader.matching_conversations(
         call.project.rowid, wanted, query.in_order, BULK_MAX + 1, EXAMINED_MAX
@@ -197,7 +201,11 @@ def _conversations(reader: BulkFilterReader, call: Call[StartBulkJobRequest, Any
     further=(_precheck,),
 )
 async def start(call: Call[StartBulkJobRequest, Query]) -> Answer:
-    """Start a job that changes all conversations which match now. Later matches are not added."""
+    """Start a job that changes all conversations which match now, with the permission that its action needs.
+
+    Later matches are not added. `noAnswerNeeded` and `waitAgain` need `conversations.reply`. `unread`, `follow` and `unfollow`
+    are about you alone and need nothing more. All others need `conversations.manage`.
+    """
     await _precheck(call)
     conversations = await call.services.store.read(lambda reader: _conversations(reader, call))
     now, user = call.services.clock(), call.user
@@ -253,7 +261,10 @@ async def get_job(call: Call[Body, Query]) -> Answer:
     errors=("bulk_job_ended",),
 )
 async def cancel(call: Call[Body, Query]) -> Answer:
-    """Cancel one of your running jobs. Conversations that it has changed stay so, until you undo the job."""
+    """Cancel one of your running jobs. Conversations that it has changed stay so, until you undo the job.
+
+    Like undo, it needs the permission of the job's action.
+    """
     return await _end(call, cancel_bulk_job)
 
 
@@ -279,7 +290,9 @@ async def undo(call: Call[Body, Query]) -> Answer:
 
 async def _end(call: Call[Any, Any], change: Callable[..., BulkJob]) -> Answer:
     def run(tx: Transaction) -> dict[str, Any]:
-        job = change(tx, call.project, _find(tx, call), call.services.clock())
+        found = _find(tx, call)
+        call.access.require(PERMISSION[found.action.type])
+        job = change(tx, call.project, found, call.services.clock())
         return bulk_job_view(job, tx.bulk_counts(job.rowid))
 
     return await call.services.store.write(run)

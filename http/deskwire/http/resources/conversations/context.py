@@ -63,7 +63,7 @@ def _others(
     reader: ContextReader, call: Call[Any, Any], state: Conversation, contact: Contact
 ) -> Sequence[dict[str, Any]]:
     """Return the contact's other conversations, newest activity first."""
-    project, wanted = call.project.rowid, ConversationFilter(contact=contact.rowid)
+    project, wanted = call.project.rowid, ConversationFilter(contact=contact.rowid, merged=False)
     listed = reader.conversations(project, wanted, NEWEST_FIRST, None, OTHERS + 1)
     found = [(each.conversation, each.contact) for each in listed if each.conversation.rowid != state.rowid]
     return inbox_views(reader, call.project, call.user, found[:OTHERS])

@@ -108,7 +108,7 @@ async def get_conversation(call: Call[Body, Viewed]) -> Answer:
     query=Viewed,
     limit=LARGE,
     answer=shapes.Conversation | shapes.AgentConversation,
-    errors=("conversation_closed", "person_required"),
+    errors=("conversation_closed", "conversation_merged", "person_required"),
     further=(nulls(*writing.NULLABLE), writing.check_snooze),
 )
 async def change_conversation(call: Call[writing.DashboardChangeConversationRequest, Viewed]) -> Answer:
@@ -155,7 +155,12 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     body=writing.DashboardPostMessageRequest,
     limit=LARGE,
     answer=shapes.AgentMessage | HeldMessage,
-    errors=("conversation_closed", "conversation_moved_on", "held_message_limit_reached"),
+    errors=(
+        "conversation_closed",
+        "conversation_merged",
+        "conversation_moved_on",
+        "held_message_limit_reached",
+    ),
     idempotent=True,
     further=(writing.check_reply,),
 )
@@ -201,6 +206,7 @@ async def delete_message(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/typing",
     _REPLY,
     operation_id="dashboardSetTyping",
+    errors=("conversation_merged",),
     body=SetTypingRequest,
     answer=shapes.Conversation,
 )
@@ -211,7 +217,12 @@ async def set_typing(call: Call[SetTypingRequest, Query]) -> Answer:
 
 
 @routes.add(
-    "POST", f"{_ONE}/close", _MANAGE, operation_id="dashboardCloseConversation", answer=shapes.Conversation
+    "POST",
+    f"{_ONE}/close",
+    _MANAGE,
+    operation_id="dashboardCloseConversation",
+    errors=("conversation_merged",),
+    answer=shapes.Conversation,
 )
 async def close_conversation(call: Call[Body, Query]) -> Answer:
     """Close a conversation for the customer."""
@@ -223,6 +234,7 @@ async def close_conversation(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/reopen",
     _MANAGE,
     operation_id="dashboardReopenConversation",
+    errors=("conversation_merged",),
     body=DashboardReopenConversationRequest,
     answer=shapes.Conversation,
 )
@@ -237,6 +249,7 @@ async def reopen_conversation(call: Call[DashboardReopenConversationRequest, Que
     f"{_ONE}/assign",
     _MANAGE,
     operation_id="dashboardAssignConversation",
+    errors=("conversation_merged",),
     body=AssignConversationRequest,
     answer=shapes.Conversation,
     further=(operations.check_assignee,),
@@ -327,7 +340,13 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     operation_id="dashboardStartWorkflow",
     body=StartWorkflowRequest,
     answer=shapes.Conversation,
-    errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+    errors=(
+        "conversation_closed",
+        "conversation_hidden",
+        "conversation_merged",
+        "workflow_not_manual",
+        "workflow_running",
+    ),
     idempotent=True,
 )
 async def start_workflow(call: Call[StartWorkflowRequest, Query]) -> Answer:

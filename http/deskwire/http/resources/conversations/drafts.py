@@ -24,6 +24,7 @@ from deskwire.engine.conversations.drafts import (
 )
 from deskwire.engine.core.errors import Invalid, NotFound
 from deskwire.engine.core.store import InlineJob, InlineQuery
+from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.http.api.calls import Answer, Call
@@ -135,7 +136,10 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
     further=(_check_attachments,),
 )
 async def put_draft(call: Call[PutDraftRequest, Query]) -> Answer:
-    """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten."""
+    """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten.
+
+    The draft of a merged conversation is merged into that of the conversation that shows its messages.
+    """
     identifier = operations.conversation_id(call)
     body, author, now = call.body, call.user.rowid, call.services.clock()
     attachments, problems = await operations.attached(call, body.attachments, "")
@@ -146,7 +150,12 @@ async def put_draft(call: Call[PutDraftRequest, Query]) -> Answer:
 
     def save(tx: Transaction) -> dict[str, Any]:
         state, _ = operations.find(tx, call.project, identifier)
-        decided = write_draft(tx, draft_key(state, author, internal=_mode(call) == "note"), written, now)
+        given = written
+        if state.merged_into is not None:
+            # The page has not seen the draft of the other conversation, so both are merged.
+            state, _ = operations.find(tx, call.project, state.merged_into)
+            given = replace(written, version=None, base_text=None, base_sequence=None)
+        decided = write_draft(tx, draft_key(state, author, internal=_mode(call) == "note"), given, now)
         draft = decided.draft
         return {"draft": draft and draft_view(draft, shown(call)), "merged": decided.merged}
 

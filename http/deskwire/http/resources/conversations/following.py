@@ -29,13 +29,25 @@ routes = Routes(
 _FOLLOW = "/conversations/<conversation_id>/follow"
 
 
-@routes.add("PUT", _FOLLOW, operation_id="followConversation", answer=shapes.Followers)
+@routes.add(
+    "PUT",
+    _FOLLOW,
+    operation_id="followConversation",
+    answer=shapes.Followers,
+    errors=("conversation_merged",),
+)
 async def follow_conversation(call: Call[Body, Query]) -> Answer:
     """Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague."""
     return await _change(call, follows=True)
 
 
-@routes.add("DELETE", _FOLLOW, operation_id="unfollowConversation", answer=shapes.Followers)
+@routes.add(
+    "DELETE",
+    _FOLLOW,
+    operation_id="unfollowConversation",
+    answer=shapes.Followers,
+    errors=("conversation_merged",),
+)
 async def unfollow_conversation(call: Call[Body, Query]) -> Answer:
     """Stop following a conversation. Mentions of you stay, and a later one makes you follow it again."""
     return await _change(call, follows=False)
@@ -82,7 +94,7 @@ async def put_seen_mentions(call: Call[PutSeenMentionsRequest, Query]) -> Answer
     def see(tx: ConversationTransaction) -> tuple[Conversation, dict[str, Any]]:
         state, upto = _place(tx, call)
         tx.see_mentions(user.rowid, project.rowid, state.rowid, upto, at)
-        return state, own_state(tx, project, user, state)
+        return state, own_state(tx, project, user.rowid, state)
 
     state, mine = await call.services.store.write(InlineJob(see))
     data = {"conversationId": state.id, "index": mine["seenIndex"], "mine": mine}

@@ -10,6 +10,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views, thread_view
 from deskwire.engine.conversations.listing import ThreadMessage
 from deskwire.engine.conversations.ports import ConversationReader
+from deskwire.engine.conversations.threads import ThreadQuery, read_thread, shows_others
 from deskwire.engine.core.store import InlineQuery
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations.operations import (
@@ -39,8 +40,12 @@ async def list_messages(call: Call[Any, ThreadList]) -> Answer:
     backwards = query.before is not None and query.after is None
     newest_first = query.order == "desc"
 
-    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[ThreadMessage]]:
+    def read(reader: ConversationReader) -> Sequence[tuple[Conversation, ThreadMessage]]:
         state, _ = find(reader, call.project, identifier)
+        newest = newest_first or backwards
+        if shows_others(state):
+            wanted = ThreadQuery(True, query.after, query.before, newest, query.limit + 1)
+            return read_thread(reader, state, wanted)
 
         def place(message_id: str | None) -> int | None:
             return None if message_id is None else place_of(reader, state, message_id, internal=True)
@@ -50,19 +55,19 @@ async def list_messages(call: Call[Any, ThreadList]) -> Answer:
             state.rowid,
             after=after,
             before=before,
-            newest_first=newest_first or backwards,
+            newest_first=newest,
             limit=query.limit + 1,
         )
-        return state, found
+        return [(state, each) for each in found]
 
-    state, found = await call.services.store.read(read)
+    found = await call.services.store.read(read)
     shown, more = list(found[: query.limit]), len(found) > query.limit
-    last = shown[-1].message.id if more else None
+    last = shown[-1][1].message.id if more else None
     if backwards and not newest_first:
         shown.reverse()
     show = partial(call.services.uploads.links.shown, now=call.services.clock())
     return {
-        "items": [thread_view(each, state, show) for each in shown],
+        "items": [thread_view(each, state, show) for state, each in shown],
         "nextCursor": last and (f"{BACK}{last}" if newest_first or backwards else last),
     }
 

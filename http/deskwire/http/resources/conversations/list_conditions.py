@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Final, Literal, Protocol
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -147,7 +147,7 @@ def filter_of(
         contact=contact,
         statuses=UNCLOSED if query.unread and query.status is None else query.status,
         archived=query.archived if sought or query.archived is not None else False,
-        assignees=None if assignees is None else tuple(_assignee(each, user) for each in assignees),
+        assignees=None if assignees is None else _assignees(assignees, user),
         tags=query.tag,
         all_tags=query.all_tags or (),
         without_tags=query.without_tags or (),
@@ -174,11 +174,18 @@ def filter_of(
         rated=query.rated,
         rating=query.rating,
         text=query.q,
+        # A mention in a merged conversation stays on the list, where it can be seen.
+        merged=None if query.mentioned else False,
     )
 
 
 def _before(now: int, duration: int | None) -> int | None:
     return None if duration is None else now - duration
+
+
+def _assignees(names: Sequence[str], user: User | None) -> tuple[str | None, ...]:
+    """Return the ids of assignees, each once: `me` may be named by its id as well."""
+    return tuple(dict.fromkeys(_assignee(each, user) for each in names))
 
 
 def _assignee(name: str, user: User | None) -> str | None:

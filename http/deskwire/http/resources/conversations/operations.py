@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from deskwire.engine.accounts.people import Assignee, AssigneeType, Project
@@ -19,6 +20,8 @@ from deskwire.engine.conversations.commands import (
     Command,
     Patch,
     PostMessage,
+    Rate,
+    ReplaceNetworkLogs,
     Reply,
     StartWorkflow,
 )
@@ -27,9 +30,15 @@ from deskwire.engine.conversations.conversation import Conversation, Message, no
 from deskwire.engine.conversations.events import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, ConversationPageKey
 from deskwire.engine.conversations.ports import CommitReader, ConversationReader
+from deskwire.engine.conversations.threads import (
+    ThreadQuery,
+    no_such_message,
+    read_thread,
+    shows_others,
+)
 from deskwire.engine.core.actor import ANONYMOUS, SYSTEM, Actor
 from deskwire.engine.core.commits import CommitHook, CommitHooks
-from deskwire.engine.core.errors import Conflict, Gone, Invalid, NotFound, Problem
+from deskwire.engine.core.errors import Conflict, Gone, Invalid, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader
@@ -75,6 +84,12 @@ async def ask(
     return await call.services.actors.ask(call.project, conversation_id(call), command, hook, actor_of(call))
 
 
+async def ask_shown(call: Call[Any, Any], command: Rate | ReplaceNetworkLogs) -> Receipt:
+    """Let the conversation in the path run a command, or the one that it is merged into."""
+    actors = call.services.actors
+    return await actors.ask_where_shown(call.project, conversation_id(call), command, by=actor_of(call))
+
+
 async def post(
     call: Call[Any, Any],
     command: PostMessage | Reply,
@@ -97,6 +112,18 @@ async def post(
     kept: CommitHook[Receipt] | None = call.keeping(response, identifier)
     hook = kept if further is None else CommitHooks(kept, further)
     return response(await directory.ask(call.project, identifier, command, hook, by))
+
+
+async def post_where_shown(call: Call[Any, Any], command: PostMessage) -> Answer:
+    """Add a backend's message to the conversation in the path, or to the one that it is merged into. Return the message object."""
+
+    def response(receipt: Receipt) -> Mapping[str, Any]:
+        assert receipt.message is not None
+        return receipt.message
+
+    identifier, actors = call.path["conversation_id"], call.services.actors
+    kept: CommitHook[Receipt] | None = call.keeping(response, itemgetter("conversationId"))
+    return response(await actors.ask_where_shown(call.project, identifier, command, kept))
 
 
 def report_typing(call: Call[SetContactTypingRequest, Any], identifier: str, contact: Contact) -> Answer:
@@ -198,19 +225,26 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     """Return a page of messages, oldest first. `nextCursor` continues in the same direction."""
     identifier, query = conversation_id(call), from_cursor(call.query)
 
-    def read(reader: ConversationReader) -> Sequence[Message]:
+    def read(reader: ConversationReader) -> Sequence[tuple[Message, str]]:
         state, _ = find(reader, call.project, identifier)
 
         def place(message_id: str | None) -> int | None:
             return None if message_id is None else place_of(reader, state, message_id, internal=internal)
 
-        return reader.messages(
+        if shows_others(state):
+            limit, newest = query.limit + 1, query.before is not None and query.after is None
+            wanted = ThreadQuery(internal, query.after, query.before, newest, limit)
+            found = read_thread(reader, state, wanted)
+            united = [(each.message, own.id) for own, each in found]
+            return united[::-1] if newest else united
+        messages = reader.messages(
             state.rowid,
             internal=internal,
             after=place(query.after),
             before=place(query.before),
             limit=query.limit + 1,
         )
+        return [(each, state.id) for each in messages]
 
     messages = await call.services.store.read(read)
     backwards = query.before is not None and query.after is None
@@ -219,8 +253,8 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
     view = dashboard_message_view if internal else message_view
     show = partial(call.services.uploads.links.shown, now=call.services.clock())
     return {
-        "items": [view(message, identifier, show) for message in shown],
-        "nextCursor": (f"{BACK}{shown[0].id}" if backwards else shown[-1].id) if more else None,
+        "items": [view(message, own, show) for message, own in shown],
+        "nextCursor": (f"{BACK}{shown[0][0].id}" if backwards else shown[-1][0].id) if more else None,
     }
 
 
@@ -237,7 +271,7 @@ def place_of(reader: ConversationReader, state: Conversation, message_id: str, *
     """Return the position of a message in its conversation. Raises NotFound."""
     rowid = reader.message_rowid(state.rowid, message_id, internal=internal)
     if rowid is None:
-        raise NotFound(f"This conversation has no message {message_id!r}.", code="message_not_found")
+        raise no_such_message(message_id)
     return rowid
 
 

@@ -91,7 +91,7 @@ async def put_seen(call: Call[PutSeenRequest, Query]) -> Answer:
     def put(tx: ConversationTransaction) -> dict[str, Any]:
         if not tx.put_seen(user, state.rowid, seen, at):
             raise no_such_conversation()
-        return own_state(tx, call.project, call.user, state)
+        return own_state(tx, call.project, user, state)
 
     mine = await call.services.store.write(put)
     event = ephemeral_event("me.seen", {"conversationId": state.id, "index": seen.index, "mine": mine})

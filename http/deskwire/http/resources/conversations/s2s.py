@@ -229,7 +229,7 @@ async def get_conversation(call: Call[Body, BackendView]) -> Answer:
     body=ChangeConversationRequest,
     limit=LARGE,
     answer=shapes.Conversation,
-    errors=("conversation_closed",),
+    errors=("conversation_closed", "conversation_merged"),
     further=(nulls(*operations.NULLABLE),),
 )
 async def change_conversation(call: Call[ChangeConversationRequest, Query]) -> Answer:
@@ -279,7 +279,7 @@ async def list_messages(call: Call[Body, MessageList]) -> Answer:
 )
 async def post_message(call: Call[PostMessageRequest, Query]) -> Answer:
     """Add a message to a conversation. A message of the contact reopens a closed conversation."""
-    return await operations.post(call, await _message(call, call.body, ""), lambda message: message)
+    return await operations.post_where_shown(call, await _message(call, call.body, ""))
 
 
 @routes.add(
@@ -287,6 +287,7 @@ async def post_message(call: Call[PostMessageRequest, Query]) -> Answer:
     f"{_ONE}/close",
     _MANAGE,
     operation_id="closeConversation",
+    errors=("conversation_merged",),
     body=CloseConversationRequest,
     answer=shapes.Conversation,
 )
@@ -295,7 +296,14 @@ async def close_conversation(call: Call[CloseConversationRequest, Query]) -> Ans
     return await operations.carry_out(call, Close(call.body.closed_by))
 
 
-@routes.add("POST", f"{_ONE}/reopen", _MANAGE, operation_id="reopenConversation", answer=shapes.Conversation)
+@routes.add(
+    "POST",
+    f"{_ONE}/reopen",
+    _MANAGE,
+    operation_id="reopenConversation",
+    errors=("conversation_merged",),
+    answer=shapes.Conversation,
+)
 async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     """Reopen a closed conversation."""
     return await operations.carry_out(call, Reopen())
@@ -306,6 +314,7 @@ async def reopen_conversation(call: Call[Body, Query]) -> Answer:
     f"{_ONE}/assign",
     _MANAGE,
     operation_id="assignConversation",
+    errors=("conversation_merged",),
     body=AssignConversationRequest,
     answer=shapes.Conversation,
     further=(operations.check_assignee,),
@@ -336,11 +345,11 @@ async def set_contact_typing(call: Call[SetContactTypingRequest, Query]) -> Answ
     Nothing is stored, and neither webhooks nor consumers of the realtime stream are notified.
     """
     identifier = operations.conversation_id(call)
-    _, contact = await call.services.store.read(
+    state, contact = await call.services.store.read(
         InlineQuery(lambda reader: operations.find(reader, call.project, identifier))
     )
     require_not_blocked(contact)
-    return operations.report_typing(call, identifier, contact)
+    return operations.report_typing(call, state.merged_into or identifier, contact)
 
 
 @routes.add(
@@ -360,9 +369,8 @@ async def rate_conversation(call: Call[RateConversationRequest, Query]) -> Answe
     """
     body = call.body
     kept = "comment" not in body.model_fields_set
-    receipt = await operations.ask(call, Rate(body.rating, body.comment, keeps_comment=kept))
-    state = receipt.state
-    assert state is not None
+    command = Rate(body.rating, body.comment, keeps_comment=kept)
+    state = (await operations.ask_shown(call, command)).after
     assert state.rated_at is not None
     rated = {"rating": state.rating, "ratedAt": iso(state.rated_at)}
     return rated if state.rating_comment is None else {**rated, "comment": state.rating_comment}
@@ -379,7 +387,7 @@ async def rate_conversation(call: Call[RateConversationRequest, Query]) -> Answe
 )
 async def replace_network_logs(call: Call[ReplaceNetworkLogsRequest, Query]) -> Answer:
     """Attach a snapshot of the network requests of the customer's client. Only agents see it."""
-    await operations.ask(call, ReplaceNetworkLogs(call.raw))
+    await operations.ask_shown(call, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
 
 
@@ -427,7 +435,7 @@ async def _check_answer(call: Call[ReplyToStepRequest, Query]) -> None:
     body=ReplyToStepRequest,
     limit=LARGE,
     answer=shapes.Conversation,
-    errors=("contact_blocked", "step_not_pending"),
+    errors=("contact_blocked", "conversation_merged", "step_not_pending"),
     idempotent=True,
     further=(_check_answer,),
 )
@@ -443,7 +451,13 @@ async def reply_to_step(call: Call[ReplyToStepRequest, Query]) -> Answer:
     operation_id="startWorkflow",
     body=StartWorkflowRequest,
     answer=shapes.Conversation,
-    errors=("conversation_closed", "conversation_hidden", "workflow_not_manual", "workflow_running"),
+    errors=(
+        "conversation_closed",
+        "conversation_hidden",
+        "conversation_merged",
+        "workflow_not_manual",
+        "workflow_running",
+    ),
     idempotent=True,
     further=(operations.check_workflow,),
 )

@@ -155,8 +155,8 @@ def _counts(
 ) -> dict[str, dict[str, Any]]:
     """Return the counts of views by id, without those whose filter names a user or team that is gone."""
     found: dict[str, dict[str, Any]] = {}
-    examined = min(_EXAMINED_FOR_VIEW_MAX, _EXAMINED_MAX // max(1, len(views)))
-    for view in views:
+    left = _EXAMINED_MAX
+    for number, view in enumerate(views):
         try:
             given = {name: [value] for name, value in view.filter.items()}
             query = parse_query(ConversationConditions, given)
@@ -164,9 +164,15 @@ def _counts(
         except BadRequest:
             continue
         if query.sort == "waiting":
+            if wanted.waiting is False:  # such a list is empty
+                found[view.id] = {"count": {"value": 0, "more": False}}
+                continue
             wanted = replace(wanted, waiting=True)
-        value, exact = reader.count_some_conversations(call.project.rowid, wanted, COUNT_MAX, examined)
-        found[view.id] = {"count": {"value": value, "more": not exact}}
+        # A view may examine more if the views before it have needed less than their shares.
+        most = min(_EXAMINED_FOR_VIEW_MAX, left // (len(views) - number))
+        counted = reader.count_some_conversations(call.project.rowid, wanted, COUNT_MAX, most)
+        left -= counted.examined
+        found[view.id] = {"count": {"value": counted.value, "more": not counted.complete}}
     return found
 
 

@@ -24,9 +24,9 @@ _MARK = "/conversations/<conversation_id>/no-answer-needed"
 
 
 class MarkNoAnswerNeededRequest(Body):
-    """The index of the newest message that you have seen."""
+    """The index of the newest message that you have seen; -1 if the conversation has none of its own, as after a split."""
 
-    index: Annotated[int, Field(ge=0, lt=1 << 31)]
+    index: Annotated[int, Field(ge=-1, lt=1 << 31)]
 
 
 @routes.add(
@@ -35,7 +35,7 @@ class MarkNoAnswerNeededRequest(Body):
     operation_id="markNoAnswerNeeded",
     body=MarkNoAnswerNeededRequest,
     answer=shapes.Waiting,
-    errors=("conversation_closed", "newer_message"),
+    errors=("conversation_closed", "conversation_merged", "newer_message"),
 )
 async def mark_no_answer_needed(call: Call[MarkNoAnswerNeededRequest, Query]) -> Answer:
     """Mark that the contact needs no answer: the contact does not wait until the next message of the contact.
@@ -45,7 +45,13 @@ async def mark_no_answer_needed(call: Call[MarkNoAnswerNeededRequest, Query]) ->
     return await _change(call, MarkNoAnswerNeeded(call.body.index))
 
 
-@routes.add("DELETE", _MARK, operation_id="waitAgain", answer=shapes.Waiting, errors=("conversation_closed",))
+@routes.add(
+    "DELETE",
+    _MARK,
+    operation_id="waitAgain",
+    answer=shapes.Waiting,
+    errors=("conversation_closed", "conversation_merged"),
+)
 async def wait_again(call: Call[Body, Query]) -> Answer:
     """Take back the mark that the contact needs no answer: the contact waits again, since the same time as before.
 

@@ -29,6 +29,13 @@ from deskwire.engine.conversations.conversation import Conversation, Message, no
 from deskwire.engine.conversations.decide import decide
 from deskwire.engine.conversations.events import conversation_view, message_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, ConversationPageKey
+from deskwire.engine.conversations.threads import (
+    ThreadMarks,
+    ThreadQuery,
+    marks_in_thread,
+    read_thread,
+    shows_others,
+)
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import (
     Conflict,
@@ -39,6 +46,7 @@ from deskwire.engine.core.errors import (
     NotFound,
     Problem,
     TooManyRequests,
+    Unavailable,
 )
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import InlineQuery
@@ -134,7 +142,7 @@ async def list_conversations(call: Call[Body, CustomerConversationList]) -> Answ
     after = ConversationPageKey(*query.place) if query.place else None
     if contact is None:
         return _tagged(call, EMPTY_PAGE)
-    wanted = ConversationFilter(contact=contact.rowid, visible=True)
+    wanted = ConversationFilter(contact=contact.rowid, visible=True, merged=False)
 
     def read(reader: Reader) -> tuple[Sequence[Any], Mapping[int, Message]]:
         found = reader.conversations(call.project.rowid, wanted, NEWEST_FIRST, after, query.rows)
@@ -269,8 +277,11 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     backwards = query.before is not None and query.after is None
     newest_first = query.order == "desc"
 
-    def read(reader: Reader) -> tuple[str, list[Message]]:
+    def read(reader: Reader) -> list[tuple[str, Message]]:
         state, _ = _own(reader, call)
+        if shows_others(state):
+            wanted = ThreadQuery(False, query.after, query.before, newest_first or backwards, query.limit + 1)
+            return [(own.id, each.message) for own, each in read_thread(reader, state, wanted)]
 
         def place(message_id: str | None) -> int | None:
             return None if message_id is None else place_of(reader, state, message_id, internal=False)
@@ -280,16 +291,16 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
         found = reader.messages(
             state.rowid, internal=False, after=after, before=before, limit=limit, newest=newest
         )
-        return state.id, list(reversed(found)) if newest else list(found)
+        return [(state.id, each) for each in (reversed(found) if newest else found)]
 
-    identifier, found = await call.services.store.read(read)
+    found = await call.services.store.read(read)
     shown, more = found[: query.limit], len(found) > query.limit
-    last = shown[-1].id if more else None
+    last = shown[-1][1].id if more else None
     if backwards and not newest_first:
         shown.reverse()
     show = _links(call)
     return {
-        "items": [customer_message(message_view(each, identifier, show)) for each in shown],
+        "items": [customer_message(message_view(each, own, show)) for own, each in shown],
         "nextCursor": last and (f"{BACK}{last}" if newest_first or backwards else last),
     }
 
@@ -329,9 +340,13 @@ async def post_message(call: Call[PostCustomerMessageRequest, Query]) -> Answer:
         return stored
     try:
         # The commit checks whose conversation it is, so that most messages cost no read of their own.
-        receipt = await services.actors.ask(
+        receipt = await services.actors.ask_where_shown(
             call.project, identifier, replace(command, of_contact=contact.rowid)
         )
+    except NotFound:
+        # It may be merged into one that is still moving from a contact that is merged into this one.
+        await own_conversation(call)
+        raise Unavailable("The conversation is being moved; try again.", code="conversation_busy") from None
     except (Conflict, Forbidden, Gone, Invalid):
         await own_conversation(call)  # these refusals would reveal that another contact's conversation exists
         raise
@@ -351,7 +366,10 @@ async def _stored_message(
     def known(reader: Reader) -> tuple[str, Message] | None:
         identifier, rowid = find_own(reader, call)
         found = reader.message_by_client_id(rowid, call.body.client_id)
-        return None if found is None else (identifier, found)
+        if found is None:
+            passed_on = reader.message_passed_on(call.project.rowid, identifier, call.body.client_id)
+            return None if passed_on is None else passed_on[::-1]
+        return identifier, found
 
     stored = await read_durably(call, known)
     if stored is None:
@@ -373,28 +391,27 @@ async def mark_received(call: Call[MarkReceivedRequest, Query]) -> Answer:
     body = call.body
     named = {name: getattr(body, name) for name in ("reached", "seen")}
 
-    def read(reader: Reader) -> tuple[Conversation, Contact, dict[str, int | None]]:
+    def read(reader: Reader) -> tuple[Conversation, Contact, list[ThreadMarks]]:
         state, contact = _own(reader, call)
-        indexes = {
-            name: None if message_id is None else reader.message_index(state.rowid, message_id)
-            for name, message_id in named.items()
-        }
-        return state, contact, indexes
+        return state, contact, marks_in_thread(reader, state, named)
 
-    state, contact, indexes = await call.services.store.read(InlineQuery(read))
+    state, contact, marks = await call.services.store.read(InlineQuery(read))
     problems = [
         Problem(f"/{name}", "unknown", "The conversation has no such message.")
         for name, message_id in named.items()
-        if message_id is not None and indexes[name] is None
+        if message_id is not None and not any(each.has(name) for each in marks)
     ]
     if problems:
         raise Invalid(*problems)
-    command = MarkReceived(
-        indexes["reached"], indexes["seen"], everything=named == {"reached": None, "seen": None}
-    )
-    if not decide(state, command, call.services.clock()):  # a repeated report costs no commit
+    everything, now = named == {"reached": None, "seen": None}, call.services.clock()
+    receipt = None
+    for each in marks:
+        command = MarkReceived(each.reached, each.seen, everything=everything)
+        if decide(each.state, command, now):  # a repeated report costs no commit
+            marked = await call.services.actors.ask(call.project, each.state.id, command)
+            receipt = marked if each.state.id == state.id else receipt
+    if receipt is None:
         return customer_conversation(conversation_view(state, contact, call.project.id))
-    receipt = await call.services.actors.ask(call.project, state.id, command)
     return customer_conversation(receipt.conversation)
 
 
@@ -408,10 +425,9 @@ async def mark_received(call: Call[MarkReceivedRequest, Query]) -> Answer:
 )
 async def set_typing(call: Call[SetContactTypingRequest, Query]) -> Answer:
     """Report to the present agents that the customer is typing, or has stopped. Repeat it every few seconds."""
-    identifier, contact = await own_conversation(call), call.customer.contact
+    state, contact = await call.services.store.read(InlineQuery(lambda reader: _own(reader, call)))
     await require_writer(call)
-    assert contact is not None, "a customer with a conversation has a contact"
-    return report_typing(call, identifier, contact)
+    return report_typing(call, state.merged_into or state.id, contact)
 
 
 @routes.add(
@@ -428,7 +444,8 @@ async def rate_conversation(call: Call[RateConversationRequest, Query]) -> Answe
     identifier, body = await own_conversation(call), call.body
     kept = "comment" not in body.model_fields_set
     command = Rate(body.rating, body.comment, keeps_comment=kept)
-    receipt = await call.services.actors.ask(call.project, identifier, command, by=call.access.actor)
+    actors = call.services.actors
+    receipt = await actors.ask_where_shown(call.project, identifier, command, by=call.access.actor)
     state = receipt.after
     assert state.rated_at is not None, "it was rated just now, or before"
     rated = {"rating": state.rating, "ratedAt": iso(state.rated_at)}
@@ -449,7 +466,7 @@ async def get_workflow_step(call: Call[Body, Query]) -> Answer:
     body=ReplyToStepRequest,
     limit=LARGE,
     answer=shapes.CustomerConversation,
-    errors=("contact_blocked", "step_not_pending", "rate_limited"),
+    errors=("contact_blocked", "conversation_merged", "step_not_pending", "rate_limited"),
     idempotent=True,
 )
 async def reply_to_step(call: Call[ReplyToStepRequest, Query]) -> Answer:
@@ -475,7 +492,7 @@ async def replace_network_logs(call: Call[ReplaceNetworkLogsRequest, Query]) -> 
     """Attach a snapshot of the page's network requests. Only agents see it."""
     identifier = await own_conversation(call)
     await require_writer(call)
-    await call.services.actors.ask(call.project, identifier, ReplaceNetworkLogs(call.raw))
+    await call.services.actors.ask_where_shown(call.project, identifier, ReplaceNetworkLogs(call.raw))
     return NO_CONTENT
 
 
@@ -489,7 +506,9 @@ def conversation_shown(
     state: Conversation, contact: Contact, project_id: str, last: Message | None, show: AttachmentsView
 ) -> dict[str, Any]:
     """Return a stored conversation in the customer's view, with a message as its last one."""
-    shown = None if last is None else message_view(last, state.id, show)
+    # A conversation that was split off may have no message of its own yet.
+    own = state.split_from if last is not None and last.shown_in == state.id else None
+    shown = None if last is None else message_view(last, own or state.id, show)
     return customer_conversation(conversation_view(state, contact, project_id), shown)
 
 
@@ -518,7 +537,13 @@ def _tagged(call: Call[Any, Any], listed: Mapping[str, Any]) -> Answer:
 
     The tag covers what changes a conversation in the customer's view, and the day, because links to files expire.
     """
-    seen = [(each["id"], each["sequence"], each["updatedAt"]) for each in listed["items"]]
+    seen = [(each["id"], each["sequence"], each["updatedAt"], _last_seen(each)) for each in listed["items"]]
     parts = [seen, listed["nextCursor"], call.services.clock() // _DAY_MS]
     tag = sha256(orjson.dumps(parts)).hexdigest()[:_TAG_LENGTH]
     return call.unless_known(listed, tag)
+
+
+def _last_seen(shown: Mapping[str, Any]) -> tuple[str, str | None] | None:
+    """Return what changes the newest message, which in a conversation that was split off is another one's."""
+    last = shown.get("lastMessage")
+    return last and (last["id"], last["redactedAt"])

@@ -100,7 +100,7 @@ def _each(found: Sequence[T] | None, view: Callable[[T], dict[str, Any]]) -> lis
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
-    return {"messageId": hit.message.id, "text": hit.text, "ranges": hit.ranges}
+    return {"messageId": hit.message_id, "text": hit.text, "ranges": hit.ranges}
 
 
 def _behind(behind: IndexLag) -> dict[str, Any] | None:

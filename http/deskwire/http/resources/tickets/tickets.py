@@ -94,7 +94,13 @@ def _references(
     body=CreateTicketRequest,
     limit=LARGE,
     answer=shapes.Ticket,
-    errors=("conversation_linked", "ticket_changed", "conversation_busy", "overloaded"),
+    errors=(
+        "conversation_linked",
+        "conversation_merged",
+        "ticket_changed",
+        "conversation_busy",
+        "overloaded",
+    ),
     idempotent=True,
     further=(_check_snooze, _references()),
 )
@@ -177,6 +183,7 @@ async def get_ticket(call: Call[Body, Query]) -> Answer:
     answer=shapes.Ticket,
     errors=(
         "conversation_linked",
+        "conversation_merged",
         "ticket_changed",
         "conversation_busy",
         "overloaded",

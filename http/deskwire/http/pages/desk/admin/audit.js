@@ -1,5 +1,6 @@
 // @ts-check
 /** The audit trail of the organisation: each action with its actor, object, time and address. */
+import { number } from "../core/texts.js";
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, Empty, Name, clockTime, fullTime } from "../ui/parts.js";
@@ -19,8 +20,8 @@ function inWords(code) {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Return an action in words. @param {string} action */
-const actionText = (action) => t.audit.actions[action] ?? inWords(action);
+/** Return an action in words; one of a newer service by its name. @param {string} action */
+const actionText = (action) => (/** @type {Record<string, string>} */ (t.audit.actions))[action] ?? inWords(action);
 
 /** Return a value in words. @param {any} value */
 const valueText = (value) => (value === null ? t.none : typeof value === "object" ? JSON.stringify(value) : String(value));
@@ -42,7 +43,7 @@ export function Page() {
   const columns = [
     { label: t.audit.at, cell: (/** @type {any} */ row) => html`<time datetime=${row.at} title=${fullTime(row.at)}>${dayOf(row.at)}, ${clockTime(row.at)}</time>` },
     { label: t.audit.actor, cell: (/** @type {any} */ row) => html`<${Name} name=${nameOf(row.actor.id) ?? /** @type {any} */ (t.audit.actors)[row.actor.type] ?? row.actor.type} />${row.address && html`<br /><span class="muted">${row.address}</span>`}` },
-    { label: t.audit.action, cell: (/** @type {any} */ row) => html`<span title=${row.action}>${actionText(row.action)}</span>${row.count > 1 && html` <span class="chip">× ${row.count.toLocaleString()}</span>`}` },
+    { label: t.audit.action, cell: (/** @type {any} */ row) => html`<span title=${row.action}>${actionText(row.action)}</span>${row.count > 1 && html` <span class="chip">× ${number(row.count)}</span>`}` },
     { label: t.audit.object, less: true, cell: (/** @type {any} */ row) => html`<code class="mono">${nameOf(row.object.id)}</code>` },
     { label: t.audit.details, less: true, cell: (/** @type {any} */ row) => html`<${Details} of=${row} />` },
   ];

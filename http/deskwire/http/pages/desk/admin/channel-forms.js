@@ -1,5 +1,6 @@
 // @ts-check
 /** The settings of a channel, one form for each part of them: websites, sign-in of customers, visitors, look and conversations. */
+import { locale } from "../core/texts.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./channel-texts.js";
 import { t as admin } from "./texts.js";
@@ -55,7 +56,7 @@ export function Identity({ channel, save, rotate }) {
       <${Field} name="identity/mode" label=${t.mode} hint=${t.modeHint} initial=${mode} options=${choices(t.modes)} />
     <//>
     <h3>${t.secret}</h3><p class="muted">${t.secretHint}</p>
-    <${Pairs} of=${[[t.current, html`<code class="mono">${secret}</code>`], ...(previousSecretExpiresAt ? [[t.previous, t.validUntil(new Date(previousSecretExpiresAt).toLocaleString())]] : [])]} />
+    <${Pairs} of=${[[t.current, html`<code class="mono">${secret}</code>`], ...(previousSecretExpiresAt ? [[t.previous, t.validUntil(new Date(previousSecretExpiresAt).toLocaleString(locale))]] : [])]} />
     <div><${Button} label=${t.rotate} press=${rotate} /></div>
     <h3>${t.publicKeys}</h3><p class="muted">${t.publicKeysHint}</p>
     ${publicKeys.length > 0 && html`<${Table} caption=${t.publicKeys} columns=${columns} rows=${publicKeys} quiet />`}
@@ -86,7 +87,7 @@ export function Visitors({ channel, save }) {
 }
 
 const TEXTS = /** @type {const} */ (["title", "greeting", "placeholder", "offline"]);
-const languages = typeof Intl.DisplayNames === "function" ? new Intl.DisplayNames(undefined, { type: "language", fallback: "code" }) : null;
+const languages = typeof Intl.DisplayNames === "function" ? new Intl.DisplayNames(locale, { type: "language", fallback: "code" }) : null;
 
 /** Return the name of a language; its code if that is malformed. @param {string} code */
 function languageName(code) {

@@ -2,6 +2,7 @@
 /** Contacts: the list with its search, and one contact with merge, export and erasure. */
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
+import { t as ticketTexts } from "../ui/ticket-texts.js";
 import { Ago, Avatar, Button, Empty, Name, contactName, notify } from "../ui/parts.js";
 import { go, may } from "../core/session.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
@@ -120,7 +121,7 @@ export function ContactPage({ id }) {
       <div>
         <${Section} title=${t.contacts.about}><${Pairs} of=${[[t.contacts.userId, html`<code class="mono">${contact.userId}</code>`], [t.contacts.id, html`<code class="mono">${contact.id}</code>`], [t.contacts.created, html`<${Ago} at=${contact.createdAt} />`], [t.contacts.updated, html`<${Ago} at=${contact.updatedAt} />`]]} /><//>
         ${customer && customer.sessions.length > 0 && html`<${Section} title=${t.contacts.browser}><${BrowserContext} of=${customer} /><//>`}
-        ${may("tickets.read") && html`<${Section} title=${t.pages.tickets}><${States} of=${tickets} empty=${html`<p class="muted">${t.contacts.noTickets}</p>`}>${(/** @type {any[]} */ rows) => html`<ul class="links">${rows.map((each) => html`<li key=${each.id}><${Link} to=${`tickets/${each.id}`}><${Name} name=${each.title} /><//> <span class="muted">${/** @type {any} */ (t.tickets.statuses)[each.status]}</span></li>`)}</ul>`}<//><//>`}
+        ${may("tickets.read") && html`<${Section} title=${t.pages.tickets}><${States} of=${tickets} empty=${html`<p class="muted">${t.contacts.noTickets}</p>`}>${(/** @type {any[]} */ rows) => html`<ul class="links">${rows.map((each) => html`<li key=${each.id}><${Link} to=${`tickets/${each.id}`}><${Name} name=${each.title} /><//> <span class="muted">${/** @type {any} */ (ticketTexts.statuses)[each.status]}</span></li>`)}</ul>`}<//><//>`}
       </div>
     </div>
     ${open === "block" && html`<${BlockDialog} contactId=${id} close=${close} changed=${of.reload} />`}

@@ -1,5 +1,6 @@
 // @ts-check
 /** Machine credentials of the project: creation, permissions, rotation and revocation (ADR 70). The secret is shown once. */
+import { locale } from "../core/texts.js";
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Menu, Name, notify } from "../ui/parts.js";
@@ -21,7 +22,7 @@ const hasEnded = (row) => row.revokedAt || (row.expiresAt && Date.parse(row.expi
 /** A chip if the creator of a credential could not create it any longer. @param {any} row */
 const creatorChip = (row) => {
   const why = /** @type {any} */ (t.credentials.makers)[row.createdBy.state];
-  return why && html`<br /><span class="chip waits" title=${why[1](nameOf(row.createdBy.id) ?? row.createdBy.id)}>${why[0]}</span>`;
+  return why && html`<br /><span class="chip waits" title=${why.text(nameOf(row.createdBy.id) ?? row.createdBy.id)}>${why.title}</span>`;
 };
 
 export function Page() {
@@ -55,7 +56,7 @@ export function Page() {
     { label: t.credentials.secret, cell: (/** @type {any} */ row) => html`<code class="mono">${row.secret}</code>` },
     { label: t.credentials.permissions, less: true, cell: (/** @type {any} */ row) => html`<span title=${row.permissions.join(", ")}>${t.credentials.count(row.permissions.length)}</span>` },
     { label: t.credentials.lastUsed, cell: (/** @type {any} */ row) => (row.lastUsedAt ? html`<${Ago} at=${row.lastUsedAt} />` : t.never) },
-    { label: t.credentials.expires, cell: (/** @type {any} */ row) => (row.expiresAt ? new Date(row.expiresAt).toLocaleDateString() : t.never) },
+    { label: t.credentials.expires, cell: (/** @type {any} */ row) => (row.expiresAt ? new Date(row.expiresAt).toLocaleDateString(locale) : t.never) },
     { label: t.actions, cell: (/** @type {any} */ row) => (row.revokedAt ? html`<span class="chip bad">${t.credentials.isRevoked}</span>` : html`${hasEnded(row) && html`<span class="chip waits">${t.credentials.isOver}</span> `}<${Menu} label=${t.actionsFor(row.name)} icon="more" only kind="quiet" entries=${() => entries(row)} />`) },
   ];
   return html`<${Frame} title=${t.pages.credentials} actions=${html`<${Button} icon="plus" kind="primary" label=${t.credentials.create} press=${() => setOpen({ what: "edit", row: null })} />`} calls=${[of.call]}>

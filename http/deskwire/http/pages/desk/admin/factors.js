@@ -1,5 +1,6 @@
 // @ts-check
 /** The user's second factors: an authenticator app, passkeys, and recovery codes. */
+import { locale } from "../core/texts.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../ui/sign-in-texts.js";
 import { Ago, Button, Name, notify } from "../ui/parts.js";
@@ -86,7 +87,7 @@ export function Factors({ heading = "h3" }) {
     const any = totp || passkeys.length > 0;
     const last = (totp ? 1 : 0) + passkeys.length === 1 ? [f.losesLast] : [];
     return html`${!any && html`<p class="lead">${f.none}</p>`}
-      <div class="factor"><${heading}>${f.app}<//><p class="muted">${totp ? f.appOn(new Date(totp.createdAt).toLocaleDateString()) : f.appOff}</p>
+      <div class="factor"><${heading}>${f.app}<//><p class="muted">${totp ? f.appOn(new Date(totp.createdAt).toLocaleDateString(locale)) : f.appOff}</p>
         <${Button} label=${totp ? f.removeApp : f.addApp} press=${() => setOpen({ what: totp ? "removeApp" : "app" })} /></div>
       <div class="factor"><${heading}>${f.passkeys}<//>${passkeys.length > 0 ? html`<${Table} quiet caption=${f.passkeys} columns=${columns} rows=${passkeys} />` : html`<p class="muted">${hasPasskeys ? f.noPasskeys : t.passkeys.none}</p>`}
         ${hasPasskeys && html`<${Button} label=${f.addPasskey} press=${() => setOpen({ what: "passkey" })} />`}</div>

@@ -1,5 +1,6 @@
 // @ts-check
 /** The health of the project: webhook endpoints, stream consumers, the longest wait and the upload quota. */
+import { locale, number } from "../core/texts.js";
 import { html, useEffect } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Name, cx } from "../ui/parts.js";
@@ -16,7 +17,7 @@ const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
 /** Format a size. @param {number} bytes */
 function sizeText(bytes) {
   const power = Math.min(UNITS.length - 1, bytes > 0 ? Math.floor(Math.log10(bytes) / 3) : 0);
-  return new Intl.NumberFormat(undefined, { style: "unit", unit: UNITS[power], unitDisplay: "short", maximumFractionDigits: 1 }).format(bytes / 1000 ** power);
+  return new Intl.NumberFormat(locale, { style: "unit", unit: UNITS[power], unitDisplay: "short", maximumFractionDigits: 1 }).format(bytes / 1000 ** power);
 }
 
 /** @param {{of: any}} props */
@@ -41,13 +42,13 @@ export function Page() {
     <${Section} title=${t.health.endpoints}>${now.endpoints.length ? html`<${Table} caption=${t.health.endpoints} rows=${now.endpoints} columns=${[
       { label: t.health.endpoint, cell: (/** @type {any} */ row) => html`<${Name} name=${row.name} />` },
       { label: t.health.state, cell: (/** @type {any} */ row) => html`<${State} of=${row} />` },
-      { label: t.health.outstanding, num: true, cell: (/** @type {any} */ row) => row.outstanding.toLocaleString() },
+      { label: t.health.outstanding, num: true, cell: (/** @type {any} */ row) => number(row.outstanding) },
       { label: t.health.lastDelivery, cell: (/** @type {any} */ row) => (row.lastDeliveryAt ? html`<${Ago} at=${row.lastDeliveryAt} />` : t.never) },
     ]} />` : html`<p class="muted">${t.health.noEndpoints}</p>`}<//>
     <${Section} title=${t.health.consumers}>${now.consumers.length ? html`<${Table} quiet caption=${t.health.consumers} rows=${now.consumers} keyOf=${(/** @type {any} */ row) => row.channel + row.consumerId} columns=${[
       { label: t.health.consumer, cell: (/** @type {any} */ row) => html`<code class="mono">${row.consumerId}</code>` },
       { label: t.health.channel, cell: (/** @type {any} */ row) => html`<code class="mono">${row.channel}</code>` },
       { label: t.health.state, cell: (/** @type {any} */ row) => html`<span class=${cx("chip", row.connected ? "good" : "waits")}>${row.connected ? t.health.connected : t.health.away}</span>` },
-      { label: t.health.lag, num: true, cell: (/** @type {any} */ row) => row.lag.toLocaleString() },
+      { label: t.health.lag, num: true, cell: (/** @type {any} */ row) => number(row.lag) },
     ]} />` : html`<p class="muted">${t.health.noConsumers}</p>`}<//>`}<//><//>`;
 }

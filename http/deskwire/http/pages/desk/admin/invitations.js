@@ -1,5 +1,6 @@
 // @ts-check
 /** Invitations to the organisation: sent, listed, renewed and revoked. A link is shown once. */
+import { locale } from "../core/texts.js";
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Menu, notify } from "../ui/parts.js";
@@ -21,7 +22,7 @@ export const LinkShown = ({ title, url, text, close }) => html`<${Dialog} title=
 </div><//>`;
 
 /** @param {string} at */
-export const untilText = (at) => new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+export const untilText = (at) => new Date(at).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" });
 
 /** The dialog that invites a person. @param {{path: string, roles: {value: string, label: string}[], close: () => void, made: (invitation: any) => Promise<void>}} props */
 export function Invite({ path, roles, close, made }) {

@@ -1,5 +1,6 @@
 // @ts-check
 /** Server keys of the project: created, shown once, and revoked. */
+import { locale } from "../core/texts.js";
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Name, notify } from "../ui/parts.js";
@@ -23,8 +24,8 @@ const left = (row) => (row.expiresAt && !row.revokedAt ? Date.parse(row.expiresA
 /** @param {{of: any}} props */
 function Expiry({ of }) {
   const ms = left(of);
-  if (ms === null) return of.expiresAt ? new Date(of.expiresAt).toLocaleDateString() : t.never;
-  return html`${new Date(of.expiresAt).toLocaleDateString()} ${ms < WARNING_MS && html`<span class=${ms <= 0 ? "chip bad" : "chip waits"}>${ms <= 0 ? t.keys.isExpired : t.keys.expiresSoon}</span>`}`;
+  if (ms === null) return of.expiresAt ? new Date(of.expiresAt).toLocaleDateString(locale) : t.never;
+  return html`${new Date(of.expiresAt).toLocaleDateString(locale)} ${ms < WARNING_MS && html`<span class=${ms <= 0 ? "chip bad" : "chip waits"}>${ms <= 0 ? t.keys.isExpired : t.keys.expiresSoon}</span>`}`;
 }
 
 export function Page() {
@@ -54,10 +55,10 @@ export function Page() {
     { label: t.actions, cell: (/** @type {any} */ row) => (row.revokedAt ? html`<span class="chip bad">${t.keys.isRevoked}</span>` : html`<${Button} class="small" label=${t.keys.revoke} press=${() => setOpen({ what: "revoke", row })} />`) },
   ];
   return html`<${Frame} title=${t.pages.keys} actions=${html`<${Button} icon="plus" kind="primary" label=${t.keys.create} press=${() => setOpen({ what: "create" })} />`} calls=${[of.call]}>
-    <p class="lead">${t.keys.lead}</p>${soon.length > 0 && html`<p class="lead warn" role="status">${t.keys.replace(soon.map((each) => each.label))}</p>`}
+    <p class="lead">${t.keys.lead}</p>${soon.length > 0 && html`<p class="lead warn" role="status">${t.keys.replace(soon.length, soon.map((each) => each.label).join(", "))}</p>`}
     <${ListTable} of=${of} caption=${t.pages.keys} columns=${columns} empty=${html`<${Empty} icon="lock" title=${t.keys.none} />`} />
     ${open?.what === "create" && html`<${Dialog} title=${t.keys.create} close=${close}><div class="body"><${Form} save=${create} label=${t.keys.createIt} cancel=${close}><${Field} name="label" label=${t.keys.label} hint=${t.keys.labelHint} required /><${Field} name="expiresAt" type="datetime-local" label=${t.keys.expires} hint=${t.keys.expiresHint} /><//></div><//>`}
     ${open?.what === "secret" && html`<${Secret} title=${t.keys.newKey(open.row.label)} secret=${open.row.key} text=${t.keys.secretText} close=${close} />`}
-    ${open?.what === "revoke" && html`<${ConfirmDialog} deletes=${false} title=${t.keys.revokeOne} loses=${[t.keys.losesCalls(open.row.label), t.keys.losesStreams, open.row.lastUsedAt ? t.keys.lastCall(new Date(open.row.lastUsedAt).toLocaleString()) : t.keys.neverUsed]} stays=${[t.keys.staysListed]} label=${t.keys.revoke} run=${revoke} close=${close} />`}
+    ${open?.what === "revoke" && html`<${ConfirmDialog} deletes=${false} title=${t.keys.revokeOne} loses=${[t.keys.losesCalls(open.row.label), t.keys.losesStreams, open.row.lastUsedAt ? t.keys.lastCall(new Date(open.row.lastUsedAt).toLocaleString(locale)) : t.keys.neverUsed]} stays=${[t.keys.staysListed]} label=${t.keys.revoke} run=${revoke} close=${close} />`}
   <//>`;
 }

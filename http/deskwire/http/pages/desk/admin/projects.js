@@ -1,5 +1,6 @@
 // @ts-check
 /** The projects of the organisation and their settings. */
+import { locale } from "../core/texts.js";
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Name, notify } from "../ui/parts.js";
@@ -13,6 +14,7 @@ import { Field, Form, Tick } from "../ui/form.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Link } from "../ui/link.js";
 import { splitWords } from "../ui/names.js";
+import { useRefreshOnEvents } from "../ui/auto-refresh.js";
 /** @import { Values } from "../ui/form.js" */
 
 const MIB = 1 << 20;
@@ -40,6 +42,22 @@ function List() {
     <${ListTable} of=${of} caption=${t.pages.projects} columns=${columns} empty=${html`<${Empty} icon="gear" title=${t.projects.none} />`} />
     ${making && html`<${Dialog} title=${t.projects.create} close=${() => setMaking(false)}><div class="body"><${Form} save=${create} label=${t.projects.createIt} cancel=${() => setMaking(false)}><${Field} name="name" label=${t.projects.name} required /><//></div><//>`}
   <//>`;
+}
+
+/** Whether the members of the current project see its first steps, with a button that changes it. */
+function FirstSteps() {
+  const of = useCall("setup");
+  useRefreshOnEvents((event) => event.type === "settings.changed" && event.data.what === "project", of.reload);
+  const put = async (/** @type {boolean} */ hidden) => {
+    try {
+      of.put(await call("PUT", "setup", { body: { hidden } }));
+      notify(hidden ? t.projects.stepsHidden : t.projects.stepsShown);
+    } catch (error) {
+      notify(t.projects.stepsFailed(/** @type {Error} */ (error).message), { bad: true });
+    }
+  };
+  return html`<${Section} title=${t.projects.firstSteps}><${States} of=${of}>${(/** @type {{hidden: boolean}} */ { hidden }) => html`<p class="muted">${hidden ? t.projects.stepsHidden : t.projects.stepsText}</p>
+    <div><${Button} label=${hidden ? t.projects.showSteps : t.projects.hideSteps} press=${() => put(!hidden)} /></div>`}<//><//>`;
 }
 
 /** @param {{id: string}} props */
@@ -77,7 +95,8 @@ function One({ id }) {
           <${Field} name="settings/uploadQuotaBytes" type="number" min="0" step="any" label=${t.projects.quota} initial=${settings.uploadQuotaBytes / MIB} />
           <${Tick} name="settings/memoryEnabled" label=${t.projects.memory} hint=${t.projects.memoryHint} initial=${settings.memoryEnabled} />
         <//>`
-      : html`<${Pairs} of=${[[t.projects.name, name], [t.projects.primaryLanguage, settings.primaryLanguage], [t.projects.languages, settings.languages.join(", ")], [t.projects.retention, settings.archivedRetentionDays ?? t.never], [t.projects.quota, (settings.uploadQuotaBytes / MIB).toLocaleString()], [t.projects.memory, settings.memoryEnabled ? t.yes : t.no]]} />`}<//>
+      : html`<${Pairs} of=${[[t.projects.name, name], [t.projects.primaryLanguage, settings.primaryLanguage], [t.projects.languages, settings.languages.join(", ")], [t.projects.retention, settings.archivedRetentionDays ?? t.never], [t.projects.quota, (settings.uploadQuotaBytes / MIB).toLocaleString(locale)], [t.projects.memory, settings.memoryEnabled ? t.yes : t.no]]} />`}<//>
+      ${manages && id === project.value?.id && may("conversations.read") && html`<${FirstSteps} />`}
       <${Section} title=${t.projects.about}><${Pairs} of=${[[t.projects.id, html`<code class="mono">${id}</code>`], [t.projects.streamKey, html`<code class="mono">${about.streamKey}</code>`], [t.projects.created, html`<${Ago} at=${about.createdAt} />`]]} /><//>
       ${deletes && html`<${ConfirmDialog} title=${t.projects.deleteOne} text=${t.projects.deleteText} loses=${[t.projects.losesProject(name), t.projects.losesKeys]} word=${name} label=${t.delete} run=${remove} close=${() => setDeletes(false)} />`}`}<//>
   <//>`;

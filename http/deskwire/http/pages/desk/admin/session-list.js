@@ -7,7 +7,7 @@ import { clientName } from "../ui/format.js";
 
 /** Return how a session was signed in, in words. @param {any} row */
 function signedInBy(row) {
-  const way = row.provider ?? t.sessions.ways[row.signedInBy] ?? row.signedInBy;
+  const way = row.provider ?? t.sessions.ways[/** @type {"password"} */ (row.signedInBy)] ?? row.signedInBy;
   return row.secondFactor ? t.sessions.withFactor(way) : way;
 }
 

@@ -2,6 +2,7 @@
 /** One ticket: its fields, snooze, links and log. Changes by colleagues are shown without overwriting unsaved fields. */
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
+import { t as ticketTexts } from "../ui/ticket-texts.js";
 import { Ago, Avatar, Button, Menu, Name, notify, futureTime } from "../ui/parts.js";
 import { Problem, call } from "../core/api.js";
 import { go, may } from "../core/session.js";
@@ -36,12 +37,12 @@ export function TicketPage({ id }) {
     let tag = null;
     const made = await call("PATCH", path, { body, ifMatch, answered: (headers) => (tag = headers.get("etag")) });
     put(made, tag, fromServer);
-    notify(t.tickets.saved);
+    notify(ticketTexts.saved);
     await log.reload();
   });
   const save = async () => {
     const body = mine();
-    if (!Object.keys(body).length) return notify(t.tickets.unchanged);
+    if (!Object.keys(body).length) return notify(ticketTexts.unchanged);
     try {
       await change(body, of.tag);
     } catch (error) {
@@ -58,37 +59,37 @@ export function TicketPage({ id }) {
   const relink = (/** @type {string|null} */ to) => change({ conversationId: to }, theirs?.tag ?? of.tag, false);
   const remove = async () => {
     await call("DELETE", path);
-    notify(t.tickets.deleted);
+    notify(ticketTexts.deleted);
     go("tickets");
   };
   const now = theirs?.ticket ?? of.data;
-  const sleep = () => [...snoozeTimes().map((each) => ({ label: each.label, hint: each.hint, pick: () => void snooze(each.at.toISOString()) })), ...(now?.snoozedUntil ? [{ label: t.tickets.wake, icon: "sun", pick: () => void snooze(null) }] : [])];
-  const actions = manages && of.data && html`<${Menu} label=${t.tickets.snooze} icon="moon" caret entries=${sleep} /><${Button} icon="close" label=${t.delete} press=${() => setDeletes(true)} />`;
-  return html`<${Frame} title=${now?.title ?? t.tickets.one} up=${{ to: "tickets", label: t.pages.tickets }} actions=${actions} calls=${[of.call, log.call]}>
+  const sleep = () => [...snoozeTimes().map((each) => ({ label: each.label, hint: each.hint, pick: () => void snooze(each.at.toISOString()) })), ...(now?.snoozedUntil ? [{ label: ticketTexts.wake, icon: "sun", pick: () => void snooze(null) }] : [])];
+  const actions = manages && of.data && html`<${Menu} label=${ticketTexts.snooze} icon="moon" caret entries=${sleep} /><${Button} icon="close" label=${t.delete} press=${() => setDeletes(true)} />`;
+  return html`<${Frame} title=${now?.title ?? ticketTexts.one} up=${{ to: "tickets", label: t.pages.tickets }} actions=${actions} calls=${[of.call, log.call]}>
     <${States} of=${of}>${(/** @type {any} */ made) => html`<div class="columns">
-      <${Section} title=${t.tickets.fields}>${manages ? html`<div ref=${box}>${theirs && html`<${ChangeNotice} of=${theirs} compare=${compare} />`}<${Form} key=${edits} save=${save} label=${t.saveChanges}><${TicketFields} of=${made} /><//></div>` : html`<${Read} of=${made} />`}<//>
+      <${Section} title=${ticketTexts.fields}>${manages ? html`<div ref=${box}>${theirs && html`<${ChangeNotice} of=${theirs} compare=${compare} />`}<${Form} key=${edits} save=${save} label=${t.saveChanges}><${TicketFields} of=${made} /><//></div>` : html`<${Read} of=${made} />`}<//>
       <${About} of=${now} log=${log} relink=${manages && relink} />
     </div>`}<//>
-    ${deletes && html`<${ConfirmDialog} title=${t.tickets.deleteOne} loses=${[t.tickets.losesTicket(of.data.title), t.tickets.losesLog]} stays=${[t.tickets.staysConversation]} label=${t.delete} run=${remove} close=${() => setDeletes(false)} />`}
+    ${deletes && html`<${ConfirmDialog} title=${ticketTexts.deleteOne} loses=${[ticketTexts.losesTicket(of.data.title), ticketTexts.losesLog]} stays=${[ticketTexts.staysConversation]} label=${t.delete} run=${remove} close=${() => setDeletes(false)} />`}
     ${clash && html`<${ConflictDialog} fields=${Object.keys(clash.mine).map((name) => ({ label: LABELS[name] ?? name, theirs: fieldText(name, clash.theirs[name]), mine: fieldText(name, clash.mine[name]) }))}
       keep=${() => put(clash.theirs, clash.tag)} save=${() => change(clash.mine, clash.tag)} close=${() => setClash(null)} />`}
   <//>`;
 }
 
 /** The notice of a change by a colleague while fields are unsaved. @param {{of: Theirs, compare: () => void}} props */
-const ChangeNotice = ({ of, compare }) => html`<p class="stale" role="status">${of.ticket ? t.tickets.meantime(of.by ?? t.system) : t.tickets.goneMeantime(of.by ?? t.system)} ${of.ticket && html`<${Button} class="small" label=${t.tickets.compare} press=${compare} />`}</p>`;
+const ChangeNotice = ({ of, compare }) => html`<p class="stale" role="status">${of.ticket ? ticketTexts.meantime(of.by ?? t.system) : ticketTexts.goneMeantime(of.by ?? t.system)} ${of.ticket && html`<${Button} class="small" label=${ticketTexts.compare} press=${compare} />`}</p>`;
 
 /** The ticket's conversation, its links and its log. @param {{of: any, log: Listed, relink: ((id: string|null) => Promise<unknown>) | false}} props */
 const About = ({ of: ticket, log, relink }) => html`<div>
     <${TicketConversation} key=${ticket.conversationId ?? ""} of=${ticket} relink=${relink} />
-    <${Section} title=${t.tickets.about}><${Pairs} of=${[
-      [t.tickets.contact, ticket.contactId && html`<${Link} to=${`contacts/${ticket.contactId}`}>${t.tickets.openContact}<//>`],
-      [t.tickets.snoozed, ticket.snoozedUntil && futureTime(ticket.snoozedUntil)],
-      [t.tickets.createdAt, html`<${Ago} at=${ticket.createdAt} />`],
-      [t.tickets.lastActivity, html`<${Ago} at=${ticket.lastActivityAt} />`],
-      [t.tickets.id, html`<code class="mono">${ticket.id}</code>`],
+    <${Section} title=${ticketTexts.about}><${Pairs} of=${[
+      [ticketTexts.contact, ticket.contactId && html`<${Link} to=${`contacts/${ticket.contactId}`}>${ticketTexts.openContact}<//>`],
+      [ticketTexts.snoozed, ticket.snoozedUntil && futureTime(ticket.snoozedUntil)],
+      [ticketTexts.createdAt, html`<${Ago} at=${ticket.createdAt} />`],
+      [ticketTexts.lastActivity, html`<${Ago} at=${ticket.lastActivityAt} />`],
+      [ticketTexts.id, html`<code class="mono">${ticket.id}</code>`],
     ]} /><//>
-    <${Section} title=${t.tickets.activity}><${States} of=${log} empty=${html`<p class="muted">${t.tickets.noActivity}</p>`}>${(/** @type {any[]} */ entries) => html`<ol class="log-list">${entries.map((each) => html`<${Entry} key=${each.id} of=${each} />`)}</ol>${log.more && html`<${More} of=${log} />`}`}<//><//>
+    <${Section} title=${ticketTexts.activity}><${States} of=${log} empty=${html`<p class="muted">${ticketTexts.noActivity}</p>`}>${(/** @type {any[]} */ entries) => html`<ol class="log-list">${entries.map((each) => html`<${Entry} key=${each.id} of=${each} />`)}</ol>${log.more && html`<${More} of=${log} />`}`}<//><//>
   </div>`;
 
 /** @param {{of: any}} props */
@@ -97,6 +98,6 @@ const Read = ({ of }) => html`<${Pairs} of=${["title", "description", "status", 
 /** @param {{of: any}} props */
 function Entry({ of }) {
   const who = of.actor?.name ?? t.system;
-  return html`<li><${Avatar} name=${who} id=${of.actor?.id} size="s" bot=${of.actor?.type === "system"} /><div><p><${Name} name=${who} /> ${of.action === "created" ? t.tickets.didCreate : t.tickets.didChange} <${Ago} at=${of.at} /></p>
+  return html`<li><${Avatar} name=${who} id=${of.actor?.id} size="s" bot=${of.actor?.type === "system"} /><div><p><${Name} name=${who} /> ${of.action === "created" ? ticketTexts.didCreate : ticketTexts.didChange} <${Ago} at=${of.at} /></p>
     ${of.action !== "created" && html`<ul>${of.changes.map((/** @type {any} */ each) => html`<li key=${each.field}>${LABELS[each.field] ?? each.field}: <span dir="auto">${fieldText(each.field, each.from) ?? t.none}</span> → <span dir="auto">${fieldText(each.field, each.to) ?? t.none}</span></li>`)}</ul>`}</div></li>`;
 }

@@ -5,6 +5,7 @@
  * A call returns the JSON of the response, or throws a `Problem` (the server refused) or `Offline` (no response). A 401 also sets `signedOut`. A 429
  * is thrown at once, with the server's delay in `retryAfterMs`.
  */
+import { t } from "./texts.js";
 import { signal } from "../vendor/preact.js";
 
 /** The prefix of all addresses: the folder above `/web/…` and `/desk`. */
@@ -112,7 +113,7 @@ export async function call(method, path, options = {}) {
     text = await response.text();
   } catch (error) {
     options.signal?.throwIfAborted();
-    throw new Offline("The service does not answer.", { cause: error });
+    throw new Offline(t.unanswered, { cause: error });
   }
   if (!response.ok) {
     const problem = problemOf(response.status, text, (name) => response.headers.get(name), path);

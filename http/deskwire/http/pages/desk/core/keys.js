@@ -62,6 +62,8 @@ export const COMMANDS = [
   command("unread", "anywhere", "m"),
   command("follow", "anywhere", "shift+f"),
   command("rename", "anywhere"),
+  command("merge", "anywhere"),
+  command("split", "anywhere"),
   command("archive", "anywhere"),
   command("unarchive", "anywhere"),
   command("copyLink", "anywhere"),

@@ -6,6 +6,7 @@
  * All tabs share the stored entries. The tab that holds the lock sends them; when it closes, the next one resends its unfinished entries under the
  * same keys.
  */
+import { t } from "./texts.js";
 import { computed, effect, signal, untracked } from "../vendor/preact.js";
 import { Offline, Problem, call, get, newKey, signedOut } from "./api.js";
 import * as session from "./session.js";
@@ -218,7 +219,7 @@ async function sendEntry(entry) {
 }
 
 /** @param {Outgoing} entry @returns {Outgoing} */
-const asExpired = (entry) => ({ ...entry, state: "refused", problem: { status: 0, code: "outcome_unknown", detail: "It was sent over 23 hours ago, so its outcome can no longer be determined.", requestId: null, errors: [] } });
+const asExpired = (entry) => ({ ...entry, state: "refused", problem: { status: 0, code: "outcome_unknown", detail: t.outcomeUnknown, requestId: null, errors: [] } });
 
 /** @param {Outgoing} entry @returns {Promise<Outgoing>} */
 async function attempt(entry) {

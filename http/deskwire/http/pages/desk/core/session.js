@@ -22,6 +22,9 @@ export const permissions = computed(() => new Set(project.value?.permissions ?? 
 /** @param {string} permission  e.g. `conversations.reply` @returns {boolean} */
 export const may = (permission) => permissions.value.has(permission);
 
+/** True if the user has an inbox. */
+export const reads = computed(() => may("conversations.read"));
+
 /** True if the project's organisation requires a second factor that the user lacks. */
 export const mustEnrol = computed(() => session.value.enrolmentRequired?.some((/** @type {any} */ each) => each.id === project.value?.organisationId));
 

@@ -2,8 +2,7 @@
 /**
  * The client's state after each event: pure functions on immutable values.
  *
- * An event changes a row only if its id is greater than the row's `asOf`. So a repeated event changes nothing, and the order of a list's response and
- * an event does not matter.
+ * An event changes a row only if its id is greater than the row's `asOf`, so repeated and reordered events change nothing.
  */
 import { foldName } from "./folding.js";
 /** @import { AgentMessage, Envelope, Filter, Gone, Guard, Outgoing, Presence, Row } from "./types.js" */
@@ -24,8 +23,7 @@ const isReceipt = ({ type, data }) => type === "message.reached" || type === "me
  * @property {ReadonlyMap<string, string>} marks  the newest event of each resource that is reloaded when it changes, by name
  * @property {ReadonlySet<string>} touched  rows changed by the last step
  *
- * The loaded part of a thread, without gaps, oldest first. `tail`: messages added by events since the newest page was last
- * requested.
+ * The loaded part of a thread, without gaps, oldest first. `tail`: added by events since the newest page was requested.
  * @typedef {object} Loaded
  * @property {readonly AgentMessage[]} messages
  * @property {ReadonlySet<string>} ids
@@ -132,13 +130,13 @@ class Step {
     this.threads.set(id, { messages: [...thread.messages, said], ids, tail });
   }
 
-  /** Clear a redacted message until the thread is reloaded; without the event, remove a deleted message. @param {string} id @param {string} gone @param {Envelope} [event] */
+  /** Clear a redacted message until its threads are reloaded; without the event, remove it. @param {string} id @param {string} gone @param {Envelope} [event] */
   hide(id, gone, event) {
-    const thread = this.threads.get(id);
-    if (!thread) return;
-    if (event) this.mark(`redacted:${id}`, event);
-    const messages = thread.messages.flatMap((each) => (each.id !== gone ? [each] : event ? [{ ...each, text: "", attachments: [], redactedAt: event.createdAt }] : []));
-    this.threads.set(id, { ...thread, messages });
+    for (const [shown, thread] of this.threads) {
+      if (shown !== id && !thread.ids.has(gone)) continue;
+      if (event) this.mark(`redacted:${shown}`, event);
+      this.threads.set(shown, { ...thread, messages: thread.messages.flatMap((each) => (each.id !== gone ? [each] : event ? [{ ...each, text: "", attachments: [], redactedAt: event.createdAt }] : [])) });
+    }
   }
 
   /** @param {Envelope} event */
@@ -173,7 +171,7 @@ class Step {
 
 /** Return the row of a new conversation; undefined if the event does not contain enough. @param {Envelope} event @returns {Row|undefined} */
 function newRow({ type, sequence, data }) {
-  if (type !== "conversation.created" || sequence !== 1) return undefined;
+  if (type !== "conversation.created" || sequence !== 1 || data.conversation.splitFrom) return undefined; // the event does not say whether that one waits
   return {
     ...data.conversation,
     asOf: NO_EVENT,
@@ -199,7 +197,7 @@ function newRow({ type, sequence, data }) {
 function withEvent(row, event, me) {
   const { type, data, createdAt: at, id: asOf } = event;
   /** @type {Row} */
-  const next = { ...row, ...data.conversation, mine: row.mine, asOf };
+  const next = { ...row, mergedInto: undefined, merged: undefined, splitFrom: undefined, splitInto: undefined, ...data.conversation, mine: row.mine, asOf };
   switch (type) {
     case "conversation.created":
       return { ...next, visible: true };
@@ -227,7 +225,7 @@ function withEvent(row, event, me) {
   }
 }
 
-/** Return the row after a message. A message that is already counted changes no count, as when a hidden conversation is shown. @param {Row} next @param {Row} row @param {AgentMessage} message @returns {Row} */
+/** Return the row after a message. One that is already counted changes no count. @param {Row} next @param {Row} row @param {AgentMessage} message @returns {Row} */
 function withMessage(next, row, message) {
   const { author, index } = message;
   if (index === null || index < row.messages) return next;
@@ -258,7 +256,7 @@ export const hasTag = (row, tag) => row.tags.some((each) => foldName(each) === f
 export function matches(row, filter, me) {
   const { status, assignee, team, unread, tag, snoozed, visible, waiting, sort, mentioned, following } = filter;
   const of = row.assignee;
-  if (row.archived !== (filter.archived ?? (mentioned && row.archived) ?? false) || (status && !status.includes(row.status))) return false;
+  if ((row.mergedInto && !mentioned) || row.archived !== (filter.archived ?? (mentioned && row.archived) ?? false) || (status && !status.includes(row.status))) return false;
   if (mentioned !== undefined && row.mine.mentioned !== mentioned) return false;
   if (following !== undefined && row.followers.includes(me) !== following) return false;
   if (assignee === "none" && of) return false;
@@ -273,13 +271,13 @@ export function matches(row, filter, me) {
   return sort !== "waiting" || row.waitingSince !== null;
 }
 
-/** Return the sort key of a row as comparable text: a time, then the id. @param {Row} row @param {Filter} filter @returns {string} */
+/** Return the sort key of a row: a time, then the id. @param {Row} row @param {Filter} filter @returns {string} */
 export function sortKey(row, { sort }) {
   const at = sort === "waiting" ? row.waitingSince : sort === "created" ? row.createdAt : (row.lastMessageAt ?? row.createdAt);
   return `${at ?? ""} ${row.id}`;
 }
 
-/** Return the comparator of a list's sort keys. The longest wait counts as the largest. @param {Filter} filter @returns {(a: string, b: string) => number} */
+/** Return the comparator of sort keys. The longest wait is the largest. @param {Filter} filter @returns {(a: string, b: string) => number} */
 export function comparison({ sort, order }) {
   const ascending = (order === "asc") !== (sort === "waiting");
   return (a, b) => (a === b ? 0 : a < b === ascending ? -1 : 1);
@@ -290,7 +288,7 @@ export function comparison({ sort, order }) {
  * @param {readonly string[]} ids  in order
  * @param {Iterable<string>} touched  ids of changed, added or removed rows
  * @param {{filter: Filter, me: string, bound: string|null, rowOf: (id: string) => Row|undefined}} list
- *   bound: the key of the last row that is loaded, null if all are; rows after it wait for their page.
+ *   bound: the key of the last loaded row, null if all are; later rows wait for their page.
  * @returns {string[]}
  */
 export function placeRows(ids, touched, { filter, me, bound, rowOf }) {
@@ -344,7 +342,7 @@ export function appendPage(held, live, page) {
 /** How long a row shows a stored change without a confirming event. */
 const PENDING_MAX_MS = 10_000;
 
-/** Return the row with pending outbox entries applied, unless an event has confirmed them. @param {Row} row @param {readonly Outgoing[]} entries @param {number} now @returns {Row} */
+/** Return the row with pending outbox entries that no event has confirmed. @param {Row} row @param {readonly Outgoing[]} entries @param {number} now @returns {Row} */
 export function withPending(row, entries, now) {
   const counts = (/** @type {Outgoing} */ { state, storedAt, storedAsOf }) =>
     state === "stored" ? row.asOf <= (storedAsOf ?? "") && now - (storedAt ?? 0) < PENDING_MAX_MS : state === "held" || state === "kept" || state === "sending";

@@ -58,13 +58,15 @@ export function runGuard() {
 }
 let stops = /** @type {(() => void)[]} */ ([]);
 
-/** Open the stream. Views load the rest. Called by the shell when a project is selected. */
+/** Open the stream of the selected project, if the user has an inbox. Views load the rest. */
 export function begin() {
   end();
   const { user, project } = session;
   if (!user.value || !project.value) return;
   const still = runGuard();
   known.value = emptyState(user.value.id);
+  void session.reloadPeople();
+  if (!session.reads.value) return;
   openStream(user.value.id, project.value.id, { hello: onHello, events: (events) => still() && onEvents(events), ephemeral: onEphemeral });
   stops = [
     effect(() => reportView(session.open.value ? [session.open.value] : [], composing.value)),
@@ -77,7 +79,6 @@ export function begin() {
     }),
     effect(placePending),
   ];
-  void session.reloadPeople();
   void loadCounters();
 }
 
@@ -249,7 +250,11 @@ function placePending() {
 function markAllSeen(until) {
   const seen = [...known.peek().rows.values()].filter((each) => each.mine.unread && until && (each.lastMessageAt ?? each.createdAt) < until);
   put(...seen.map((each) => ({ ...each, mine: { ...each.mine, seenIndex: each.messages - 1, unread: 0 } })));
-  for (const each of lists.values()) each.refresh(); // for conversations that are not loaded, and for undo
+  refreshLists(); // for conversations that are not loaded, and for undo
+}
+/** Load the lists and the counters again. */
+export function refreshLists() {
+  for (const each of lists.values()) each.refresh();
   void loadCounters();
 }
 /** Add rows of a response. @param {...Row} rows */

@@ -1,5 +1,6 @@
 // @ts-check
 /** Files of messages and drafts: stored in this browser, and uploaded. */
+import { t } from "./texts.js";
 import { signal } from "../vendor/preact.js";
 import { Offline, Problem, address, credentials, newKey, problemOf } from "./api.js";
 import * as kept from "./outbox-store.js";
@@ -82,7 +83,7 @@ export function upload(file, name, progress, abort) {
       if (status < 300) resolve(JSON.parse(responseText));
       else reject(problemOf(status, responseText, (header) => request.getResponseHeader(header), "uploads"));
     };
-    request.onerror = () => reject(new Offline("The service does not answer."));
+    request.onerror = () => reject(new Offline(t.unanswered));
     request.onabort = () => reject(new DOMException("The upload was stopped.", "AbortError"));
     abort?.addEventListener("abort", () => request.abort());
     request.send(form);

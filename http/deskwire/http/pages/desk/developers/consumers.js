@@ -1,5 +1,6 @@
 // @ts-check
 /** Stream consumers: the channel, state and lag of each. */
+import { number } from "../core/texts.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, notify } from "../ui/parts.js";
@@ -39,7 +40,7 @@ export function Page() {
   const columns = [
     { label: t.consumers.consumer, cell: (/** @type {any} */ row) => html`<bdi class="mono">${row.consumerId}</bdi>` },
     { label: t.consumers.state, cell: (/** @type {any} */ row) => html`<span class=${`chip ${state(row)[0]}`}>${state(row)[1]}</span>` },
-    { label: t.consumers.lag, num: true, cell: (/** @type {any} */ row) => (row.lag >= LAG_SHOWN_MAX ? `${LAG_SHOWN_MAX.toLocaleString()}+` : row.lag.toLocaleString()) },
+    { label: t.consumers.lag, num: true, cell: (/** @type {any} */ row) => (row.lag >= LAG_SHOWN_MAX ? `${number(LAG_SHOWN_MAX)}+` : number(row.lag)) },
     { label: t.consumers.channel, cell: (/** @type {any} */ row) => html`<${Channel} name=${row.channel} />` },
     { label: t.consumers.confirmed, less: true, cell: (/** @type {any} */ row) => (row.confirmedEventId ? html`<${Link} to=${`events?event=${row.confirmedEventId}`} class="mono">${row.confirmedEventId}<//>` : t.none) },
     { label: t.consumers.since, less: true, cell: (/** @type {any} */ row) => html`<${Ago} at=${row.since} />` },

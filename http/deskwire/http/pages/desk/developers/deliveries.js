@@ -28,7 +28,7 @@ function filters() {
 /** Return the reason of a delivery's status in a few words. @param {any} row */
 function reasonText(row) {
   const last = row.attempts.at(-1);
-  if (row.status === "delivered") return last ? t.log.answered(last.status, duration(last.latencyMs)) : null;
+  if (row.status === "delivered") return last ? t.log.answered(String(last.status), duration(last.latencyMs)) : null;
   return row.reason ?? last?.error ?? (row.status === "pending" ? t.log.notYet : null);
 }
 

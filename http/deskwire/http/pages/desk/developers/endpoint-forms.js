@@ -10,6 +10,9 @@ import { CONTRACT, EXTENSIONS, INTERNAL, TYPING } from "./event-types.js";
 import { errorText } from "./format.js";
 /** @import { Values } from "../ui/form.js" */
 
+/** Return a period in words. @param {number} hours */
+const periodText = (hours) => t.again.hours[/** @type {24} */ (hours)] ?? t.again.days(hours / 24);
+
 const GROUPS = /** @type {[string, string[]][]} */ ([[t.form.contract, CONTRACT], [t.form.typing, TYPING], [t.form.extensions, EXTENSIONS], [t.form.internal, INTERNAL]]);
 
 /**
@@ -81,7 +84,7 @@ export function Recover({ endpoint, done, close }) {
   const sent = (/** @type {any} */ answer) => (notify(t.again.sent(answer.count)), close(), done());
   return html`<${Dialog} title=${t.again.recover} close=${close}><div class="body">
     <p>${t.again.recoverText}</p>
-    <fieldset class="choice"><legend>${t.again.since}</legend><div class="segments">${HOURS.map((each) => html`<label key=${each}><input type="radio" name="since" checked=${each === hours} onChange=${() => pick(each)} /><span>${t.again.hours(each)}</span></label>`)}</div></fieldset>
+    <fieldset class="choice"><legend>${t.again.since}</legend><div class="segments">${HOURS.map((each) => html`<label key=${each}><input type="radio" name="since" checked=${each === hours} onChange=${() => pick(each)} /><span>${periodText(each)}</span></label>`)}</div></fieldset>
     <${DryRun} about=${since} find=${() => ask(true)} send=${() => ask(false)} sent=${sent} disabled=${endpoint.status === "disabled" ? t.again.disabled : undefined} />
   </div><//>`;
 }

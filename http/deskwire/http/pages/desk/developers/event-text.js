@@ -56,6 +56,6 @@ export function eventText({ event, activity, step }, names) {
   const own = changes(activity) || (activity?.action === "started" ? t.eventText.began : "");
   const words = event ? (EVENT_TEXTS[event.type]?.(event.data, names) ?? event.type) : own || activity?.action;
   const more = event && own && !["conversation.assigned", "conversation.closed", "conversation.reopened"].includes(event.type) ? own : "";
-  const why = !step ? "" : step === activity?.step ? t.eventText.byStep(step.actionFlowId, step.actionId, step.version) : t.eventText.afterStep(brief(step.action?.text ?? ""), step.actionFlowId, step.actionId);
+  const why = !step ? "" : step === activity?.step ? t.eventText.byStep(step.actionFlowId, String(step.actionId), step.version === null ? null : String(step.version)) : t.eventText.afterStep(brief(step.action?.text ?? ""), step.actionFlowId, String(step.actionId));
   return html`<bdi>${words}</bdi>${more && html` <bdi class="muted">(${more})</bdi>`}${by && html` <b><bdi>${t.eventText.by(by)}</bdi></b>`}${why && html`<br /><bdi class="muted">${why}</bdi>`}`;
 }

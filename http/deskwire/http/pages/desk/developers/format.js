@@ -1,5 +1,6 @@
 // @ts-check
 /** Formats endpoints, deliveries, times and durations. */
+import { locale } from "../core/texts.js";
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { cx, fullTime } from "../ui/parts.js";
@@ -15,14 +16,14 @@ const STATES = /** @type {Record<string, string>} */ ({ delivered: "good", dropp
 /** The outcome of a delivery as a chip. @param {{status: string}} props */
 export const Outcome = ({ status }) => html`<span class=${cx("chip", STATES[status])}>${t.status[/** @type {"pending"} */ (status)] ?? status}</span>`;
 
-const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const time = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
 /** Return a time in milliseconds, with the day unless it is today. @param {string} at */
 export function exact(at) {
   const day = new Date(at);
   const ms = String(day.getMilliseconds()).padStart(3, "0");
   const today = day.toDateString() === new Date().toDateString();
-  return `${today ? "" : `${day.toLocaleDateString(undefined, { day: "numeric", month: "short" })} `}${time.format(day)}.${ms}`;
+  return `${today ? "" : `${day.toLocaleDateString(locale, { day: "numeric", month: "short" })} `}${time.format(day)}.${ms}`;
 }
 
 /** @param {{at: string}} props */

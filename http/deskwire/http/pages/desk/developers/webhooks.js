@@ -1,6 +1,7 @@
 // @ts-check
 /** Webhook endpoints: the list with their health, and one endpoint with its figures, log and actions. */
 import { html, useState } from "../vendor/preact.js";
+import { locale } from "../core/texts.js";
 import { t } from "./texts.js";
 import { Ago, Button, Empty, Menu, notify } from "../ui/parts.js";
 import { Frame, Pairs, Section } from "../ui/frame.js";
@@ -19,6 +20,9 @@ import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Chart } from "../ui/chart.js";
 import { Log } from "./deliveries.js";
 
+/** Return a share in percent, rounded down so that 100 % means all. @param {number} share */
+const shareText = (share) => t.percent(share === 1 ? "100" : (Math.floor(share * 1000) / 10).toLocaleString(locale, { minimumFractionDigits: 1 }));
+
 /** @param {{id: string|null}} props */
 export const Page = ({ id }) => (id ? html`<${Endpoint} id=${id} />` : html`<${List} />`);
 
@@ -28,7 +32,7 @@ function Share({ id }) {
   if (!data) return html`<span class="muted">…</span>`;
   const sum = (/** @type {string} */ name) => data.items.reduce((/** @type {number} */ n, /** @type {any} */ each) => n + each[name], 0);
   const [arrived, lost] = [sum("delivered"), sum("dropped")]; // skipped deliveries were not meant to arrive
-  return arrived + lost ? html`<span class="num" title=${t.webhooks.arrivedOf(arrived, arrived + lost)}>${t.percent(arrived / (arrived + lost))}</span>` : t.none;
+  return arrived + lost ? html`<span class="num" title=${t.webhooks.arrivedOf(arrived, arrived + lost)}>${shareText(arrived / (arrived + lost))}</span>` : t.none;
 }
 
 /** Return the backlog of an endpoint in words. @param {any} row */

@@ -1,5 +1,6 @@
 // @ts-check
 /** Actions on conversations, by key, menu and palette. Each shows its effect at once, and a notice if it is refused. */
+import { locale } from "../core/texts.js";
 import { html, useEffect, useLayoutEffect } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { contextShown, dialog, notify, setting } from "../ui/parts.js";
@@ -50,9 +51,9 @@ async function performNow(ids, action, words, back, allowed = mayAct()) {
   recordChange({ who, what: words.what(who), steps }, t.actions.did(who, words.done, changed.length));
 }
 
-/** Start a job if the action is about all of the view; return whether it is. @param {string[]} ids @param {import("./bulk-jobs.js").BulkAction} action */
-function startedJob(ids, action) {
-  if (!isWholeView(ids) || !mayAct()) return false;
+/** Start a job if the action is about all of the view; return whether it is. @param {string[]} ids @param {import("./bulk-jobs.js").BulkAction} action @param {boolean} [allowed] */
+function startedJob(ids, action, allowed = mayAct()) {
+  if (!isWholeView(ids) || !allowed) return false;
   const conditions = conditionsOf(filter.peek());
   const done = import("./bulk-jobs.js").then(({ startJob }) => startJob(conditions, action)).then((started) => void (started && (selection.value = new Set())));
   recorded = Promise.allSettled([recorded, done]).then(() => {});
@@ -84,7 +85,7 @@ export function assign(ids, assignee) {
 /** @param {string[]} ids @param {Date | null} until */
 export function snooze(ids, until) {
   if (startedJob(ids, { type: "snooze", until: until?.toISOString() ?? null })) return;
-  const at = until?.toLocaleString(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const at = until?.toLocaleString(locale, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
   const words = at ? { what: (/** @type {string} */ who) => t.actions.what.snooze(who, at), done: t.actions.done.snooze(at) } : { what: t.actions.what.wake, done: t.actions.done.wake };
   const back = (/** @type {Row} */ one) => () => [/** @type {Action} */ ({ do: "snooze", until: one.snoozedUntil && Date.parse(one.snoozedUntil) > Date.now() ? one.snoozedUntil : null })];
   return perform(ids, (one) => (one.snoozedUntil || until ? { do: "snooze", until: until?.toISOString() ?? null } : null), words, back);
@@ -102,13 +103,18 @@ const noAnswerAction = (one) => (one.waitingSince && one.status !== "CLOSED" ? {
 /** @param {Row} one @returns {Action | null} */
 const waitAction = (one) => (isSettled(one) && one.noAnswerNeededSince ? { do: "waitAgain", since: one.noAnswerNeededSince } : null);
 
-/** Mark that the contacts who wait need no answer; if none of them waits, take the marks back. @param {string[]} ids */
-function noAnswer(ids) {
+/** Return whether to mark that the contacts need no answer: one of them waits, or none has the mark. @param {string[]} ids */
+function marksNoAnswer(ids) {
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
-  const marks = rows.some(noAnswerAction) || !rows.some(isSettled);
+  return rows.some(noAnswerAction) || !rows.some(isSettled);
+}
+
+/** Mark that the contacts who wait need no answer; if none of them waits, take the marks back. @param {string[]} ids @param {boolean} [marks] */
+function noAnswer(ids, marks = marksNoAnswer(ids)) {
   const words = marks ? { what: t.actions.what.noAnswer, done: t.actions.done.noAnswer } : { what: t.actions.what.waitAgain, done: t.actions.done.waitAgain };
   const back = (/** @type {Row} */ one) => (/** @type {Row} */ now) => [marks ? waitAction(now) : noAnswerAction({ ...now, messages: one.messages })].filter((each) => each !== null);
-  return perform(ids, marks ? noAnswerAction : waitAction, words, back, may("conversations.reply"));
+  const allowed = may("conversations.reply");
+  return startedJob(ids, { type: marks ? "noAnswerNeeded" : "waitAgain" }, allowed) || perform(ids, marks ? noAnswerAction : waitAction, words, back, allowed);
 }
 
 /** @param {string[]} ids @param {(one: Row) => string[]} tags @param {{add: string[], remove: string[]}} change  the same, for all of the view */
@@ -142,11 +148,10 @@ function followAction(one, follows) {
 /** Return whether the user follows a conversation. @param {Row | undefined} one */
 const isFollowed = (one) => Boolean(one?.followers.includes(user.value?.id ?? ""));
 
-/** Follow conversations, or no longer if the user follows all of them. Readers may, too. @param {string[]} ids */
-const follow = (ids) => {
-  const follows = !ids.every((id) => isFollowed(row(id)));
+/** Follow conversations, or no longer if the user follows all of them. Readers may, too. @param {string[]} ids @param {boolean} [follows] */
+const follow = (ids, follows = !ids.every((id) => isFollowed(row(id)))) => {
   const words = follows ? { what: t.actions.what.follow, done: t.actions.done.follow } : { what: t.actions.what.unfollow, done: t.actions.done.unfollow };
-  return perform(ids, (one) => (isFollowed(one) === follows ? null : followAction(one, follows)), words, () => (now) => (isFollowed(now) === follows ? [followAction(now, !follows)] : []), true);
+  return startedJob(ids, { type: follows ? "follow" : "unfollow" }, true) || perform(ids, (one) => (isFollowed(one) === follows ? null : followAction(one, follows)), words, () => (now) => (isFollowed(now) === follows ? [followAction(now, !follows)] : []), true);
 };
 
 /** Copy the address of a conversation's page. @param {string} id */
@@ -160,14 +165,34 @@ function ticket(id) {
   else notify(t.actions.notAllowed, { bad: true });
 }
 
+/** Return whether a conversation can be merged into another one, or separated from it. @param {Row | undefined} one */
+export const mergeApplies = (one) => Boolean(one?.visible && !one.merged?.length);
+
+/** Choose the messages of the open conversation that a new one starts with. @param {string} id */
+function split(id) {
+  if (!mayAct()) notify(t.actions.notAllowed, { bad: true });
+  else if (open.peek() === id) void import("./splitting.js").then(({ askForSplit }) => askForSplit(id));
+}
+
+/** Choose the conversation to merge into, or undo the merge. @param {string} id */
+function merge(id) {
+  const one = row(id);
+  if (!mayAct()) notify(t.actions.notAllowed, { bad: true });
+  else if (one?.mergedInto) void import("./merging.js").then(({ unmerge }) => unmerge(id));
+  else if (mergeApplies(one)) (dialog.value = { name: "merge", id }), startTypeAhead("dialog");
+}
+
 /** Return the commands about the ticket of a conversation that apply. @param {Row} one @returns {string[]} */
 export function ticketCommands(one) {
   if (one.ticketId) return [...(may("tickets.read") ? ["ticket"] : []), ...(may("tickets.manage") ? ["unlinkTicket"] : [])];
   return may("tickets.manage") ? ["ticket", "linkTicket"] : [];
 }
 
+/** Return whether to offer the opposite of a key for several conversations, because they differ. @param {string} id @param {string[]} ids */
+export const oppositeApplies = (id, ids) => ids.length > 1 && (id === "unfollow" ? isWholeView(ids) || ids.some((each) => isFollowed(row(each))) : may("conversations.reply") && (isWholeView(ids) || ids.some((each) => isSettled(row(each)))));
+
 /** Return the name of a command in a conversation. @param {string} id @param {Row|undefined} one @returns {string} */
-export const commandName = (id, one) => (id === "ticket" && one?.ticketId ? t.commands.openTicket : id === "noAnswer" && isSettled(one) ? t.commands.waitAgain : /** @type {any} */ (t.commands)[id] ?? id);
+export const commandName = (id, one) => (id === "ticket" && one?.ticketId ? t.commands.openTicket : id === "noAnswer" && isSettled(one) ? t.commands.waitAgain : id === "merge" && one?.mergedInto ? t.commands.unmerge : /** @type {any} */ (t.commands)[id] ?? id);
 
 /** Close conversations, and open the next one if the setting says so. @param {string[]} ids */
 async function close(ids) {
@@ -181,10 +206,10 @@ async function close(ids) {
 const closeIfOpen = (ids) => void (open.value && ids.includes(open.value) && (go(""), queueMicrotask(focusList)));
 
 /** @param {string[]} ids */
-const unread = (ids) => closeIfOpen(ids) ?? perform(ids, (one) => {
-  const last = thread(one.id).messages.findLast((each) => each.author.type === "contact" && each.index !== null)?.index ?? null;
+const unread = (ids) => closeIfOpen(ids) ?? (startedJob(ids, { type: "unread" }) || perform(ids, (one) => {
+  const last = thread(one.id).messages.findLast((each) => each.conversationId === one.id && each.author.type === "contact" && each.index !== null)?.index ?? null;
   return { do: "unread", index: last === null ? Math.max(-1, one.messages - 2) : last - 1 };
-}, { what: t.actions.what.unread, done: t.actions.done.unread }, (one) => (now) => [{ do: "unread", index: one.mine.seenIndex ?? -1, unread: now.messages === one.messages ? one.mine.unread : undefined }]);
+}, { what: t.actions.what.unread, done: t.actions.done.unread }, (one) => (now) => [{ do: "unread", index: one.mine.seenIndex ?? -1, unread: now.messages === one.messages ? one.mine.unread : undefined }]));
 
 /** Call a function with the conversations that a key applies to. @param {(ids: string[]) => void} what */
 const withTargets = (what) => () => {
@@ -204,16 +229,20 @@ const HANDLERS = {
   assignMe: withTargets((ids) => user.value && assign(ids, { type: "user", id: user.value.id, name: user.value.name })),
   close: withTargets(close),
   noAnswer: withTargets((ids) => void noAnswer(ids)),
+  waitAgain: withTargets((ids) => void noAnswer(ids, false)),
   reopen: withTargets((ids) => startedJob(ids, { type: "reopen" }) || perform(ids, (one) => (one.status === "OPEN" ? null : { do: one.status === "CLOSED" ? "reopen" : "open" }), { what: t.actions.what.reopen, done: t.actions.done.reopen }, restoreStatus)),
   pending: withTargets((ids) => startedJob(ids, { type: "pending" }) || perform(ids, (one) => (one.status === "PENDING" ? null : { do: "pending" }), { what: t.actions.what.pending, done: t.actions.done.pending }, restoreStatus)),
   unread: withTargets(unread),
   follow: withTargets((ids) => void follow(ids)),
+  unfollow: withTargets((ids) => void follow(ids, false)),
   rename: withTargets(([id]) => void (mayAct() ? (dialog.value = { name: "rename", id }) : notify(t.actions.notAllowed, { bad: true }))),
   archive: withTargets((ids) => void archive(ids, true)),
   unarchive: withTargets((ids) => void archive(ids, false)),
   copyLink: withTargets(([id]) => void (id && copyLink(id))),
   block: withTargets(([id]) => void (may("contacts.manage") ? (dialog.value = { name: "block", id }) : notify(t.actions.notAllowed, { bad: true }))),
   remove: withTargets(([id]) => void (may("conversations.delete") ? (dialog.value = { name: "remove", id }) : notify(t.actions.notAllowed, { bad: true }))),
+  merge: withTargets(([id]) => void (id && merge(id))),
+  split: withTargets(([id]) => void (id && split(id))),
   ticket: withTargets(([id]) => void (id && ticket(id))),
   linkTicket: withTargets(([id]) => void (may("tickets.manage") ? !row(id ?? "")?.ticketId && (dialog.value = { name: "linkTicket", id }) : notify(t.actions.notAllowed, { bad: true }))),
   unlinkTicket: withTargets(([id]) => void (may("tickets.manage") ? id && import("./tickets.js").then(({ unlink }) => unlink(id)) : notify(t.actions.notAllowed, { bad: true }))),
@@ -243,8 +272,10 @@ export function menuEntries(id) {
   if (remove.length) remove.unshift(/** @type {any} */ ("line"));
   const tickets = !one ? [] : ticketCommands(one).map((each) => item(each, "tag", each === "ticket" ? "⇧T" : "", commandName(each, one)));
   const waits = noAnswerApplies(one) ? [item("noAnswer", isSettled(one) ? "clock" : "check", "W", commandName("noAnswer", one))] : [];
+  if (one?.mergedInto) return [...(mayAct() ? [item("merge", "reopen", "", t.commands.unmerge)] : []), ...copy, ...remove];
+  const merge = mergeApplies(one) ? [item("merge", "right", "")] : [];
   if (!mayAct() || !one) return [...waits, ...tickets, ...copy, ...remove];
-  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), ...waits, "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", ...tickets, item("rename", "pencil", ""), item(one.archived ? "unarchive" : "archive", "inbox", ""), ...copy, ...remove];
+  return [item("assignMe", "person", "A"), item("assign", "people", "⇧A"), item("pending", "pause", "P"), one.status === "CLOSED" ? item("reopen", "reopen", "O") : item("close", "done", "E"), ...waits, "line", item("tag", "tag", "T"), one.snoozedUntil ? { label: t.actions.wake, icon: "sun", pick: () => void snooze([id], null) } : item("snooze", "moon", "Z"), item("unread", "mail", "M"), "line", ...tickets, item("rename", "pencil", ""), ...merge, item(one.archived ? "unarchive" : "archive", "inbox", ""), ...copy, ...remove];
 }
 
 /** Show a notice for each refused action, and drop it. */

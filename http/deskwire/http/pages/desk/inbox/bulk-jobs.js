@@ -1,13 +1,17 @@
 // @ts-check
 /** Bulk jobs of the user: their start for all conversations of the view, progress, cancellation, result and undo. */
 import { effect, html, signal, useState } from "../vendor/preact.js";
+import { number } from "../core/texts.js";
 import { t } from "./bulk-texts.js";
 import { Button, announce, notify, setting } from "../ui/parts.js";
 import { Link } from "../ui/link.js";
 import { Problem, call, get, newKey, signedOut } from "../core/api.js";
-import { registerPart } from "../core/store.js";
+import { refreshLists, registerPart } from "../core/store.js";
 import { may, project } from "../core/session.js";
 import { recordUndo } from "./undo.js";
+
+const { doing, what } = /** @type {Record<"doing" | "what", Record<string, (n: number) => string>>} */ (t);
+const { done, reasons, stopped } = /** @type {Record<"done" | "reasons" | "stopped", Record<string, string>>} */ (t);
 
 /** @typedef {{reason: string, count: number, conversationIds: string[]}} Group */
 /** @typedef {{type: string, assignee?: {type: string, id: string} | null, add?: string[], remove?: string[], until?: string | null}} BulkAction */
@@ -35,7 +39,7 @@ const sum = (/** @type {Group[]} */ groups) => groups.reduce((n, each) => n + ea
 async function load(id) {
   const mine = ++round;
   clearTimeout(timer);
-  if (!project.peek() || signedOut.peek() || !may("conversations.manage")) return void (newest.value = null);
+  if (!project.peek() || signedOut.peek() || !may("conversations.read")) return void (newest.value = null);
   try {
     const found = id ? await get(`bulk-jobs/${id}`) : (await get("bulk-jobs")).items[0] ?? null;
     if (mine === round) show(found);
@@ -50,7 +54,10 @@ function show(job) {
   newest.value = job;
   if (!job) return;
   if (inProgress(job)) timer = setTimeout(load, POLL_INTERVAL_MS, job.id);
-  else if (before?.id === job.id && inProgress(before)) announce(resultOf(job));
+  else if (before?.id === job.id && inProgress(before)) {
+    announce(resultOf(job));
+    if (job.action.type === "unread") refreshLists(); // a busy page may have missed some of the changed read positions
+  }
 }
 
 registerPart({
@@ -71,11 +78,11 @@ export async function startJob(conditions, action) {
   const key = newKey();
   try {
     const job = await call("POST", "bulk-jobs", { body: { filter: conditions, action }, key });
-    recordUndo(t.what[wordsOf(action)]?.(job.total) ?? "", () => change(job, "undo"));
+    recordUndo(what[wordsOf(action)]?.(job.total) ?? "", () => change(job, "undo"));
     round += 1;
     clearTimeout(timer);
     show(job);
-    announce(t.doing[wordsOf(action)]?.(job.total) ?? "");
+    announce(doing[wordsOf(action)]?.(job.total) ?? "");
     return true;
   } catch (error) {
     notify(t.failed(/** @type {Error} */ (error).message), { bad: true });
@@ -98,13 +105,13 @@ const tryToChange = (job, what) => change(job, what).catch((/** @type {Error} */
 function resultOf(job) {
   const skipped = sum(job.skipped);
   const left = job.total - job.changed - skipped;
-  const parts = job.status === "undone" ? [t.undone(job.undone), sum(job.kept) && t.kept(sum(job.kept))] : [`${t.count(job.changed)} ${t.done[wordsOf(job.action)] ?? ""}`, skipped && t.skipped(skipped), left > 0 && t.left(left)];
-  const head = job.status === "cancelled" ? `${t.cancelled}: ` : job.status === "stopped" ? `${t.stopped[job.reason ?? ""] ?? t.stop}: ` : "";
+  const parts = job.status === "undone" ? [t.undone(job.undone), sum(job.kept) && t.kept(sum(job.kept))] : [`${number(job.changed)} ${done[wordsOf(job.action)] ?? ""}`, skipped && t.skipped(skipped), left > 0 && t.left(left)];
+  const head = job.status === "cancelled" ? `${t.cancelled}: ` : job.status === "stopped" ? `${stopped[job.reason ?? ""] ?? t.stop}: ` : "";
   return head + parts.filter(Boolean).join(", ");
 }
 
 /** @param {{groups: Group[]}} props */
-const Reasons = ({ groups }) => html`<ul class="muted">${groups.map((each) => html`<li key=${each.reason}>${t.count(each.count)}: ${t.reasons[each.reason] ?? each.reason}${each.conversationIds[0] && html` <${Link} to=${`c/${each.conversationIds[0]}`}>${t.example}<//>`}</li>`)}</ul>`;
+const Reasons = ({ groups }) => html`<ul class="muted">${groups.map((each) => html`<li key=${each.reason}>${number(each.count)}: ${reasons[each.reason] ?? each.reason}${each.conversationIds[0] && html` <${Link} to=${`c/${each.conversationIds[0]}`}>${t.example}<//>`}</li>`)}</ul>`;
 
 /** The bar of the newest job, above the list. */
 export function BulkJobs() {
@@ -113,7 +120,7 @@ export function BulkJobs() {
   if (!job || dismissed.value === stamp(job) || (job.endedAt && Date.now() - Date.parse(job.endedAt) > SHOWN_MS)) return null;
   const words = wordsOf(job.action);
   if (inProgress(job)) {
-    const text = job.status === "undoing" ? t.undoing(t.what[words]?.(job.changed) ?? "") : (t.doing[words]?.(job.total) ?? "");
+    const text = job.status === "undoing" ? t.undoing(what[words]?.(job.changed) ?? "") : (doing[words]?.(job.total) ?? "");
     const total = job.status === "undoing" ? job.changed : job.total;
     return html`<div class="filter-chips" role="group" aria-label=${t.bar}><span class="grow">${text}: <span class="num">${t.progress(job.done)}</span></span>
       <progress class="grow" max=${Math.max(total, 1)} value=${job.done} aria-label=${text}></progress>

@@ -74,7 +74,7 @@ function AttachmentChip({ of, remove }) {
 }
 
 /** The reason why the user can't reply. */
-const ReadOnlyNotice = () => html`<div class="composer"><p class="cannot"><${Icon} name="lock" />${project.value ? t.composer.cannotProject(project.value.role) : t.composer.cannot}</p></div>`;
+const ReadOnlyNotice = () => html`<div class="composer"><p class="cannot"><${Icon} name="lock" />${project.value ? t.composer.cannotProject(project.value.role.startsWith("rol_") ? "" : project.value.role) : t.composer.cannot}</p></div>`;
 
 /** @param {{id: string}} props */
 export function Composer({ id }) {

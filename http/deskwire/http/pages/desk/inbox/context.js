@@ -3,13 +3,14 @@
 import { html, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Ago, Avatar, Button, Icon, clockTime, contactName, contextShown, cx, lazy, notify, setting } from "../ui/parts.js";
-import { dayOf } from "../ui/format.js";
+import { dayOf, tookText } from "../ui/format.js";
 import { call, get } from "../core/api.js";
 import { row } from "../core/store.js";
 import { context } from "./conversation.js";
 import { go, may, people, user } from "../core/session.js";
 import { runCommand } from "../core/keys.js";
-import { listReasons, t as texts } from "./list-reason.js";
+import { listReasons } from "./list-reason.js";
+import { t as texts } from "./list-reason-texts.js";
 import { filter, shownList, view, viewName } from "./list.js";
 import { Link } from "../ui/link.js";
 import { BlockLine } from "../ui/blocking.js";
@@ -109,6 +110,8 @@ const CHANGE_TEXTS = {
   archived: (to) => (to ? t.activity.archived : t.activity.unarchived),
   visible: () => t.activity.shown,
   ticketId: (to) => (to ? t.activity.linked : t.activity.unlinked),
+  splitFrom: (to) => (to ? t.activity.splitOff : ""),
+  splitInto: (to, from) => ((to ?? []).length > (from ?? []).length ? t.activity.split : ""),
 };
 
 /** An activity in words. @param {any} each */
@@ -121,7 +124,7 @@ function activityText({ actor, action, changes }) {
 /** A request from the customer's network log. @param {{of: any}} props */
 function NetworkRequest({ of }) {
   const failed = of.success === false;
-  return html`<details class="sent"><summary><span class=${failed ? "bad" : "good"}>${failed ? "✗" : "✓"}</span> <bdi>${of.url}</bdi>${of.duration != null && html` <span class="muted num">${t.truth.ms(Math.round(of.duration))}</span>`}</summary><pre class="code" tabindex="0">${JSON.stringify(of, null, 2)}</pre></details>`;
+  return html`<details class="sent"><summary><span class=${failed ? "bad" : "good"}>${failed ? "✗" : "✓"}</span> <bdi>${of.url}</bdi>${of.duration != null && html` <span class="muted num">${tookText(Math.round(of.duration))}</span>`}</summary><pre class="code" tabindex="0">${JSON.stringify(of, null, 2)}</pre></details>`;
 }
 
 /** @param {{id: string, logs: {at: string, requests: number}}} props */

@@ -27,6 +27,8 @@ const unreportedSeen = new Map();
 const unreportedMentions = new Map();
 const typingByConversation = signal(/** @type {ReadonlyMap<string, Typing[]>} */ (new Map()));
 const deliveriesByConversation = signal(/** @type {ReadonlyMap<string, ReadonlyMap<number, Delivery[]>>} */ (new Map()));
+/** The other conversations that a loaded thread shows or names, by its conversation. @type {Map<string, {others: string, splits: string}>} */
+const linksOfThreads = new Map();
 let marks = /** @type {ReadonlyMap<string, string>} */ (new Map());
 
 registerPart({
@@ -59,12 +61,20 @@ registerPart({
       const contact = next.rows.get(id)?.contact.id;
       if (is(`conversation:${id}`) || is(`contact:${contact}`)) coalesce(`context ${id}`, 1000, () => each.load());
     }
-    for (const id of threads.keys()) if (is(`redacted:${id}`)) void loadNewest(id);
+    for (const id of threads.keys()) {
+      const one = next.rows.get(id);
+      const links = one && linksOf(one);
+      const before = linksOfThreads.get(id) ?? links;
+      if (links && before?.others !== links.others) restartThread(id);
+      else if (links && before?.splits !== links.splits) reloadShown(id);
+      else if (is(`redacted:${id}`)) void loadNewest(id);
+      if (links) linksOfThreads.set(id, links);
+    }
     if (is("settings:snippets")) void lookupResources.snippets.load();
     marks = next.marks;
   },
   end: () => {
-    for (const map of [threads, contexts, unreportedSeen, unreportedMentions, receipts]) map.clear();
+    for (const map of [threads, contexts, unreportedSeen, unreportedMentions, receipts, linksOfThreads]) map.clear();
     batch(() => {
       typingByConversation.value = new Map();
       deliveriesByConversation.value = new Map();
@@ -114,15 +124,32 @@ function setThread(id, thread) {
   known.value = { ...known.peek(), threads: new Map(known.peek().threads).set(id, thread) };
 }
 
-/** Load the newest page; messages that arrive during the request stay. @param {string} id */
-async function loadNewest(id) {
+/** Return the conversations whose messages the thread of a conversation shows as well, and those that show messages of it. @param {Row} one */
+const linksOf = ({ merged, splitFrom, splitInto }) => ({ others: [splitFrom ?? "", ...(merged ?? [])].join(), splits: (splitInto ?? []).join() });
+
+/** Load the messages again that are shown: some have become part of another conversation too, or no longer are. They stay in place. @param {string} id */
+function reloadShown(id) {
+  const shown = known.peek().threads.get(id)?.messages.length ?? 0;
+  if (shown > LARGE_PAGE) restartThread(id);
+  else void loadNewest(id, shown > PAGE ? LARGE_PAGE : PAGE);
+}
+
+/** Load a thread from its end: a merge, a split or its undo has changed messages anywhere in it. @param {string} id */
+function restartThread(id) {
+  setThread(id, loadedThread([]));
+  setProgress(id, { state: "loading", older: false, cursor: null });
+  void loadNewest(id);
+}
+
+/** Load the newest page; messages that arrive during the request stay. @param {string} id @param {number} [limit] */
+async function loadNewest(id, limit = PAGE) {
   const still = runGuard();
   const asked = (threads.get(id)?.peek().asked ?? 0) + 1;
   setProgress(id, { asked, error: null });
   const before = known.peek().threads.get(id);
   setThread(id, before ? { ...before, tail: new Set() } : loadedThread([]));
   try {
-    const page = await retryRateLimited(() => get(`conversations/${id}/messages`, { order: "desc", limit: PAGE }));
+    const page = await retryRateLimited(() => get(`conversations/${id}/messages`, { order: "desc", limit }));
     if (!still() || threads.get(id)?.peek().asked !== asked) return;
     const { joined, ...next } = withNewest(known.peek().threads.get(id), page.items.reverse());
     batch(() => {

@@ -12,6 +12,12 @@ import { t as texts } from "./saved-view-texts.js";
 /** The further conditions, in the order of their chips; see the parameters of `GET /v3/conversations`. */
 export const NAMES = ["assignee", "tag", "allTags", "withoutTags", "activeWithin", "inactiveFor", "createdWithin", "createdSince", "createdUntil", "waitingFor", "contactAttribute", "channel", "priority", "rated", "rating"];
 
+/** Return a range of ratings in words. @param {string} range */
+export const ratingText = (range) => (range.includes("..") ? t.filter.rating(range.split("..")[0] ?? "", range.split("..")[1] ?? "") : range);
+
+/** @param {string | ((value: string) => string) | undefined} text @param {string} value */
+const textOf = (text, value) => (typeof text === "function" ? text(value) : text);
+
 /** Return the name of an assignee in a filter. @param {string} id */
 export function assigneeName(id) {
   if (id === "me") return t.you;
@@ -23,8 +29,8 @@ export function assigneeName(id) {
 /** Return a condition in words. @param {string} name @param {string} value */
 function conditionText(name, value) {
   const listed = value.split(",");
-  const shown = name === "assignee" || name === "team" ? listed.map(assigneeName).join(", ") : name === "priority" ? listed.map((each) => t.filter.priorities[/** @type {"LOW"} */ (each)] ?? each).join(", ") : name.startsWith("created") && name !== "createdWithin" ? value.slice(0, 10) : listed.join(", ");
-  return /** @type {Record<string, (value: string) => string>} */ (t.filter.chips)[name]?.(shown) ?? `${name}: ${shown}`;
+  const shown = name === "assignee" || name === "team" ? listed.map(assigneeName).join(", ") : name === "rating" ? ratingText(value) : name === "priority" ? listed.map((each) => t.filter.priorities[/** @type {"LOW"} */ (each)] ?? each).join(", ") : name.startsWith("created") && name !== "createdWithin" ? value.slice(0, 10) : listed.join(", ");
+  return textOf(/** @type {Record<string, string | ((value: string) => string)>} */ (t.filter.chips)[name], shown) ?? `${name}: ${shown}`;
 }
 
 const IN_MENUS = ["status", "sort", "unread", "archived", "order"];

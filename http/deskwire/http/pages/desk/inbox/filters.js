@@ -9,12 +9,14 @@ import { Dialog } from "../ui/dialog.js";
 import { Field, FieldProblems, Form, Tick } from "../ui/form.js";
 import "../ui/page-style.js";
 import { tags } from "./conversation.js";
-import { NAMES } from "./filter-bar.js";
+import { NAMES, ratingText } from "./filter-bar.js";
 import { conditions, setConditions, view } from "./list.js";
 /** @import { Values } from "../ui/form.js" */
 
 const close = () => void (dialog.value = null);
 const DURATIONS = ["1h", "4h", "1d", "3d", "7d", "30d", "90d"];
+/** Return a duration such as 3d in words. @param {string} each */
+const durationText = (each) => t.filter.durations[/** @type {"m"|"h"|"d"|"w"} */ (each.slice(-1))](Number(each.slice(0, -1)));
 const RATINGS = ["0..6", "7..8", "9..10", "1..2", "3", "4..5"];
 const LISTS = ["assignee", "priority"];
 const WITHOUT_FIELD = ["createdSince", "createdUntil", "channel"]; // they stay as they are
@@ -52,15 +54,15 @@ export function Filters() {
   };
   const others = assignable().filter((each) => each.id !== user.value?.id);
   const assignees = [{ value: "me", label: t.you }, { value: "none", label: t.dialogs.unassigned }, ...people().teams.map((each) => ({ value: each.id, label: each.name })), ...others.map((each) => ({ value: each.id, label: each.name }))];
-  const within = (/** @type {string} */ each) => t.filter.within(t.filter.duration(each));
-  const before = (/** @type {string} */ each) => t.filter.before(t.filter.duration(each));
+  const within = (/** @type {string} */ each) => t.filter.within(durationText(each));
+  const before = (/** @type {string} */ each) => t.filter.before(durationText(each));
   const priorities = Object.entries(t.filter.priorities).map(([value, label]) => ({ value, label }));
-  const rating = (/** @type {string} */ each) => (each === "none" ? t.filter.unrated : t.filter.rating(each));
+  const rating = (/** @type {string} */ each) => (each === "none" ? t.filter.unrated : ratingText(each));
   return html`<${Dialog} title=${t.filter.title} class="filters" close=${close}><div class="body"><${Form} save=${save} label=${t.filter.apply} cancel=${close}>
     ${text("tag", t.filter.separated)}${text("allTags", t.filter.separated)}${text("withoutTags", t.filter.separated)}
     <datalist id="filter-tags">${tags().map((each) => html`<option key=${each.name} value=${each.name} />`)}</datalist>
     <div class="two">${choice("activeWithin", DURATIONS, within, t.filter.anyTime)}${choice("inactiveFor", DURATIONS, before, t.filter.anyTime)}
-    ${choice("createdWithin", DURATIONS, within, t.filter.anyTime)}${choice("waitingFor", DURATIONS, (each) => t.filter.atLeast(t.filter.duration(each)), t.filter.any)}</div>
+    ${choice("createdWithin", DURATIONS, within, t.filter.anyTime)}${choice("waitingFor", DURATIONS, (each) => t.filter.atLeast(durationText(each)), t.filter.any)}</div>
     ${text("contactAttribute", t.filter.attributeHint)}
     ${choice("rating", ["none", ...RATINGS], rating, t.filter.any)}
     ${ticks("priority", priorities)}

@@ -1,6 +1,7 @@
 // @ts-check
 /** Why a conversation is in a list, or is not: each condition of the list's filter, and whether it holds. */
 import { hasTag } from "../core/state.js";
+import { t } from "./list-reason-texts.js";
 /** @import { Filter, Row } from "../core/types.js" */
 
 /** @typedef {{holds: boolean, text: string}} Reason */
@@ -34,15 +35,3 @@ export function listReasons(row, filter, me, { team = "", listed = false, time }
   if (filter.where) add(listed, listed ? t.further : t.notFurther);
   return found;
 }
-
-export const t = {
-  in: (/** @type {string} */ view) => `Why it is in “${view}”`, notIn: (/** @type {string} */ view) => `Why it is not in “${view}”`, all: "It contains every conversation that is not archived.", travel: "Time travel",
-  archived: "It is archived.", status: { OPEN: "It is open.", PENDING: "It is pending.", CLOSED: "It is closed." },
-  unassigned: "It is unassigned.", assignedToYou: "It is assigned to you.", assignedTo: (/** @type {string} */ name) => `It is assigned to ${name}.`,
-  ofTeam: (/** @type {string} */ name) => `It is assigned to the team ${name}.`, notOfTeam: (/** @type {string} */ name) => `It is not assigned to the team ${name}.`,
-  unread: (/** @type {number} */ n) => `It has ${n.toLocaleString()} unread messages.`, allSeen: "It has no unread messages.",
-  mentioned: "A note mentions you.", notMentioned: "No note mentions you.", followed: "You follow it.", notFollowed: "You don't follow it.",
-  tagged: (/** @type {string} */ tag) => `It has the tag ${tag}.`, notTagged: (/** @type {string} */ tag) => `It does not have the tag ${tag}.`,
-  snoozed: (/** @type {string} */ until) => `It is snoozed until ${until}.`, notSnoozed: "It is not snoozed.", further: "It matches the other conditions of the filter.", notFurther: "It is not among the conversations with the other conditions of the filter.", visible: "The contact can see it.", hidden: "The contact can't see it yet.",
-  waits: (/** @type {string} */ since) => `Its contact has been waiting for a reply since ${since}.`, answered: "Its contact is not waiting for a reply.", unneeded: "It was marked as needing no answer.",
-};

@@ -3,9 +3,9 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Ago, Avatar, Button, Empty, Failed, Name, announce, contactName } from "../ui/parts.js";
-import { counters, more, put } from "../core/store.js";
+import { counters, more, put, row } from "../core/store.js";
 import { search } from "./conversation.js";
-import { go, inbox, may, open, project } from "../core/session.js";
+import { go, inbox, open, user } from "../core/session.js";
 import { fold } from "../core/folding.js";
 import { runCommand } from "../core/keys.js";
 import { Link } from "../ui/link.js";
@@ -126,14 +126,15 @@ export function BulkToolbar({ selection, whole, all, total: size }) {
     announce(bulk.allSelected(total));
   };
   const act = (/** @type {string} */ id) => () => runCommand(id);
-  const tool = (/** @type {string} */ id, /** @type {string} */ icon, /** @type {string} */ keys) =>
-    html`<${Button} label=${/** @type {any} */ (t.commands)[id]} icon=${icon} only kind="quiet" class="small" keys=${keys} press=${act(id)} />`;
+  const tool = (/** @type {string} */ id, /** @type {string} */ icon, /** @type {string} */ keys, label = /** @type {any} */ (t.commands)[id]) =>
+    html`<${Button} label=${label} icon=${icon} only kind="quiet" class="small" keys=${keys} press=${act(id)} />`;
+  const followed = [...selection.value].every((id) => row(id)?.followers.includes(user.value?.id ?? ""));
   const text = whole.value ? bulk.allSelected(total) : t.list.selected(selection.value.size);
   return html`<div class="list-bar bulk" role="toolbar" aria-label=${text}>
     <strong>${text}</strong>
-    ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("noAnswer", "check", "w")}${tool("close", "done", "e")}
+    ${tool("assignMe", "person", "a")}${tool("assign", "people", "shift+a")}${tool("tag", "tag", "t")}${tool("snooze", "moon", "z")}${tool("pending", "pause", "p")}${tool("noAnswer", "check", "w")}${tool("unread", "mail", "m")}${tool("follow", "eye", "shift+f", followed ? t.commands.unfollow : t.commands.follow)}${tool("close", "done", "e")}
     <${Button} label=${t.list.selectNone} icon="close" only kind="quiet" class="small" press=${() => (selection.value = new Set())} />
-  </div>${all && !whole.value && may("conversations.manage") && html`<div class="filter-chips"><${Button} label=${bulk.selectAll(total)} kind="quiet" class="small" press=${takeAll} /></div>`}`;
+  </div>${all && !whole.value && html`<div class="filter-chips"><${Button} label=${bulk.selectAll(total)} kind="quiet" class="small" press=${takeAll} /></div>`}`;
 }
 
 /** In place of a saved view that was deleted, or that is not shared with the user. */
@@ -142,7 +143,7 @@ export const UnknownView = () => html`<${Empty} icon="filter" title=${texts.unkn
 /** @param {{view: import("../vendor/preact.js").ReadonlySignal<{key: string}>, of: ListView, filtered: boolean, clear: () => void}} props */
 export function EmptyList({ view, of, filtered, clear }) {
   const { key } = view.value;
-  const first = useFirstSteps(project.value?.id ?? "");
+  const first = useFirstSteps();
   const empty = /** @type {any} */ (t.list);
   if (of.more) return html`<${Empty} icon="search" title=${t.list.noneYet} text=${t.list.noneYetText} action=${html`<${Button} label=${of.loadingMore ? t.list.looking : t.list.keepLooking} disabled=${of.loadingMore} press=${() => more(of.filter)} />`} />`;
   if (filtered) return html`<${Empty} icon="filter" title=${t.list.filtered} action=${html`<${Button} label=${key === "view" ? texts.discard : t.list.clearFilters} press=${clear} />`} />`;

@@ -1,7 +1,7 @@
 // @ts-check
 /** The list of conversations: views, filters, search, and a virtual listbox that stays fast with ten thousand rows. */
 import { computed, effect, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
-import { t } from "../core/texts.js";
+import { number, t } from "../core/texts.js";
 import { Ago, Avatar, Button, Empty, Failed, Icon, Kbd, LoadingRows, Name, SideButton, ago, announce, contactName, cx, dialog, futureTime, lazy, notify, now, setting, shortName } from "../ui/parts.js";
 import { isVisitor } from "../core/state.js";
 import { counters, hold, list, more, reload, row, applyOrder, viewers } from "../core/store.js";
@@ -272,12 +272,15 @@ export const VIEWS = [
 export const viewName = () =>
   isSaved.value ? (savedView.value?.name ?? t.views.saved) : view.value.key === "team" ? (people().teams.find((each) => each.id === view.value.id)?.name ?? t.views.team) : /** @type {any} */ (t.views)[view.value.key];
 
+/** Return a counter; one at its bound stands for more. @param {number} n @param {number} bound */
+export const countText = (n, bound) => (n >= bound ? t.countMore(bound) : number(n));
+
 function viewTotal() {
   const { key, id } = view.value;
   const all = counters.value;
   const n = all && (key === "team" ? all.teams[id ?? ""] : VIEWS.find((each) => each.key === key)?.count?.(all));
   const saved = savedView.value?.count;
-  return n !== null && n !== undefined ? t.count(n, all?.bound ?? 1000) : saved && !inbox.value.includes("?") ? t.countSome(saved) : "";
+  return n !== null && n !== undefined ? countText(n, all?.bound ?? 1000) : saved && !inbox.value.includes("?") ? (saved.more ? t.countMore : number)(saved.value) : "";
 }
 
 function Head() {
@@ -313,7 +316,7 @@ function Search() {
 /** How long a customer has been waiting. @param {{since: string}} props */
 function WaitingChip({ since }) {
   const ms = now.value - Date.parse(since);
-  return html`<span class=${cx("chip", ms > 4 * 3_600_000 ? "late" : ms > 900_000 && "waits")}><${Icon} name="clock" />${t.list.waits(ago(since, now.value))}</span>`;
+  return html`<span class=${cx("chip since", ms > 4 * 3_600_000 ? "late" : ms > 900_000 && "waits")}><${Icon} name="clock" />${t.list.waits(ms < 45_000 ? "" : ago(since, now.value))}</span>`;
 }
 
 /** @param {{last: NonNullable<Row["lastMessage"]>}} props */
@@ -432,7 +435,7 @@ export function List() {
   }, [of.state]);
   return html`<section class="list" aria-label=${t.list.label}>
     <${Head} /><${Search} />
-    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} whole=${wholeView} all=${of.more && of.ids.every((id) => selection.value.has(id))} total=${viewTotal()} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}${may("conversations.manage") && html`<${BulkJobs} />`}<div class="list-box">
+    ${searching ? html`<${SearchResults} query=${query} />` : unknown ? html`<${UnknownView} />` : html`${selection.value.size ? html`<${BulkToolbar} selection=${selection} whole=${wholeView} all=${of.more && of.ids.every((id) => selection.value.has(id))} total=${viewTotal()} />` : html`<div class="list-bar"><${FilterBar} options=${options.value} change=${setConditions} tools=${viewTools.value} /></div><${FilterChips} conditions=${conditions.value} change=${setConditions} clear=${clearConditions} focusList=${focusList} isSaved=${isSaved.value} saved=${savedView.value} tools=${viewTools.value} />`}<${BulkJobs} /><div class="list-box">
       ${of.fresh > 0 && html`<div class="news"><${Button} label=${t.list.fresh(of.fresh)} icon="up" class="small" press=${() => (applyOrder(filter.value), scroller && (scroller.scrollTop = 0))} /></div>`}
       ${of.ids.length ? html`<${Rows} key=${of.key} of=${of} />` : of.state === "loading" ? html`<${LoadingRows} />` : of.state === "failed" ? html`<${Failed} error=${of.error} title=${t.list.failed} again=${() => reload(filter.value)} />` : html`<${EmptyList} view=${view} of=${of} filtered=${inbox.value.includes("?")} clear=${clearConditions} />`}
     </div>`}

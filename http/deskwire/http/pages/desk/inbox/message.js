@@ -3,13 +3,15 @@
 import { html, signal, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Avatar, Button, Icon, Menu, Popover, clockTime, contactName, cx, dialog, notify, now } from "../ui/parts.js";
-import { Clock, Text, exactTime } from "../ui/format.js";
+import { Clock, Text, exactTime, tookText } from "../ui/format.js";
 import { ROOT, call } from "../core/api.js";
 import { consumers, deliveries, receiptIn } from "./conversation.js";
 import { hrefOf, linkedMessage, may, user } from "../core/session.js";
 import { row } from "../core/store.js";
 import { resend, withdraw } from "../core/outbox.js";
 import { returnToDraft, useSecondsLeft } from "./held-messages.js";
+import { MergedFrom } from "./merging.js";
+import { AlsoIn, splitEntries } from "./splitting.js";
 import { MentionName, OtherMentions } from "./mentions.js";
 import { splitMentions } from "./mention-text.js";
 import { Link } from "../ui/link.js";
@@ -71,7 +73,7 @@ const withLocalTimes = (reason) => (reason ?? "").replace(/\d{4}-\d\d-\d\dT[\d:.
 
 /** Return the outcome of a delivery in words. @param {Delivery} of */
 function outcome(of) {
-  if (of.status === "delivered") return of.afterMs === null ? t.truth.gotIt(of.endpoint) : t.truth.got(of.endpoint, t.truth.ms(of.afterMs));
+  if (of.status === "delivered") return of.afterMs === null ? t.truth.gotIt(of.endpoint) : t.truth.got(of.endpoint, tookText(of.afterMs));
   if (FAILED.has(of.status)) return t.truth.failed(of.endpoint, withLocalTimes(of.reason) || of.status);
   if (of.attempts > 0) return t.truth.trying(of.endpoint, of.lastStatus ? ` (${of.lastStatus})` : of.reason ? ` (${withLocalTimes(of.reason)})` : "");
   return t.truth.waiting(of.endpoint);
@@ -82,7 +84,7 @@ const ReceiptsPopover = ({ conversationId, groups, button }) => html`<${Popover}
 
 /** @param {Delivery} of */
 function receipt(of) {
-  const detail = [t.truth.attempts(of.attempts), of.lastStatus && t.truth.answered(of.lastStatus), of.nextAttemptAt && t.truth.next(clockTime(of.nextAttemptAt))].filter(Boolean).join(" · ");
+  const detail = [t.truth.attempts(of.attempts), of.lastStatus && t.truth.answered(String(of.lastStatus)), of.nextAttemptAt && t.truth.next(clockTime(of.nextAttemptAt))].filter(Boolean).join(" · ");
   return { text: outcome(of), detail, state: of.status === "delivered" ? "good" : FAILED.has(of.status) ? "bad" : "warn" };
 }
 
@@ -146,7 +148,7 @@ function WebhookStatus({ messages, ours, tick }) {
   const pending = of.filter((each) => each.status !== "delivered" && !FAILED.has(each.status));
   const failed = of.filter((each) => FAILED.has(each.status));
   if (!of.length && !streamConsumers.length && !ours) return null;
-  const words = html`<span>${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(t.truth.ms(ms))}`}</span>${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && streamConsumers.length > late.length && html`<span>→ ${t.truth.confirmed(streamConsumers.length - late.length)}</span>`}`;
+  const words = html`<span>${t.truth.onDisk}${ms !== undefined && ` ${t.truth.within(tookText(ms))}`}</span>${brief.length > 0 && html`<span>→ ${brief.join(" · ")}</span>`}${pending.map((each) => html`<span>→ ${outcome(each)}</span>`)}${failed.map((each) => html`<span class="fail">→ ${each.endpoint} ✗</span>`)}${late.map((each) => html`<span>→ ${each.connected ? t.truth.behind(each.consumerId) : t.truth.away(each.consumerId)}</span>`)}${!of.length && streamConsumers.length > late.length && html`<span>→ ${t.truth.confirmed(streamConsumers.length - late.length)}</span>`}`;
   const face = (/** @type {boolean} */ open, /** @type {() => void} */ toggle, /** @type {any} */ hook) => html`<button type="button" ref=${hook} class="why" aria-expanded=${open} title=${t.truth.receipts} onClick=${toggle}><span class="why-words">${words}</span></button>`;
   return html`<div class="truth">${tick || html`<span class="ok" aria-hidden="true">✓</span>`}<${ReceiptsPopover} conversationId=${last?.conversationId} groups=${groups} button=${face} /></div>`;
 }
@@ -161,7 +163,8 @@ function HeldStatus({ of }) {
 
 /** The status of a message on its way to the server. @param {{out: Outgoing}} props */
 function OutgoingStatus({ out }) {
-  const edit = async () => returnToDraft(out.conversationId ?? "", await withdraw(out.key));
+  // The conversation may have been merged since the message was written.
+  const edit = async () => returnToDraft(row(out.conversationId ?? "")?.mergedInto ?? out.conversationId ?? "", await withdraw(out.key));
   if (out.state === "refused" || out.state === "conflict") {
     return html`<div class="truth"><span class="fail"><${Icon} name="warn" /> ${t.truth.notAccepted}${out.problem?.detail ? `: ${out.problem.errors?.map((each) => each.message).join(" ") || out.problem.detail}` : ""}</span>
       <${Button} class="small" label=${t.truth.edit} press=${edit} /><${Button} class="small" kind="quiet" label=${t.truth.discard} press=${() => withdraw(out.key)} />${out.state === "refused" && html`<${Button} class="small" kind="quiet" label=${t.truth.retry} press=${() => resend(out.key)} />`}</div>`;
@@ -192,11 +195,11 @@ const outgoingMessage = (out) => ({
 /** Copy the address of a message. @param {AgentMessage} of */
 const copyLink = ({ id, conversationId }) => navigator.clipboard?.writeText(location.origin + hrefOf(`c/${conversationId}/m/${id}`)).then(() => notify(t.copied));
 
-/** The menu of one message: its link, and its removal for users who may delete. @param {{of: AgentMessage}} props */
+/** The menu of one message: its link, a new conversation from it, and its removal for users who may delete. @param {{of: AgentMessage}} props */
 function MessageMenu({ of }) {
   const open = (/** @type {string} */ what) => () => void (dialog.value = { name: "rewrite", message: of, what });
   const redact = of.text || of.attachments?.length ? [{ label: t.thread.redact, icon: "pencil", pick: open("redact") }] : [];
-  return html`<${Menu} label=${t.thread.messageActions} icon="more" only kind="quiet" class="small rewriting" entries=${() => [{ label: t.thread.copyMessageLink, icon: "copy", pick: () => void copyLink(of) }, ...(may("conversations.delete") ? [...redact, { label: t.thread.deleteMessage, icon: "close", danger: true, pick: open("delete") }] : [])]} />`;
+  return html`<${Menu} label=${t.thread.messageActions} icon="more" only kind="quiet" class="small rewriting" entries=${() => [{ label: t.thread.copyMessageLink, icon: "copy", pick: () => void copyLink(of) }, ...splitEntries(of), ...(may("conversations.delete") ? [...redact, { label: t.thread.deleteMessage, icon: "close", danger: true, pick: open("delete") }] : [])]} />`;
 }
 
 /**
@@ -217,10 +220,11 @@ export function Run(props) {
   return html`<article class=${cx("run", side, bot && "bot")} aria-label=${internal ? `${t.thread.note}, ${name}` : name}>
     ${!internal && face}
     <div class="said">
-      <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
+      <div class="by">${internal && face}<b><bdi>${name}</bdi></b><${Clock} at=${first.createdAt} />${!out && !held && html`<${MergedFrom} id=${first.conversationId} />`}${internal && html`<span class="badge"><${Icon} name="lock" />${t.thread.note}</span>`}</div>
       ${messages.map((each) => html`<div key=${each.id} id=${each.id} tabindex=${linkedMessage.value === each.id ? -1 : undefined} aria-current=${linkedMessage.value === each.id ? "true" : undefined} class=${cx("message", linkedMessage.value === each.id && "found", (held || (out && out.state !== "stored")) && "kept", out?.state === "refused" && "refused")}>
         ${each.redactedAt && !each.text ? html`<i class="muted">${t.thread.redacted}</i>` : html`<${MessageText} id=${each.id} text=${each.text} format=${each.format} mentions=${each.mentions ?? []} />`}
         ${each.attachments?.length > 0 && html`<div class="files">${each.attachments.map((file) => html`<${AttachmentLink} key=${file.id} of=${file} />`)}</div>`}
+        ${each.splitInto && html`<${AlsoIn} id=${each.splitInto} />`}
         ${!out && !held && html`<${MessageMenu} of=${each} />`}
         ${out && out.files.length > 0 && html`<div class="files">${out.files.map((file) => html`<span key=${file.key} class="file"><${Icon} name="file" /><bdi class="ellipsis">${file.name}</bdi><span class="size">${size(file.size)}</span></span>`)}</div>`}
       </div>`)}

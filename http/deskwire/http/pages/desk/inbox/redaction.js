@@ -29,7 +29,7 @@ function Delete({ message }) {
     notify(t.rewrite.deleted);
     reloadThread(message.conversationId);
   };
-  return html`<${ConfirmDialog} title=${t.rewrite.delete} loses=${[t.rewrite.losesMessage(message.text), ...message.attachments.map((each) => t.rewrite.losesFile(each.name)), t.rewrite.losesElsewhere]} stays=${t.rewrite.stays} label=${t.dialogs.delete} run=${run} close=${close} />`;
+  return html`<${ConfirmDialog} title=${t.rewrite.delete} loses=${[message.text ? t.rewrite.losesText(message.text.length > 120 ? `${message.text.slice(0, 120)}…` : message.text) : t.rewrite.losesMessage, ...message.attachments.map((each) => t.rewrite.losesFile(each.name)), t.rewrite.losesElsewhere]} stays=${t.rewrite.stays} label=${t.dialogs.delete} run=${run} close=${close} />`;
 }
 
 /** @param {{message: AgentMessage}} props */

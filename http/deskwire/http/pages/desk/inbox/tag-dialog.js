@@ -51,7 +51,7 @@ export function Tags({ ids }) {
   const set = (/** @type {string} */ name, /** @type {State} */ state) => {
     setChanged(new Map(changed).set(foldName(name), { name, state }));
     setQ("");
-    announce(t.dialogs.tagState(name, state, many));
+    announce(t.dialogs.tagState(name, String(state), many));
   };
   const done = () => {
     close();

@@ -6,7 +6,7 @@ import { Button, Empty, Failed, Icon, Menu, announce, clockTime, contactName, co
 import { gone, row, viewers } from "../core/store.js";
 import { channelName } from "../core/customers.js";
 import { context, deliveries, loadOlder, reloadThread as reload, reportMentionsSeen, reportSeen, thread, typing } from "./conversation.js";
-import { go, may, people, user } from "../core/session.js";
+import { go, linkedMessage, may, people, user } from "../core/session.js";
 import { outgoing } from "../core/outbox.js";
 import { reachable } from "../core/feed.js";
 import { draft, removeDraft } from "./drafts.js";
@@ -19,6 +19,8 @@ import { FAILED, Run, rememberStoreTime } from "./message.js";
 import { Chunk, chunks, keyOf } from "./thread-window.js";
 import { Composer } from "./composer.js";
 import { LinkedMessage } from "./linked-message.js";
+import { MergedBanner, MergedHere } from "./merging.js";
+import { StartedFrom } from "./splitting.js";
 import { isSettled, menuEntries as moreActions } from "./actions.js";
 /** @import { AgentMessage, Delivery, Outgoing } from "../core/types.js" */
 
@@ -54,7 +56,7 @@ export function parts(messages, troubles = true) {
     if (date !== day) (found.push({ kind: "day", key: `day ${date}`, at: each.createdAt }), (before = undefined));
     day = date;
     const last = found.at(-1);
-    const joins = before && before.author.type === each.author.type && before.author.id === each.author.id && before.internal === each.internal && Date.parse(each.createdAt) - Date.parse(before.createdAt) < RUN_GAP_MAX_MS;
+    const joins = before && before.author.type === each.author.type && before.author.id === each.author.id && before.internal === each.internal && before.conversationId === each.conversationId && Date.parse(each.createdAt) - Date.parse(before.createdAt) < RUN_GAP_MAX_MS;
     if (joins && last?.kind === "run" && (each.index === null || each.index % RUN_BOUNDARY)) last.messages.push(each);
     else found.push({ kind: "run", key: each.id, messages: [each] });
     before = each;
@@ -85,6 +87,7 @@ function Head({ id }) {
         ${outgoing(id).some((each) => each.kind === "action" && (each.waitsFor || (each.state !== "stored" && !reachable.value))) && html`<span class="chip waits" title=${t.actions.notSavedHint}><${Icon} name="clock" />${t.actions.notSaved}</span>`}
         ${one.channelId && html`<span class="chip"><${Icon} name="chat" /><bdi class="ellipsis">${channelName(one.channelId) ?? t.context.channel}</bdi></span>`}
         ${one.ticketId && may("tickets.read") && html`<${Link} to=${`tickets/${one.ticketId}`} class="chip" title=${t.commands.openTicket}><${Icon} name="tag" />${t.context.ticket}<//>`}
+        ${one.merged && one.merged.length > 0 && html`<${MergedHere} ids=${one.merged} />`}
         ${!one.visible && html`<span class="chip note" title=${t.thread.hiddenHint}>${t.thread.hidden}</span>`}
         <span class="ellipsis">${one.assignee ? html`<bdi>${one.assignee.name}</bdi>` : t.context.unassigned}</span>
         ${one.followers.length > 0 && html`<span class="chip followers" title=${t.followers.by(followerNames(one))}><${Icon} name="eye" /><span aria-hidden="true">${one.followers.length}</span><span class="sr">${t.followers.by(followerNames(one))}</span></span>`}`}
@@ -128,7 +131,9 @@ function Log({ id }) {
     if (nearTop && !it.loadingOlder) loadOlder(id).catch(() => {});
   };
   useEffect(scrolled, [it.messages.length, it.older, it.loadingOlder]);
-  const index = it.messages.findLast((each) => each.index !== null)?.index ?? null;
+  const own = it.messages.filter((each) => each.conversationId === id); // the others are of merged conversations
+  const index = own.findLast((each) => each.index !== null)?.index ?? null;
+  const newestOwn = own.at(-1);
   useEffect(() => {
     const look = () => document.visibilityState === "visible" && atEnd.value && index !== null && reportSeen(id, index);
     look();
@@ -137,11 +142,11 @@ function Log({ id }) {
   }, [index, atEnd.value]);
   const unseenMentions = row(id)?.mine.unseenMentions ?? 0;
   useEffect(() => {
-    const look = () => document.visibilityState === "visible" && it.state === "ready" && atEnd.value && unseenMentions > 0 && newest && reportMentionsSeen(id, newest.id);
+    const look = () => document.visibilityState === "visible" && it.state === "ready" && atEnd.value && unseenMentions > 0 && newestOwn && reportMentionsSeen(id, newestOwn.id);
     look();
     document.addEventListener("visibilitychange", look);
     return () => document.removeEventListener("visibilitychange", look);
-  }, [newest?.id, atEnd.value, unseenMentions, it.state]);
+  }, [newestOwn?.id, atEnd.value, unseenMentions, it.state]);
   const announced = useRef(newest?.id);
   useEffect(() => {
     if (announced.current && newest && newest.id !== announced.current && newest.author.type === "contact") announce(`${newest.author.name ?? ""}: ${newest.text.slice(0, 200)}`);
@@ -154,6 +159,7 @@ function Log({ id }) {
     <div ref=${box} class="log" role="log" aria-live="off" aria-label=${t.thread.label} aria-busy=${it.state === "loading"} tabindex="0" onScroll=${scrolled}>
       <div class="log-in">
         ${it.older ? html`<div class="older">${it.loadingOlder && html`<${Icon} name="spin" class="spin" /><span class="sr">${t.thread.older}</span>`}</div>` : it.state === "ready" && html`<div class="older">${it.messages.length ? t.thread.begin : !waiting.length && t.thread.empty}</div>`}
+        <${StartedFrom} id=${id} first=${it.messages[0]} shown=${!it.older && it.state === "ready"} />
         ${it.state === "loading" && !it.messages.length && html`<${Loading} />`}
         ${all.map((each, i) => html`<${Chunk} key=${keyOf(each)} of=${each} last=${i === all.length - 1} />`)}
         <${NoAnswerNeeded} id=${id} />
@@ -203,6 +209,11 @@ function Gone({ id, reason }) {
 export function Thread({ id }) {
   const away = gone(id);
   useLayoutEffect(() => handle({ back: () => (dialog.value ? false : (go(""), queueMicrotask(() => /** @type {HTMLElement | null} */ (document.querySelector(".rows"))?.focus()), true)) }), []);
+  const into = row(id)?.mergedInto;
+  const linked = linkedMessage.value;
+  useEffect(() => {
+    if (into && linked) go(`c/${into}/m/${linked}`, { replace: true }); // the thread with all messages
+  }, [into, linked]);
   if (away) return html`<${Gone} id=${id} reason=${away.reason} />`;
-  return html`<${Head} id=${id} /><${Log} id=${id} /><${TypingLine} id=${id} /><${Composer} id=${id} />`;
+  return html`<${Head} id=${id} /><${Log} id=${id} /><${TypingLine} id=${id} />${into ? html`<${MergedBanner} id=${id} into=${into} />` : html`<${Composer} id=${id} />`}`;
 }

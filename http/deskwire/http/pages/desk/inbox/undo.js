@@ -2,7 +2,6 @@
 /** Changes made in this tab: their progress, and their undo in order. */
 import { effect, signal, untracked } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { many } from "../core/texts.js";
 import { shortName, notify } from "../ui/parts.js";
 import { call, get } from "../core/api.js";
 import { row } from "../core/store.js";
@@ -40,7 +39,7 @@ effect(() => {
 export const changedAt = () => changes.at(-1)?.at ?? 0;
 
 /** Return conversations in words: by contact, or by number. @param {string[]} ids */
-export const namesOf = (ids) => (ids.length === 1 ? shortName(row(ids[0] ?? "")?.contact) || t.actions.thisOne : many(ids.length, "conversation", "conversations"));
+export const namesOf = (ids) => (ids.length === 1 ? shortName(row(ids[0] ?? "")?.contact) || t.actions.thisOne : t.actions.several(ids.length));
 
 /** Return the fields after an action, as a guard for its undo. @param {Action} action @returns {Guard} */
 export function guardAfter(action) {

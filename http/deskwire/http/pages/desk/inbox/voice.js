@@ -108,7 +108,7 @@ export function Voice({ id, insert, close }) {
   return html`<div class="voice" role="group" aria-label=${t.voice.label}>
     ${state === "ready" && html`<label class="label"><span>${t.voice.mode}</span><select class="field" onChange=${(/** @type {any} */ event) => (mode.value = event.target.value)}>${Object.entries(t.voice.modes).map(([value, label]) => html`<option key=${value} value=${value} selected=${value === mode.value}>${label}</option>`)}</select></label>
       <${Button} kind="primary" icon="mic" label=${t.voice.record} disabled=${!allowed} why=${t.voice.insecure} press=${record} />${!allowed && html`<span class="muted">${t.voice.insecure}</span>`}`}
-    ${state === "recording" && html`<span class="bad"><${Icon} name="mic" /> ${t.voice.listening} <span class="num">${t.voice.seconds(seconds)}</span></span><${Button} kind="primary" label=${t.voice.stop} press=${stop} />`}
+    ${state === "recording" && html`<span class="bad"><${Icon} name="mic" /> ${t.voice.listening} <span class="num">${`${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`}</span></span><${Button} kind="primary" label=${t.voice.stop} press=${stop} />`}
     ${state === "working" && html`<span role="status">${t.voice.working}</span>`}
     <${Button} kind="quiet" label=${t.voice.cancel} press=${close} />
   </div>`;

@@ -27,6 +27,8 @@ const Remove = lazy(() => import("../inbox/conversation-dialogs.js"), "Remove");
 const SendLater = lazy(() => import("../inbox/send-later.js"), "SendLater");
 const CreateTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "CreateTicket");
 const LinkTicket = lazy(() => import("../inbox/ticket-dialogs.js"), "LinkTicket");
+const SplitOff = lazy(() => import("../inbox/split-dialog.js"), "SplitOff");
+const MergeInto = lazy(() => import("../inbox/merge-dialog.js"), "MergeInto");
 const Block = lazy(() => import("../inbox/conversation-dialogs.js"), "Block");
 const UndecryptableTexts = lazy(() => import("./settings.js"), "UndecryptableTexts");
 const SignOut = lazy(() => import("./settings.js"), "SignOut");
@@ -70,7 +72,7 @@ function Snooze({ ids }) {
   </div><//>`;
 }
 
-const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, saveView: SaveView, deleteView: DeleteView, remove: Remove, block: Block, sendLater: SendLater, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
+const ALL = /** @type {Record<string, any>} */ ({ palette: Palette, assign: Assign, snooze: Snooze, tags: Tags, start: NewConversation, help: Help, settings: Settings, rewrite: RewriteMessage, rename: Rename, filter: Filters, saveView: SaveView, deleteView: DeleteView, remove: Remove, block: Block, sendLater: SendLater, merge: MergeInto, split: SplitOff, ticket: CreateTicket, linkTicket: LinkTicket, signOut: SignOut, unopened: UndecryptableTexts });
 
 /** The open dialog. */
 export function Dialogs() {

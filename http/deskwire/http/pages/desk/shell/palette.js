@@ -11,7 +11,8 @@ import { show } from "../inbox/list.js";
 import { listedViews, viewCommands } from "../inbox/saved-views.js";
 import "../pages.js"; // fills the table of pages
 import { places as pages } from "../ui/link.js";
-import { assign, commandName, mayAct, noAnswerApplies, snooze, ticketCommands } from "../inbox/actions.js";
+import { assign, commandName, mayAct, mergeApplies, noAnswerApplies, oppositeApplies, snooze, ticketCommands } from "../inbox/actions.js";
+import { splitApplies } from "../inbox/splitting.js";
 import { snoozeTimes } from "../ui/format.js";
 import { fold } from "../core/folding.js";
 
@@ -19,13 +20,13 @@ import { fold } from "../core/folding.js";
 
 const ICONS = /** @type {Record<string, string>} */ ({
   search: "search", filter: "filter", help: "keys", start: "pencil", viewMine: "inbox", viewWaiting: "clock", viewUnassigned: "unassigned", viewTeam: "people", viewSnoozed: "moon", viewAll: "all",
-  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", sendLater: "clock", assignMe: "person", assign: "people", close: "done", noAnswer: "check", reopen: "reopen", pending: "pause",
-  snooze: "moon", tag: "tag", ticket: "tag", linkTicket: "tag", unlinkTicket: "tag", unread: "mail", follow: "eye", viewMentions: "at", viewFollowing: "eye", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
+  nextConversation: "right", previousConversation: "left", reply: "chat", note: "lock", useAsReply: "chat", useAsNote: "lock", sendLater: "clock", assignMe: "person", assign: "people", close: "done", noAnswer: "check", waitAgain: "clock", reopen: "reopen", pending: "pause",
+  snooze: "moon", tag: "tag", ticket: "tag", linkTicket: "tag", unlinkTicket: "tag", unread: "mail", merge: "right", split: "plus", follow: "eye", unfollow: "eye", viewMentions: "at", viewFollowing: "eye", rename: "pencil", archive: "inbox", unarchive: "inbox", copyLink: "copy", remove: "close", block: "lock", context: "info", timeline: "clock", readAll: "check", undo: "reopen", select: "check",
 });
 const TICKETS = ["ticket", "linkTicket", "unlinkTicket"];
-const HERE = ["reply", "note", "sendLater", "useAsReply", "useAsNote", "assignMe", "assign", "close", "noAnswer", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "follow", "rename", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
-const ALONE = new Set(["sendLater", "rename", "copyLink", "block", "remove", ...TICKETS]);
-const WRITES = new Set(["reply", "note", "sendLater", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "archive", "unarchive", "start"]);
+const HERE = ["reply", "note", "sendLater", "useAsReply", "useAsNote", "assignMe", "assign", "close", "noAnswer", "waitAgain", "reopen", "pending", "snooze", "tag", "ticket", "linkTicket", "unlinkTicket", "unread", "follow", "unfollow", "rename", "split", "merge", "archive", "unarchive", "copyLink", "block", "remove", "select", "context", "timeline"];
+const ALONE = new Set(["sendLater", "rename", "split", "merge", "copyLink", "block", "remove", ...TICKETS]);
+const WRITES = new Set(["reply", "note", "sendLater", "useAsReply", "useAsNote", "assignMe", "assign", "close", "reopen", "pending", "snooze", "tag", "unread", "rename", "split", "merge", "archive", "unarchive", "start"]);
 const GO = ["filter", "viewMine", "viewMentions", "viewFollowing", "viewWaiting", "viewUnassigned", "viewSnoozed", "viewAll", "nextConversation", "previousConversation", "search"];
 
 /** @param {string[]} ids @returns {Choice[]} */
@@ -35,6 +36,9 @@ function choices(ids) {
   const from = (/** @type {string[]} */ list, /** @type {string} */ group) =>
     list.filter((id) => writes || !WRITES.has(id)).filter((id) => (id !== "remove" || may("conversations.delete")) && (id !== "block" || may("contacts.manage")) && (!ALONE.has(id) || ids.length < 2) && (id !== "sendLater" || open.value === ids[0]) && !(one && id === (one.archived ? "archive" : "unarchive")))
       .filter((id) => id !== "noAnswer" || ids.some((each) => noAnswerApplies(row(each))))
+      .filter((id) => !["waitAgain", "unfollow"].includes(id) || oppositeApplies(id, ids))
+      .filter((id) => id !== "merge" || mergeApplies(one))
+      .filter((id) => id !== "split" || splitApplies(one))
       .filter((id) => !TICKETS.includes(id) || (one && ticketCommands(one).includes(id)))
       .filter((id) => !(one && ((id === "close" && one.status === "CLOSED") || (id === "reopen" && one.status === "OPEN"))))
       .map((id) => ({ group, label: commandName(id, one), icon: ICONS[id], keys: COMMANDS.find((each) => each.id === id)?.keys[0], press: () => void runCommand(id) }));

@@ -12,5 +12,5 @@ export function providerFailure() {
   const rest = query.size ? `?${query}` : "";
   history.replaceState(history.state, "", location.pathname + rest);
   place.value = place.peek().split("?")[0] + rest;
-  return /** @type {string} */ (t.failures[Object.hasOwn(t.failures, code) ? code : "other"]);
+  return t.failures[/** @type {"other"} */ (Object.hasOwn(t.failures, code) ? code : "other")];
 }

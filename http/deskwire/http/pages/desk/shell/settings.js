@@ -3,7 +3,9 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { Button, Kbd, dialog, theme } from "../ui/parts.js";
+import { hiddenInRows } from "../ui/row-parts.js";
 import { Dialog } from "../ui/dialog.js";
+import { LanguageChoice } from "../ui/language.js";
 import { go, project, signOut, user } from "../core/session.js";
 import { COMMANDS, singleKeys } from "../core/keys.js";
 import { unsaved, unsent } from "../core/outbox.js";
@@ -37,14 +39,23 @@ const Choice = ({ name, legend, of, value, set }) => html`<fieldset class="choic
   ${Object.entries(of).map(([key, label]) => html`<label key=${key}><input type="radio" name=${name} value=${key} checked=${key === value} onChange=${() => set(key)} /><span>${label}</span></label>`)}
 </div></fieldset>`;
 
+/** @param {{part: string}} props */
+function RowPart({ part }) {
+  const hidden = hiddenInRows.value;
+  const change = (/** @type {any} */ event) => (hiddenInRows.value = event.target.checked ? hidden.filter((each) => each !== part) : [...hidden, part]);
+  return html`<label class="switch"><input type="checkbox" checked=${!hidden.includes(part)} onChange=${change} /><span>${t.dialogs.rowParts[/** @type {"words"} */ (part)]}</span></label>`;
+}
+
 /** The settings stored in this browser. */
 export function Settings() {
   return html`<${Dialog} title=${t.dialogs.settings} close=${close}><div class="body">
     <${Choice} name="theme" legend=${t.dialogs.theme} of=${t.dialogs.themes} value=${theme.value} set=${(/** @type {string} */ value) => (theme.value = value)} />
+    <${LanguageChoice} />
     <${Choice} name="undo" legend=${t.dialogs.undoSend} of=${t.dialogs.undoChoices} value=${String(undoSend.value)} set=${(/** @type {string} */ value) => (undoSend.value = value)} />
     <p class="muted">${t.dialogs.undoText}</p>
     <label class="switch"><input type="checkbox" checked=${advance.value} onChange=${(/** @type {any} */ event) => (advance.value = event.target.checked)} /><span>${t.dialogs.advance}</span></label>
     <label class="switch"><input type="checkbox" checked=${singleKeys.value} onChange=${(/** @type {any} */ event) => (singleKeys.value = event.target.checked)} /><span>${t.dialogs.singleKeys}<br /><span class="muted">${t.dialogs.singleKeysText}</span></span></label>
+    <fieldset class="choice"><legend>${t.dialogs.rows}</legend>${Object.keys(t.dialogs.rowParts).map((part) => html`<${RowPart} key=${part} part=${part} />`)}</fieldset>
     ${unopenable.value.size > 0 && html`<${Button} label=${t.unopened.title} kind="quiet" press=${() => void (dialog.value = { name: "unopened" })} />`}
   </div><//>`;
 }

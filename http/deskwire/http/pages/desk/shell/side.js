@@ -7,6 +7,7 @@ import * as session from "../core/session.js";
 import { runCommand } from "../core/keys.js";
 import { Views } from "../inbox/views.js";
 import { Places } from "../pages.js";
+import "../ui/row-parts.js";
 import { Status } from "./connection.js";
 
 /** The content of the navigation. */
@@ -24,7 +25,7 @@ export function Side() {
   const face = html`<${Avatar} name=${session.user.value?.name} id=${session.user.value?.id} size="s" /><span class="label-text ellipsis">${session.user.value?.name}</span>`;
   return html`<${Menu} label=${t.side.project} face=${brand} faceClass="brand" entries=${projects} />
     <button type="button" class="side-search" title=${t.side.actions} onClick=${() => runCommand("palette")}><${Icon} name="bolt" /><span class="label-text">${t.side.actions}</span><${Kbd} keys="mod+k" /></button>
-    <div class="side-in"><${Views} /><${Places} /></div>
-    <div class="side-foot"><${Status} /><${Menu} label=${t.side.me} face=${face} faceClass="view" entries=${me} /></div>`;
+    <div class="side-in">${session.reads.value && html`<${Views} />`}<${Places} /></div>
+    <div class="side-foot">${session.reads.value && html`<${Status} />`}<${Menu} label=${t.side.me} face=${face} faceClass="view" entries=${me} /></div>`;
 }
 

@@ -4,6 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/pr
 import { t } from "../ui/sign-in-texts.js";
 import { Button, Icon, lazy } from "../ui/parts.js";
 import { Dialog } from "../ui/dialog.js";
+import { LanguageChoice } from "../ui/language.js";
 import { Offline, Problem, call, get } from "../core/api.js";
 import { session, signedIn, user } from "../core/session.js";
 import { getPasskey, hasPasskeys } from "../ui/passkeys.js";
@@ -72,6 +73,7 @@ function Ways({ over, methods, wrong, setWrong, forgot }) {
     ${others}
     ${methods.password && methods.forgottenPassword && html`<${Button} kind="quiet" label=${t.forgot} press=${forgot} />`}
     ${!methods.password && !others.length && html`<p>${methods.setUp ? "" : t.noWay}</p>`}
+    ${!over && html`<${LanguageChoice} />`}
   </form>`;
 }
 

@@ -1,5 +1,6 @@
 // @ts-check
 /** Time series as a chart or a table. Pointer and arrow keys read the points of the chart. */
+import { locale } from "../core/texts.js";
 import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { Button, cx } from "./parts.js";
@@ -26,7 +27,7 @@ const COLOURS = ["accent", "bad", "good"];
 
 const lookOf = (/** @type {Series[]} */ all, /** @type {Series} */ one) => LOOKS[one.earlier ? LOOKS.length - 1 : all.filter((each) => !each.bars).indexOf(one) % (LOOKS.length - 1)] ?? LOOKS[0];
 const toneOf = (/** @type {Series[]} */ all, /** @type {Series} */ one) => (one.earlier ? "earlier" : (one.colour?.slice(2) ?? COLOURS[all.indexOf(one) % COLOURS.length]));
-const textOf = (/** @type {number|null|undefined} */ value) => value?.toLocaleString(undefined, { maximumFractionDigits: 2 }) ?? t.empty;
+const textOf = (/** @type {number|null|undefined} */ value) => value?.toLocaleString(locale, { maximumFractionDigits: 2 }) ?? t.empty;
 const nameOf = (/** @type {Series} */ one) => (one.unit ? `${one.label}, ${one.unit}` : one.label);
 /** A figure with its unit, as 4.2 hours or 80 %. @param {Series} one @param {number} i */
 const figureOf = (one, i) => `${textOf(one.values[i])}${one.unit && typeof one.values[i] === "number" ? ` ${one.unit}` : ""}`;
@@ -34,7 +35,7 @@ const figureOf = (one, i) => `${textOf(one.values[i])}${one.unit && typeof one.v
 /** Format a time for the axis. @param {string[]} at */
 function axisFormat(at) {
   const span = Date.parse(at.at(-1) ?? "") - Date.parse(at[0] ?? "");
-  return new Intl.DateTimeFormat(undefined, span > 0 && span < 2 * 86_400_000 ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" });
+  return new Intl.DateTimeFormat(locale, span > 0 && span < 2 * 86_400_000 ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" });
 }
 
 /** Return where everything of a chart is drawn. @param {string[]} at @param {Series[]} series @param {number} width */
@@ -143,7 +144,7 @@ const Figures = ({ title, times, series }) => html`<div class="table-box" role="
  *   at: the time of each figure, as in the API, in order. summary: a description for screen readers. label: formats a time.
  *   note: more about the figures of a time
  */
-export function Chart({ title, at, series, summary = title, label = (each) => new Date(each).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }), note = () => null }) {
+export function Chart({ title, at, series, summary = title, label = (each) => new Date(each).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" }), note = () => null }) {
   const [table, setTable] = useState(false);
   if (!series.some((one) => one.values.some((each) => each !== null))) return html`<p class="muted">${t.noFigures}</p>`;
   const times = at.map((each, i) => ({ at: each, label: label(each, i), note: note(i) }));

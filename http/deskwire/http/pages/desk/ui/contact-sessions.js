@@ -6,7 +6,7 @@ import { Ago, Button, notify } from "./parts.js";
 import { clientName } from "./format.js";
 import { Table } from "./table.js";
 import { ConfirmDialog } from "./confirm-dialog.js";
-import { ChannelName } from "./customer.js";
+import { ChannelName, signedText } from "./customer.js";
 import { endSession } from "../core/customers.js";
 import { may } from "../core/session.js";
 /** @import { Customer } from "../core/customer-state.js" */
@@ -22,7 +22,7 @@ export function ContactSessions({ contactId, of, brief }) {
     await endSession(contactId, /** @type {ContactSession} */ (ends).id);
     notify(t.customer.ended);
   };
-  const state = (/** @type {ContactSession} */ each) => (hasEnded(each) ? html`<span class="chip">${t.customer.is.over}</span>` : each.verified ? html`<span class="chip good">${t.customer.is.verified}</span> <span class="muted">${t.customer.signed(each.signed ?? [])}</span>` : html`<span class="chip waits">${t.customer.is.visitor}</span>`);
+  const state = (/** @type {ContactSession} */ each) => (hasEnded(each) ? html`<span class="chip">${t.customer.is.over}</span>` : each.verified ? html`<span class="chip good">${t.customer.is.verified}</span> <span class="muted">${signedText(each.signed ?? [])}</span>` : html`<span class="chip waits">${t.customer.is.visitor}</span>`);
   const channel = (/** @type {ContactSession} */ each) => html`<${ChannelName} id=${each.channelId} />`;
   const ending = (/** @type {ContactSession} */ each) => may("contacts.manage") && !hasEnded(each) && html`<${Button} class="small" label=${t.customer.end} press=${() => setEnds(each)} />`;
   const dialog = ends && html`<${ConfirmDialog} deletes=${false} title=${t.customer.endOne} loses=${t.customer.endLoses(clientName(ends.client ?? null))} stays=${t.customer.endStays} label=${t.customer.end} run=${end} close=${() => setEnds(null)} />`;

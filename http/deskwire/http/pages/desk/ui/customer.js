@@ -25,10 +25,13 @@ export function useCustomer(contactId, polls = false) {
   return customer(contactId);
 }
 
+/** Return the fields that a backend has signed, in words. @param {string[]} fields */
+export const signedText = (fields) => ["id", ...fields].map((each) => t.customer.signed[/** @type {"name"} */ (each)] ?? each).join(", ");
+
 /** The badge of a contact, and whether a browser of it is online. @param {{contact: any, of: Customer|undefined}} props */
 export function CustomerBadges({ contact, of }) {
   const standing = standingOf(contact, of?.sessions ?? []);
-  return html`${contact.blocked && html`<span class="chip bad"><${Icon} name="warn" />${t.blocking.badge}</span>`}${standing === "verified" && html`<span class="chip good" title=${t.customer.verifiedText(signedFields(of?.sessions ?? []))}><${Icon} name="check" />${t.customer.verified}</span>`}
+  return html`${contact.blocked && html`<span class="chip bad"><${Icon} name="warn" />${t.blocking.badge}</span>`}${standing === "verified" && html`<span class="chip good" title=${t.customer.verifiedText(signedText(signedFields(of?.sessions ?? [])))}><${Icon} name="check" />${t.customer.verified}</span>`}
     ${standing === "visitor" && html`<span class="chip waits" title=${t.customer.visitorText}><${Icon} name="warn" />${t.customer.visitor}</span>`}
     ${of && of.sessions.length > 0 && html`<span class="chip">${of.online && html`<span class="dot live"></span>`}${of.online ? t.customer.online : t.customer.offline}</span>`}`;
 }

@@ -1,5 +1,6 @@
 // @ts-check
 /** The health of a webhook endpoint, as the service reports it. */
+import { locale } from "../core/texts.js";
 import { html } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { cx } from "./parts.js";
@@ -26,8 +27,8 @@ export function Health({ of }) {
   return html`<span class=${cx("chip", kind)}>${word}</span>`;
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-const dated = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const dated = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
 /** @param {string} at */
 function shortTime(at) {

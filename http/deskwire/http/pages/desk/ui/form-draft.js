@@ -12,7 +12,8 @@ import { onSignOut, place, project, user } from "../core/session.js";
 
 /** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control */
 
-const PREFIX = "deskwire.form.";
+/** The prefix of stored input, which signing out removes. */
+export const FORM_PREFIX = "deskwire.form.";
 
 /** @param {HTMLElement} form @returns {Control[]} */
 const controls = (form) => /** @type {any[]} */ ([...form.querySelectorAll("input, select, textarea")]).filter((each) => each.name && !["password", "file", "submit", "button", "hidden"].includes(each.type));
@@ -30,22 +31,23 @@ function digest(text) {
   return hash.toString(36);
 }
 
-/** @param {string} key */
-function removeDraft(key) {
+/** Store encrypted input; null removes it. @param {string} key @param {unknown} draft */
+export function storeDraft(key, draft) {
   try {
-    sessionStorage.removeItem(key);
+    if (draft === null) sessionStorage.removeItem(key);
+    else if (canSeal()) sessionStorage.setItem(key, seal(draft, key));
   } catch {
-    // then it was never stored
+    // the browser has no storage, or no room, so the input lasts as long as the page
   }
 }
 
-/** @param {string} key @returns {[name: string, value: string|boolean][]} */
-function storedDraft(key) {
+/** Return stored input; null without any that can be decrypted. @param {string} key @returns {any} */
+export function storedDraft(key) {
   try {
     const sealed = canSeal() ? sessionStorage.getItem(key) : null;
-    return sealed ? open(sealed, key) : [];
+    return sealed ? open(sealed, key) : null;
   } catch {
-    return [];
+    return null;
   }
 }
 
@@ -67,25 +69,20 @@ export function useFormDraft(box, off = false) {
     const of = user.peek() && project.peek() && `${user.peek()?.id}.${project.peek()?.id}`;
     if (!form || !of || off) return;
     const begun = snapshot(form);
-    const key = `${PREFIX}${of}.${place.peek().split("?")[0]}.${digest(begun)}`;
-    restore(form, storedDraft(key));
+    const key = `${FORM_PREFIX}${of}.${place.peek().split("?")[0]}.${digest(begun)}`;
+    restore(form, storedDraft(key) ?? []);
     const keep = () => {
-      if (!canSeal()) return;
-      try {
-        if (snapshot(form) === begun) removeDraft(key);
-        else sessionStorage.setItem(key, seal(JSON.parse(snapshot(form)), key));
-      } catch {
-        // the browser has no storage, so this input is not kept
-      }
+      const typed = snapshot(form);
+      storeDraft(key, typed === begun ? null : JSON.parse(typed));
     };
     form.addEventListener("input", keep);
     form.addEventListener("change", keep);
     return () => {
-      if (!signedOut.peek()) removeDraft(key); // it was saved, or left on purpose
+      if (!signedOut.peek()) storeDraft(key, null); // it was saved, or left on purpose
     };
   }, []);
 }
 
 onSignOut(async () => {
-  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) removeDraft(key);
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(FORM_PREFIX)) storeDraft(key, null);
 });

@@ -128,7 +128,7 @@ export function Field({ name, label, hint, initial, type = "text", rows, options
     ? html`<select ...${common}>${options.map((each) => html`<option key=${each.value} value=${each.value} selected=${each.value === String(value)}>${each.label}</option>`)}</select>`
     : rows
       ? html`<textarea ...${common} rows=${rows} dir="auto" defaultValue=${String(value)}></textarea>`
-      : html`<input ...${common} type=${type} autocomplete=${more.autocomplete ?? "off"} defaultValue=${String(value)} />`;
+      : html`<input ...${common} type=${type} dir=${type === "text" && !mono ? "auto" : undefined} autocomplete=${more.autocomplete ?? "off"} defaultValue=${String(value)} />`;
   return html`<div class="label"><label for=${id}>${label}</label>${input}
     ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
     ${problems.length > 0 && html`<p class="wrong" id=${`${id}-wrong`}>${problems.map((each) => problemText(each, name, part)).join(" ")}</p>`}

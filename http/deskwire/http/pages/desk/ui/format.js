@@ -1,11 +1,12 @@
 // @ts-check
 /** Formats text with links, days and times, and names of browsers, and lists the times for snoozing. */
+import { locale } from "../core/texts.js";
 import { html } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
 import { clockTime, cx, fullTime, now } from "./parts.js";
 
-const dayName = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
-const dayYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long", year: "numeric" });
+const dayName = new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long" });
+const dayYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "long", year: "numeric" });
 
 /** Return a day in words: today, yesterday, or a weekday with its date. @param {string | number} at */
 export function dayOf(at) {
@@ -20,19 +21,22 @@ export function dayOf(at) {
 /** The time of day. @param {{at: string}} props */
 export const Clock = ({ at }) => html`<time datetime=${at} title=${fullTime(at)}>${clockTime(at)}</time>`;
 
-const toTheSecond = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const toTheSecond = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 /** Return a moment to the second, with its day unless that is today. @param {string} at */
 export function exactTime(at) {
   const time = toTheSecond.format(new Date(at));
   return new Date(at).toDateString() === new Date(now.value).toDateString() ? time : `${dayOf(at)}, ${time}`;
 }
 
+/** Return how long something took: milliseconds, or seconds if these are many. @param {number} ms */
+export const tookText = (ms) => (ms < 10_000 ? t.truth.ms(ms) : t.truth.s(Math.round(ms / 1000)));
+
 const moment = { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
 /** Return a future moment with its weekday, date and time, and with its year unless that is the present one. @param {string | number | Date} at */
 export function momentAhead(at) {
   const date = new Date(at);
   const year = date.getFullYear() === new Date(now.value).getFullYear() ? {} : { year: "numeric" };
-  return date.toLocaleString(undefined, /** @type {Intl.DateTimeFormatOptions} */ ({ ...moment, ...year }));
+  return date.toLocaleString(locale, /** @type {Intl.DateTimeFormatOptions} */ ({ ...moment, ...year }));
 }
 /** The name of this browser's time zone, as Europe/Berlin. */
 export const zoneName = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -51,7 +55,7 @@ export function snoozeTimes() {
   const week = tomorrow();
   week.setDate(week.getDate() + ((8 - week.getDay()) % 7 || 7) % 7);
   if (week.getTime() <= tomorrow().getTime()) week.setDate(week.getDate() + 7);
-  const day = (/** @type {Date} */ at) => at.toLocaleDateString(undefined, { weekday: "short" });
+  const day = (/** @type {Date} */ at) => at.toLocaleDateString(locale, { weekday: "short" });
   const all = [
     { label: t.dialogs.laterToday, at: later, hint: clockTime(later.getTime()) },
     { label: t.dialogs.tomorrow, at: tomorrow(), hint: `${day(tomorrow())} ${clockTime(tomorrow().getTime())}` },

@@ -1,7 +1,7 @@
 // @ts-check
 /** Parts of every view: icons, buttons, menus, notices, names, times, and settings of this browser. */
 import { effect, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
-import { t } from "../core/texts.js";
+import { locale, t } from "../core/texts.js";
 
 /** @typedef {{label: string, icon?: string, hint?: string, checked?: boolean, disabled?: boolean, danger?: boolean, pick: () => void}} Item */
 /** @typedef {Item | {title: string} | "line"} Entry */
@@ -58,7 +58,7 @@ const ICONS = {
 
 /** @param {{name: string, class?: string}} props */
 export const Icon = (props) =>
-  html`<svg class=${cx("icon", props.class)} viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d=${/** @type {any} */ (ICONS)[props.name] ?? ""} /></svg>`;
+  html`<svg class=${cx(`icon i-${props.name}`, props.class)} viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d=${/** @type {any} */ (ICONS)[props.name] ?? ""} /></svg>`;
 
 /** Join class names; falsy ones are left out. @param {...(string | false | null | undefined)} names */
 export const cx = (...names) => names.filter(Boolean).join(" ");
@@ -257,11 +257,11 @@ export function ago(at, from) {
   if (s < 3570) return t.minutes(Math.max(1, Math.round(s / 60)));
   if (s < 86_400) return t.hours(Math.round(s / 3600));
   if (s < 7 * 86_400) return t.days(Math.round(s / 86_400));
-  return new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short", ...(s > 300 * 86_400 ? { year: "2-digit" } : {}) });
+  return new Date(at).toLocaleDateString(locale, { day: "numeric", month: "short", ...(s > 300 * 86_400 ? { year: "2-digit" } : {}) });
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
+const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "medium" });
 /** @param {string | number} at */
 export const clockTime = (at) => clock.format(new Date(at));
 /** @param {string | number} at */
@@ -271,7 +271,7 @@ export const fullTime = (at) => full.format(new Date(at));
 export function futureTime(at) {
   const ms = Date.parse(at) - now.value;
   if (ms < 20 * 3_600_000 && new Date(at).getDate() === new Date(now.value).getDate()) return clockTime(at);
-  return `${new Date(at).toLocaleDateString(undefined, ms < 6 * 86_400_000 ? { weekday: "short" } : { day: "numeric", month: "short" })} ${clockTime(at)}`;
+  return `${new Date(at).toLocaleDateString(locale, ms < 6 * 86_400_000 ? { weekday: "short" } : { day: "numeric", month: "short" })} ${clockTime(at)}`;
 }
 
 /** The time since a moment; it updates itself. @param {{at: string, class?: string, plain?: boolean}} props */
@@ -349,7 +349,7 @@ export function setting(name, otherwise) {
 
 /** Light, dark, or like the system. */
 export const theme = setting("theme", "system");
-/** True if the context panel is shown; undefined: if there is room. */
 /** Whether this browser shows notifications of the system, once the user has permitted them. */
 export const notificationsWanted = setting("notifications", true);
+/** True if the context panel is shown; undefined: if there is room. */
 export const contextShown = setting("context", /** @type {boolean | undefined} */ (undefined));

@@ -1,5 +1,6 @@
 // @ts-check
 /** The fields of a ticket, in words and as a form, and a ticket that follows the changes of colleagues. */
+import { locale } from "../core/texts.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 import { t } from "./ticket-texts.js";
 import { t as shared } from "./texts.js";
@@ -23,7 +24,7 @@ export function fieldText(name, value) {
   if (name === "processingUser" || name === "processingTeam") return nameOf(value);
   if (name === "status") return /** @type {any} */ (t.statuses)[value] ?? value;
   if (name === "priority") return /** @type {any} */ (t.priorities)[value] ?? value;
-  if (name === "snoozedUntil") return new Date(value).toLocaleString();
+  if (name === "snoozedUntil") return new Date(value).toLocaleString(locale);
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 

@@ -3,7 +3,7 @@
 import { Offline, Problem, call as callUrl, randomId, retryDelay } from "./api.js";
 import { createOutbox } from "./outbox.js";
 import { createSession } from "./session.js";
-import { EMPTY, isLocal, leavesGap, reduce, resolve } from "./state.js";
+import { EMPTY, isLocal, lacksLastMessage, leavesGap, newestIndex, reduce, resolve } from "./state.js";
 import { Records, openStorage } from "./storage.js";
 import { follow } from "./stream.js";
 /** @import { Conversation, Customer, Message, Options } from "../customer.js" */
@@ -345,10 +345,15 @@ export function createCustomer(options) {
   /** Load the newest messages and the waiting step. @param {string} id */
   async function loadMessages(id) {
     const known = resolve(state, id);
+    if (state.listed && !state.conversations.has(known)) {
+      dispatch({ type: "event", event: { data: { conversation: await get(path(id)) } } });
+      if (resolve(state, id) !== known) return void (await loadMessages(id)); // it was merged while this page was away
+    }
     const [page, { step }] = await Promise.all([get(`${path(id)}/messages?order=desc&limit=${PAGE_SIZE}`), get(`${path(id)}/workflow`)]);
     const items = /** @type {Message[]} */ (page.items).slice().reverse();
     const before = state.messages.get(known) ?? [];
-    const touches = before.length && items.length && /** @type {Message} */ (items[0]).index <= /** @type {Message} */ (before[before.length - 1]).index + 1;
+    const first = items.find(({ conversationId }) => conversationId === known);
+    const touches = before.length && (!first || first.index <= newestIndex(before, known) + 1);
     if (!touches || !older.has(known)) older.set(known, page.nextCursor);
     dispatch({ type: "messages", id: known, items });
     dispatch({ type: "step", id: known, step });
@@ -358,11 +363,15 @@ export function createCustomer(options) {
   function onEvents(events, at) {
     for (const event of events) {
       const gap = leavesGap(state, event);
+      const { loaded } = state;
       dispatch({ type: "event", event });
-      const id = event.data?.conversation?.id;
-      if (gap) void loadMessages(id).catch(() => {});
+      const conversation = event.data?.conversation;
+      // A merge or its undo has changed the thread that is open.
+      const id = state.open && loaded.size > state.loaded.size ? state.open : conversation?.id;
+      if (gap || id !== conversation?.id) void loadMessages(id).catch(() => {});
       else if (/^workflow\./.test(event.type) && !event.data.step && id === state.open) dispatch({ type: "step", id, step: null });
     }
+    if (events.some(({ data }) => lacksLastMessage(state.conversations.get(data?.conversation?.id)))) void reloadLater();
     if (at > (cursor ?? "")) cursor = at;
     seen();
   }

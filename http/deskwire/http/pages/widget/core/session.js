@@ -81,7 +81,7 @@ export function createSession({ records, channelId, call, identity, flush, leavi
       if (step === "switch") leave(); // before the lock, which a message under way can hold
       try {
         // An ended session under the lock, too: another tab may be signing in, which ends the visitor's before the next one is stored.
-        const found = step === "use" ? known : !known ? await store(await ask(jwt), step, known, 0, since) : await records.lock("send", async () => (since === signOuts ? replace(jwt) : null));
+        const found = step === "use" ? known : !known ? await store(await ask(jwt), step, known, 0, since) : await records.lock("send", async () => (since === signOuts ? replace(jwt, check ? null : known) : null));
         if (!found) continue;
         checked = true;
         return found;
@@ -100,10 +100,12 @@ export function createSession({ records, channelId, call, identity, flush, leavi
   /** @param {string|null|undefined} jwt @param {string} [session] */
   const ask = (jwt, session) => call("POST", "session", { body: { channelId, identity: jwt || undefined, session } }, null);
 
-  /** Upgrade or end the stored session, while nothing is being sent. @param {string|null|undefined} jwt */
-  async function replace(jwt) {
+  /** Upgrade or end the stored session, while nothing is being sent. @param {string|null|undefined} jwt @param {Session|null} ended  the one that this page only renews, with the identity it compared before */
+  async function replace(jwt, ended) {
     await records.refresh();
     const known = /** @type {Session} */ (stored());
+    // Another tab has replaced it, perhaps by that of the next contact, whom this page's older identity must not sign out.
+    if (known && ended && known.token !== ended.token && known.token !== refused) return known;
     const again = decide(known, jwt, refused); // another tab may have done it
     if (again === "open") return store(await ask(jwt), again, known);
     if (again === "use") return known;
