@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 AGAIN := -m tests.again -n $(WORKERS) --dist worksteal
 PYTEST_AGAIN := $(BIN)/python $(AGAIN)
 
-.PHONY: run demo lint unit test newest newest-dependencies verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release cut upgrade-data format docs sdk site explorer vendor panel web-types web-lint clients containers image audit lock clean
+.PHONY: run demo lint unit test newest newest-dependencies verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release cut upgrade-data format docs sdk site explorer vendor panel languages web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -67,8 +67,8 @@ newest-dependencies: $(DEV_STAMP)
 
 # What of the engine and the API is tested on PostgreSQL too, each test with a database of its own.
 ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents importing uploads idempotency) \
-	$(addprefix tests/api/,accounts audit contacts conventions desk operating privacy reports search snippets tickets \
-	translations uploads webhooks workflows)
+	$(addprefix tests/api/,accounts audit contacts conventions customers desk inbox operating privacy reports search \
+	snippets tickets translations uploads webhooks workflows)
 
 # What `test` leaves out: crashes, losses of power, simulated lives, what others publish, and other examples of the
 # property tests in each run. The S3 is for both: `test`
@@ -214,6 +214,11 @@ panel: $(TOOLS)/node_modules/.stamp
 	rm -rf $(DESK)/../widget/built
 	node $(TOOLS)/widget.mjs $(CURDIR)/$(DESK)/../widget/built
 
+# The desk's texts as modules, one for each language and part, made of their Fluent files. Run it after each change of a
+# text; a test compares the result. A missing text is written in English, and named here.
+languages: $(DEV_STAMP)
+	@$(BIN)/python -m tests.languages.compile
+
 # The types of the API's objects as the desk's modules know them, made from the description that the service gives.
 web-types: $(TOOLS)/node_modules/.stamp $(DEV_STAMP)
 	$(BIN)/python -m tests.web.tools.description > $(TOOLS)/openapi.json
@@ -261,7 +266,7 @@ lock: $(DEV_STAMP)
 	$(LOCK) --upgrade --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt pyproject.toml -o requirements/run.txt
 	for each in postgres s3; do $(LOCK) --upgrade -c requirements/dev.txt --override release/left-out.txt --extra $$each pyproject.toml -o requirements/extra-$$each.txt || exit 1; done
-	for each in audit bench build clients containers site web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
+	for each in audit bench build clients containers peers site synapse web; do $(LOCK) --upgrade -c requirements/dev.txt --group $$each -o requirements/$$each.txt || exit 1; done
 	$(LOCK) --upgrade -c requirements/dev.txt -c requirements/site.txt --group release -o requirements/release.txt
 	$(LOCK) --upgrade --group s3 -o requirements/s3.txt
 

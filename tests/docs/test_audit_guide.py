@@ -22,7 +22,7 @@ def test_the_table_of_actions_is_that_of_the_code() -> None:
 
 
 def test_counted_actions_are_named_as_such() -> None:
-    (sentence,) = re.findall(r"^Counted are (.*?)\.$", GUIDE, re.MULTILINE | re.DOTALL)
+    (sentence,) = re.findall(r"\bCounted are (.*?)\.$", GUIDE, re.MULTILINE | re.DOTALL)
     assert re.findall(r"`([a-z_.]+)`", sentence) == [each.name for each in ACTIONS.values() if each.counted]
 
 

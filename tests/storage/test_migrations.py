@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +15,6 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from deskwire.engine.core.build import version
-from deskwire.storage.sqlite import database
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
 from deskwire.storage.sqlite.migrations import apply
@@ -49,6 +50,22 @@ def later(*steps: str) -> Migrations:
 
     longer()(m9999_from_the_future)
     return longer
+
+
+def use_later(patch: pytest.MonkeyPatch, longer: Migrations) -> None:
+    """Let the program have the result of `later`."""
+    patch.setattr(apply, "migrations", longer)
+    patch.setitem(SCRIPTS, "m9999_from_the_future", "")
+
+
+def test_start_on_a_current_database_does_not_load_the_library_of_migrations(tmp_path: Path) -> None:
+    migrate(tmp_path / FILE_NAME)
+    code = (
+        "import sys; from pathlib import Path; from deskwire.storage.sqlite.database import migrate; "
+        f"migrate(Path({str(tmp_path / FILE_NAME)!r})); assert 'sqlite_utils' not in sys.modules"
+    )
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environ)
 
 
 def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
@@ -129,6 +146,9 @@ def test_names_that_databases_have_recorded_stay_and_each_is_a_module() -> None:
         "m0078_indexes_of_deletions_without_internal_events",
         "m0079_no_answer_needed",
         "m0080_bulk_jobs",
+        "m0081_merged_conversations",
+        "m0082_split_conversations",
+        "m0083_hidden_setup",
     ]
     with closing(Database(memory=True)) as empty:
         assert [migration.name for migration in migrations.pending(empty)] == names
@@ -161,7 +181,7 @@ def test_older_database_is_upgraded_and_keeps_its_data(
         connection.execute(
             "INSERT INTO organisations (rowid, id, name, created_at) VALUES (1, 'org_1', 'Acme', 0)"
         )
-    monkeypatch.setattr(database, "migrations", later("CREATE TABLE added (x)"))
+    use_later(monkeypatch, later("CREATE TABLE added (x)"))
     migrate(path)
     assert "added" in tables(path)
     with closing(sqlite3.connect(path)) as connection:
@@ -202,7 +222,7 @@ def test_refusal_after_a_downgrade_names_both_versions(
     migrate(path)
     with monkeypatch.context() as newer:
         newer.setattr(apply, "version", lambda: "9.9.0.dev0+g0123456789ab")
-        newer.setattr(database, "migrations", later("CREATE TABLE added (x)"))
+        use_later(newer, later("CREATE TABLE added (x)"))
         migrate(path)
     with pytest.raises(DataDirectoryError) as refused:
         migrate(path)
@@ -243,11 +263,11 @@ def test_a_migration_that_fails_half_way_leaves_nothing_and_is_tried_again(
     migrate(path)
     before = tables(path)
     broken = later("CREATE TABLE added (x)", "CREATE TABLE organisations (x)")
-    monkeypatch.setattr(database, "migrations", broken)
+    use_later(monkeypatch, broken)
     with pytest.raises(DataDirectoryError, match="already exists"):
         migrate(path)
     assert tables(path) == before
-    monkeypatch.setattr(database, "migrations", later("CREATE TABLE added (x)"))
+    use_later(monkeypatch, later("CREATE TABLE added (x)"))
     migrate(path)
     assert set(tables(path)) - set(before) == {"added"}
 
@@ -264,7 +284,7 @@ def test_failed_first_migration_leaves_a_database_that_opens_later(
             db.execute("no such statement")
 
         broken()(m0001_the_main_job)
-        patched.setattr(database, "migrations", broken)
+        patched.setattr(apply, "migrations", broken)
         with pytest.raises(DataDirectoryError):
             migrate(path)
     migrate(path)

@@ -59,6 +59,11 @@ STATE = Conversation(
     contact_reached_index=14,
     contact_reached_at=NOON + 20,
     no_answer_needed_since=NOON + 21,
+    merged_into="cnv_1",
+    merged=("cnv_2", "cnv_3"),
+    merged_at=NOON + 22,
+    split_from="cnv_4",
+    split_into=("cnv_5", "cnv_6"),
 )
 """A state in which no field has its default."""
 

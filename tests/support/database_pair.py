@@ -48,10 +48,10 @@ class Gate:
     def close(self) -> None:
         """Close all connections and end the threads."""
         self._vanished.set()
-        for end in (self._listener, *self._ends):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+        _close(self._listener)
+        self._threads[0].join(5)  # it may be opening one more connection
+        for end in self._ends:
+            _close(end)
         for thread in self._threads:
             thread.join(5)
 
@@ -87,6 +87,12 @@ class Gate:
         if not self._vanished.is_set():
             with suppress(OSError):
                 sink.shutdown(socket.SHUT_RDWR)
+
+
+def _close(end: socket.socket) -> None:
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()
 
 
 class Pair:

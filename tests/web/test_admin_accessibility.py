@@ -8,12 +8,12 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.axe import findings
 from tests.web.harness.desk import Desk
 from tests.web.harness.stage import Stage
 
 WINDOWS: Final[Mapping[str, Mapping[str, Any]]] = {
-    **SCHEMES,
+    "wide": {},
     "narrow": {"viewport": {"width": 320, "height": 800}},
 }
 PLACES: Final = {

@@ -177,6 +177,30 @@ def test_own_role_decides_page_by_page(desk: Desk, stage: Stage) -> None:
     assert set(links(desk).all_inner_texts()) == {"Reports", "Your account", "Notifications", "Your sessions"}
 
 
+def test_role_that_reads_no_conversations_starts_on_its_first_page(desk: Desk, stage: Stage) -> None:
+    (organisation,) = stage.owner.get("/organisations").raise_for_status().json()["items"]
+    path = f"/organisations/{organisation['id']}"
+    body = {"name": "Researcher", "permissions": ["surveys.read"]}
+    role = stage.owner.post(f"{path}/roles", json=body).raise_for_status().json()
+    desk.start_session(stage.person("Rosa", role["id"]), PASSWORD)
+    desk.open()
+    heading = desk.page.get_by_role("heading", level=1)
+    expect(heading).to_have_text("Surveys")
+    assert set(links(desk).all_inner_texts()) == {"Surveys", "Your account", "Notifications", "Your sessions"}
+    expect(desk.page.get_by_role("link", name="Mine")).to_have_count(0)
+    expect(desk.page.get_by_role("button", name=re.compile("Connection"))).to_have_count(0)
+    desk.open("/desk/c/cnv_01h00000000000000000000000")
+    expect(desk.page.get_by_text("conversations.read")).to_be_visible()
+    desk.page.get_by_role("link", name="Go to the first page").click()
+    expect(heading).to_have_text("Surveys")
+    assert desk.remaining() == []
+    stage.owner.patch(
+        f"{path}/roles/{role['id']}", json={"permissions": ["conversations.read"]}
+    ).raise_for_status()
+    desk.open("/desk/inbox/all")
+    expect(desk.page.get_by_role("button", name=re.compile("Connection: Live"))).to_be_visible()
+
+
 @pytest.mark.parametrize("height", [900, 560])
 def test_connection_and_user_stay_in_sight(window: Callable[..., Desk], stage: Stage, height: int) -> None:
     desk = window(stage, viewport={"width": 1440, "height": height})

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.web.harness.axe import findings
 from tests.web.harness.desk import Desk
-from tests.web.harness.stage import Stage
+from tests.web.harness.stage import PASSWORD, Stage
 
 NUMBER = 53
 """More conversations than the list loads at first."""
@@ -70,3 +71,97 @@ def test_tags_are_added_to_all_of_the_view_and_skipped_ones_have_a_reason(
     desk.page.keyboard.press("u")
     expect(bar).to_contain_text(f"{NUMBER - 1} restored")
     assert desk.stage.owner.get(path, params={"view": "agent"}).json()["tags"] == ["vip"]
+
+
+def own(stage: Stage, made: list[dict[str, Any]], name: str) -> list[Any]:
+    """Return a field of each conversation as the owner sees it."""
+    paths = [f"/conversations/{each['id']}?view=agent" for each in made]
+    return [stage.owner.get(path).raise_for_status().json()[name] for path in paths]
+
+
+def bar_of(desk: Desk) -> Locator:
+    return desk.page.get_by_role("group", name="Bulk change")
+
+
+def run_from_palette(desk: Desk, name: str) -> None:
+    desk.page.keyboard.press("Control+k")
+    desk.page.keyboard.type(name)
+    expect(desk.page.get_by_role("option", name=name).first).to_have_attribute("aria-selected", "true")
+    desk.page.keyboard.press("Enter")
+
+
+def take_all(desk: Desk) -> None:
+    """Select all of the view by keyboard and the offer."""
+    desk.page.locator(".rows").focus()
+    desk.page.keyboard.press("Control+a")
+    desk.page.get_by_role("button", name="Select all").click()
+
+
+def test_all_of_the_view_need_no_answer_and_wait_again(desk: Desk, made: list[dict[str, Any]]) -> None:
+    since = own(desk.stage, made, "waitingSince")
+    desk.page.keyboard.press("w")
+    bar = bar_of(desk)
+    expect(bar).to_contain_text(f"{NUMBER} marked as needing no answer")
+    assert own(desk.stage, made, "noAnswerNeededSince") == since
+    desk.page.locator(".rows").focus()
+    desk.page.keyboard.press("u")
+    expect(bar).to_contain_text(f"{NUMBER} restored")
+    assert own(desk.stage, made, "waitingSince") == since
+    path = f"/conversations/{made[0]['id']}/no-answer-needed"
+    desk.stage.owner.put(path, json={"index": 0}).raise_for_status()
+    take_all(desk)
+    run_from_palette(desk, "Wait for an answer again")
+    expect(bar).to_contain_text(f"1 marked as waiting for an answer, {NUMBER - 1} skipped")
+    assert own(desk.stage, made, "waitingSince") == since
+
+
+def test_all_of_the_view_are_unread_until_undo(desk: Desk, made: list[dict[str, Any]]) -> None:
+    desk.stage.owner.put("/inbox/seen", json={}).raise_for_status()
+    unread, rows = desk.page.locator(".rows .row.unread"), desk.page.locator(".rows .row")
+    expect(unread).to_have_count(0)
+    desk.page.get_by_role("toolbar").get_by_role("button", name="Mark unread").click()
+    bar = bar_of(desk)
+    expect(bar).to_contain_text(f"{NUMBER} marked unread")
+    expect(unread).to_have_count(rows.count())
+    assert {each["unread"] for each in own(desk.stage, made, "mine")} == {1}
+    bar.get_by_role("button", name="Undo").click()
+    expect(bar).to_contain_text(f"{NUMBER} restored")
+    expect(unread).to_have_count(0)
+    assert {each["unread"] for each in own(desk.stage, made, "mine")} == {0}
+
+
+def test_all_of_the_view_are_followed_on_a_phone_and_by_palette_no_longer(
+    desk: Desk, made: list[dict[str, Any]], window: Callable[..., Desk]
+) -> None:
+    page, bar = desk.page, bar_of(desk)
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    assert findings(page) == []
+    page.get_by_role("toolbar").get_by_role("button", name="Follow").click()
+    expect(bar).to_contain_text(f"{NUMBER} followed")
+    assert {len(each) for each in own(desk.stage, made, "followers")} == {1}
+    german = window(desk.stage, locale="de-AT")
+    german.start_session()
+    german.open()
+    expect(german.page.get_by_role("group", name="Sammeländerung")).to_contain_text(f"{NUMBER} gefolgt")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    take_all(desk)
+    run_from_palette(desk, "Stop following")
+    expect(bar).to_contain_text(f"{NUMBER} no longer followed")
+    bar.get_by_role("button", name="Undo").click()
+    expect(bar).to_contain_text(f"{NUMBER} restored")
+    assert {len(each) for each in own(desk.stage, made, "followers")} == {1}
+
+
+def test_reader_follows_all_of_the_view_and_closes_none(desk: Desk) -> None:
+    made = [desk.stage.converse(f"u{n}", f"I am {n}", name=f"Person {n}") for n in range(NUMBER)]
+    desk.sign_in(desk.stage.person("Vera", "viewer"), PASSWORD)
+    desk.view("Unassigned")
+    expect(desk.row("Person").first).to_be_visible()
+    take_all(desk)
+    desk.page.keyboard.press("e")
+    expect(desk.page.locator(".toasts")).to_contain_text("Your role here is read-only")
+    desk.page.keyboard.press("Shift+f")
+    expect(bar_of(desk)).to_contain_text(f"{NUMBER} followed")
+    assert {len(each) for each in own(desk.stage, made, "followers")} == {1}
+    assert statuses(desk.stage, made) == {"OPEN"}

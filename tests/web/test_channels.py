@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pytest
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.sync_api import FrameLocator, Locator, expect
 
-from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.axe import findings
 from tests.web.harness.customer import Customer, channel_of
 from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.insights import survey, workflow
@@ -19,7 +19,10 @@ from tests.web.harness.keyboard import Keys
 from tests.web.harness.stage import PASSWORD, Stage
 from tests.web.harness.website import website
 
-WINDOWS: Final = {**SCHEMES, "narrow": {"viewport": {"width": 320, "height": 800}}}
+WINDOWS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "wide": {},
+    "narrow": {"viewport": {"width": 320, "height": 800}},
+}
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import trio
 import trio_websocket
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.axe import findings
 from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.stage import PASSWORD, Stage
 
@@ -198,12 +198,9 @@ def test_history_of_another_project_is_hidden(desk: Desk) -> None:
     expect(desk.page.get_by_text("Not found")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_on_events_consumers_and_history(
-    window: Callable[..., Desk], stage: Stage, scheme: str
-) -> None:
-    one = stage.converse(f"axe-{scheme}", "First.", "Second.")
-    desk = window(stage, **SCHEMES[scheme])
+def test_axe_finds_nothing_on_events_consumers_and_history(window: Callable[..., Desk], stage: Stage) -> None:
+    one = stage.converse("axe", "First.", "Second.")
+    desk = window(stage)
 
     desk.sign_in()
     desk.open("/desk/events")
@@ -212,7 +209,7 @@ def test_axe_finds_nothing_on_events_consumers_and_history(
     rows(desk.page).first.get_by_role("button").click()
     expect(desk.page.get_by_role("dialog")).to_contain_text('"apiVersion"')
     assert findings(desk.page) == []
-    with consuming(stage, f"mirror-{scheme}", f"private-conversation-{one['id']}"):
+    with consuming(stage, "mirror", f"private-conversation-{one['id']}"):
         desk.open("/desk/consumers")
         expect(rows(desk.page, "Stream consumers").first).to_be_visible()
         assert findings(desk.page) == []

@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 
 from tests.support.root import ROOT
 from tests.web.harness.desk import Desk
-from tests.web.harness.insights import survey, workflow
+from tests.web.harness.insights import DEFINITION, survey, workflow
 from tests.web.harness.stage import Stage, staged
 
 SIZE: Final = {"width": 1440, "height": 900}
@@ -114,6 +114,29 @@ def _workflow(desk: Desk, stage: Stage) -> None:
     expect(desk.page.get_by_text(re.compile("2 waiting, since"))).to_be_visible()
 
 
+def _definition(desk: Desk, path: str) -> None:
+    """Open the editor of a definition, and wait until the definition is checked."""
+    desk.open(f"/desk/{path}?part=definition")
+    expect(desk.page.get_by_text("No problems.")).to_be_visible()
+
+
+def _survey_form(desk: Desk, stage: Stage) -> None:
+    jump = {"from": "score", "to": "plan", "when": {"op": "gte", "value": 9}}
+    body = {"name": "After the chat", "definition": {**DEFINITION, "logic": [jump]}}
+    made = stage.owner.post("/engagement/surveys", json=body).raise_for_status().json()
+    _definition(desk, f"surveys/{made['id']}")
+    expect(desk.page.get_by_role("group", name="Question 1", exact=True)).to_be_visible()
+
+
+def _workflow_diagram(desk: Desk, stage: Stage) -> None:
+    made = workflow(stage, "What is it about")
+    _definition(desk, f"workflows/{made['id']}")
+    desk.page.locator('[data-place="0 1"]').click()
+    form = desk.page.get_by_role("region", name="Selected part")
+    expect(form.get_by_role("button", name="Add a button")).to_be_visible()
+    expect(desk.page.get_by_text("No problems.")).to_be_visible()
+
+
 SHOWN: Final[Mapping[str, tuple[str, Callable[[Desk, Stage], None]]]] = {
     "docs/desk.png": ("README.md", _inbox),
     "docs/pictures/webhook.png": ("docs/guide/desk-developers.md", _webhook),
@@ -121,6 +144,8 @@ SHOWN: Final[Mapping[str, tuple[str, Callable[[Desk, Stage], None]]]] = {
     "docs/pictures/tickets.png": ("docs/guide/desk-admin.md", _tickets),
     "docs/pictures/survey.png": ("docs/guide/desk-insights.md", _survey),
     "docs/pictures/workflow.png": ("docs/guide/desk-insights.md", _workflow),
+    "docs/pictures/survey-form.png": ("docs/guide/surveys.md", _survey_form),
+    "docs/pictures/workflow-diagram.png": ("docs/guide/workflows.md", _workflow_diagram),
 }
 
 

@@ -159,3 +159,21 @@ def test_filters_fit_a_phone(window: Callable[..., Desk], stage: Stage) -> None:
         "Priority: Urgent, High"
     )
     assert phone.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_parts_of_the_rows_are_hidden_in_the_settings(desk: Desk, stage: Stage) -> None:
+    desk.sign_in()
+    desk.view()
+    row = desk.row("Vera Views")
+    words, waits = row.get_by_text("Where is my parcel?"), row.get_by_text("waiting")
+    expect(words).to_be_visible()
+    expect(waits).to_be_visible()
+    desk.page.get_by_role("button", name="You and your settings").click()
+    desk.page.get_by_role("menuitem", name="Settings").click()
+    for part in ("Last message", "Waiting time"):
+        desk.page.get_by_role("dialog").get_by_label(part, exact=True).press("Space")
+    expect(words).to_be_hidden()
+    desk.page.reload()
+    expect(desk.row("Vera Views")).to_be_visible()
+    expect(words).to_be_hidden()
+    expect(waits).to_be_hidden()

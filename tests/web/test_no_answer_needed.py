@@ -158,14 +158,9 @@ def test_a_reader_cannot_mark(desk: Desk) -> None:
     assert of(desk.stage, conversation)["waitingSince"] is not None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_has_the_mark_and_axe_finds_nothing(
-    window: Callable[..., Desk], stage: Stage, scheme: str
-) -> None:
+def test_a_phone_has_the_mark_and_axe_finds_nothing(window: Callable[..., Desk], stage: Stage) -> None:
     conversation = stage.converse("ada", "Thanks!", name="Ada " + "Wonderful " * 6)
-    phone = window(
-        stage, viewport={"width": 390, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
-    )
+    phone = window(stage, viewport={"width": 390, "height": 800}, reduced_motion="reduce")
     phone.sign_in()
     phone.open(f"/desk/{stage.demo['projectId']}/c/{conversation['id']}")
     expect(phone.said("Thanks!")).to_be_visible()

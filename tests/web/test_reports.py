@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.api.import_lines import NDJSON, ndjson
-from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.axe import findings
 from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.insights import fits, shown
 from tests.web.harness.stage import Stage
@@ -81,13 +81,10 @@ def drawn(page: Page) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_equal_series_are_drawn_beside_each_other_with_their_own_patterns(
-    window: Callable[..., Desk], stage: Stage, scheme: str
-) -> None:
+def test_equal_series_are_drawn_beside_each_other_with_their_own_patterns(desk: Desk, stage: Stage) -> None:
     """With one answer a day the median is the 90th percentile."""
-    answered(stage, f"equal-{scheme}", [0, 1, 2, 3])
-    page = report(window(stage, **SCHEMES[scheme]), f"{week(f'equal-{scheme}')}&compare=off")
+    answered(stage, "equal", [0, 1, 2, 3])
+    page = report(desk, f"{week('equal')}&compare=off")
     median, p90 = drawn(page)
     (first,), (second,) = median["parts"], p90["parts"]
     assert len(first) == len(second) == 4
@@ -95,11 +92,15 @@ def test_equal_series_are_drawn_beside_each_other_with_their_own_patterns(
         abs(one[0] - other[0]) < 0.2 and other[1] - one[1] >= 4.9
         for one, other in zip(first, second, strict=True)
     ), (first, second)
-    assert median["dash"] != p90["dash"]
-    assert median["look"] != p90["look"]
-    if scheme != "forced":
-        assert median["colour"] != p90["colour"]
     assert findings(page) == []
+    assert median["colour"] != p90["colour"]
+    page.emulate_media(color_scheme="dark")
+    dark = drawn(page)
+    assert dark[0]["colour"] != dark[1]["colour"]
+    page.emulate_media(color_scheme="light", forced_colors="active")
+    for median, p90 in (drawn(page), dark):
+        assert median["dash"] != p90["dash"]
+        assert median["look"] != p90["look"]
 
 
 def test_days_without_figures_are_gaps_and_counts_of_nothing_are_zero(desk: Desk, stage: Stage) -> None:

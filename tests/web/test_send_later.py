@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.axe import findings
 from tests.web.harness.desk import NETWORK, Desk, opened
 from tests.web.harness.stage import Stage
 
@@ -306,14 +306,13 @@ def test_reply_in_a_closed_conversation_is_scheduled_without_a_warning(
     expect(waiting(desk)).to_contain_text("Not sent while the conversation is closed.")
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_nothing_about_scheduled_replies_at_390_pixels(
-    browser: Browser, stage: Stage, ada: dict[str, Any], scheme: str
+    browser: Browser, stage: Stage, ada: dict[str, Any]
 ) -> None:
     schedule(stage, ada, "A long word: " + "x" * 200, 600, unlessReplied=True)
     schedule(stage, ada, "Refused", 0.2, unlessReplied=True)
     stage.say(ada, "Wait")
-    with opened(browser, stage, viewport={"width": 390, "height": 800}, **SCHEMES[scheme]) as desk:
+    with opened(browser, stage, viewport={"width": 390, "height": 800}) as desk:
         desk.eventually(lambda: sorted(each["status"] for each in scheduled(stage)), ["held", "refused"])
         shown(desk, ada)
         expect(waiting(desk)).to_have_count(1)

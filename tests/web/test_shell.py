@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.axe import findings
 from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.stage import Stage
 
@@ -116,11 +116,8 @@ def test_failed_page_reloads_once_the_service_is_back(desk: Desk, stage: Stage) 
     expect(desk.page.get_by_role("row").filter(has_text="current")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_on_sessions_page_and_dialog(
-    window: Callable[..., Desk], stage: Stage, scheme: str
-) -> None:
-    desk = window(stage, **SCHEMES[scheme])
+def test_axe_finds_nothing_on_sessions_page_and_dialog(window: Callable[..., Desk], stage: Stage) -> None:
+    desk = window(stage)
 
     desk.sign_in()
     desk.open(SESSIONS)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.sockets.server_process import Server
-from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.axe import findings
 from tests.web.harness.background import Background
 from tests.web.harness.desk import NETWORK, Desk, opened
 from tests.web.harness.keyboard import Keys
@@ -192,11 +192,10 @@ ENROL = """async () => {
 """Adds a passkey to the signed-in user."""
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_nothing_on_the_sign_in_page_at_390_pixels(
-    window: Callable[..., Desk], stage: Stage, scheme: str
+    window: Callable[..., Desk], stage: Stage
 ) -> None:
-    desk = window(stage, viewport={"width": 390, "height": 800}, **SCHEMES[scheme])
+    desk = window(stage, viewport={"width": 390, "height": 800})
     desk.page.goto(f"{stage.url}/desk?signIn=no_role")
     expect(desk.page.get_by_role("alert")).to_be_visible()
     found = findings(desk.page)

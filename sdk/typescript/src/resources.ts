@@ -138,6 +138,7 @@ import type {
   MemoryEntryResultOrMemoryDisabled,
   MemoryPage,
   MergeContactRequest,
+  MergeConversationRequest,
   Message,
   MessagePage,
   MissingReport,
@@ -172,6 +173,7 @@ import type {
   PutPushSubscriptionRequest,
   PutSeenMentionsRequest,
   PutSeenRequest,
+  PutSetupRequest,
   PutTranslationRequest,
   RateConversationRequest,
   Readiness,
@@ -213,6 +215,7 @@ import type {
   SiteReport,
   Snippet,
   SnippetPage,
+  SplitConversationRequest,
   StartBulkJobRequest,
   StartConversationRequest,
   StartCustomerSessionRequest,
@@ -280,6 +283,7 @@ export interface ConversationsListParams {
   tag?: string | undefined;
   /** Default: `true`. */
   visible?: boolean | undefined;
+  merged?: boolean | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
   q?: string | undefined;
@@ -1018,7 +1022,7 @@ export interface AuditListParams {
   limit?: number | undefined;
   cursor?: string | undefined;
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "setup.changed" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.merged" | "conversation.unmerged" | "conversation.split" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -1026,7 +1030,7 @@ export interface AuditListParams {
 
 export interface AuditExportParams {
   actor?: string | undefined;
-  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
+  action?: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "setup.changed" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.merged" | "conversation.unmerged" | "conversation.split" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {}) | undefined;
   object?: string | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -1489,6 +1493,45 @@ export class DashboardConversationsResource {
   }
 
   /**
+   * Merge a conversation into another one of the same contact, which then shows the messages of both.
+   *
+   * No message moves: each keeps its id, index and conversation. The merged conversation is closed, and lists leave it out; later messages of the customer to it are stored in the other one. Agents can undo it for 30 days.
+   *
+   * Permission: `conversations.manage`.
+   *
+   * `POST /v3/conversations/{conversationId}/merge`
+   */
+  merge(conversationId: string, params: MergeConversationRequest, options?: RequestOptions): Promise<Conversation> {
+    return this.#transport.json({ name: "dashboard.conversations.merge", method: "POST", path: `/v3/conversations/${segment("conversationId", conversationId)}/merge`, credential: true, project: true, body: params }, options);
+  }
+
+  /**
+   * Undo the merge of a conversation: it has its own thread again, and is open if it was before.
+   *
+   * Messages that were written since stay in the other conversation. Tags, followers, the ticket and the contact's wait are given back if the other one still has them.
+   *
+   * Permission: `conversations.manage`.
+   *
+   * `POST /v3/conversations/{conversationId}/unmerge`
+   */
+  unmerge(conversationId: string, options?: RequestOptions): Promise<Conversation> {
+    return this.#transport.json({ name: "dashboard.conversations.unmerge", method: "POST", path: `/v3/conversations/${segment("conversationId", conversationId)}/unmerge`, credential: true, project: true }, options);
+  }
+
+  /**
+   * Start a new conversation of the same contact with messages of this one, and return it. Both show these messages.
+   *
+   * No message moves: each keeps its id, index and conversation. The new conversation takes over the assignee, the tags and the channel. To undo it, merge the new conversation into this one.
+   *
+   * Permission: `conversations.manage`.
+   *
+   * `POST /v3/conversations/{conversationId}/split`
+   */
+  split(conversationId: string, params: SplitConversationRequest, options?: RequestOptions): Promise<Conversation> {
+    return this.#transport.json({ name: "dashboard.conversations.split", method: "POST", path: `/v3/conversations/${segment("conversationId", conversationId)}/split`, idempotent: true, credential: true, project: true, body: params }, options);
+  }
+
+  /**
    * Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague.
    *
    * Permission: `conversations.read`.
@@ -1939,6 +1982,19 @@ export class DashboardSetupResource {
   get(options?: RequestOptions): Promise<Setup> {
     return this.#transport.json({ name: "dashboard.setup.get", method: "GET", path: "/v3/setup", credential: true, project: true }, options);
   }
+
+  /**
+   * Hide the list of first steps from all members of the project, or show it again.
+   *
+   * Open desks follow at once. The steps and their states stay the same.
+   *
+   * Permissions: `projects.manage`, `conversations.read`.
+   *
+   * `PUT /v3/setup`
+   */
+  put(params: PutSetupRequest, options?: RequestOptions): Promise<Setup> {
+    return this.#transport.json({ name: "dashboard.setup.put", method: "PUT", path: "/v3/setup", credential: true, project: true, body: params }, options);
+  }
 }
 
 export class DashboardDraftsResource {
@@ -1972,6 +2028,8 @@ export class DashboardDraftsResource {
 
   /**
    * Save your draft of a reply or note. A version that you have not seen is merged, never overwritten.
+   *
+   * The draft of a merged conversation is merged into that of the conversation that shows its messages.
    *
    * Permission: `conversations.reply`.
    *
@@ -3982,9 +4040,11 @@ export class BulkJobsResource {
   }
 
   /**
-   * Start a job that changes all conversations which match now. Later matches are not added.
+   * Start a job that changes all conversations which match now, with the permission that its action needs.
    *
-   * Permission: `conversations.manage`.
+   * Later matches are not added. `noAnswerNeeded` and `waitAgain` need `conversations.reply`. `unread`, `follow` and `unfollow` are about you alone and need nothing more. All others need `conversations.manage`.
+   *
+   * Permission: `conversations.read`.
    *
    * `POST /v3/bulk-jobs`
    */
@@ -3995,7 +4055,7 @@ export class BulkJobsResource {
   /**
    * List your newest jobs, at most 20, on one page.
    *
-   * Permission: `conversations.manage`.
+   * Permission: `conversations.read`.
    *
    * `GET /v3/bulk-jobs`
    */
@@ -4006,7 +4066,7 @@ export class BulkJobsResource {
   /**
    * Fetch one of your jobs with its progress.
    *
-   * Permission: `conversations.manage`.
+   * Permission: `conversations.read`.
    *
    * `GET /v3/bulk-jobs/{bulkJobId}`
    */
@@ -4017,7 +4077,9 @@ export class BulkJobsResource {
   /**
    * Cancel one of your running jobs. Conversations that it has changed stay so, until you undo the job.
    *
-   * Permission: `conversations.manage`.
+   * Like undo, it needs the permission of the job's action.
+   *
+   * Permission: `conversations.read`.
    *
    * `POST /v3/bulk-jobs/{bulkJobId}/cancel`
    */
@@ -4028,7 +4090,7 @@ export class BulkJobsResource {
   /**
    * Undo one of your ended jobs, in the background. Conversations that were changed since are kept.
    *
-   * Permission: `conversations.manage`.
+   * Permission: `conversations.read`.
    *
    * `POST /v3/bulk-jobs/{bulkJobId}/undo`
    */

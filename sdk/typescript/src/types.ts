@@ -81,6 +81,10 @@ export interface AgentConversation {
   channelId?: string | undefined;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  mergedInto?: string | undefined;
+  merged?: string[] | undefined;
+  splitFrom?: string | undefined;
+  splitInto?: string[] | undefined;
   /** False while the customer can't see it. */
   visible: boolean;
   tags: string[];
@@ -132,6 +136,10 @@ export interface AgentConversationSnapshot {
   channelId?: string | undefined;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  mergedInto?: string | undefined;
+  merged?: string[] | undefined;
+  splitFrom?: string | undefined;
+  splitInto?: string[] | undefined;
   /** False while the customer can't see it. */
   visible: boolean;
   tags: string[];
@@ -165,6 +173,8 @@ export interface AgentMessage {
   clientId?: string | undefined;
   /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
   format?: "markdown" | (string & {}) | undefined;
+  /** The conversation that was started with this message, and shows it, too. Omitted if there is none. */
+  splitInto?: string | undefined;
   index: number | null;
   internal: boolean;
   mentions: Mention[];
@@ -190,6 +200,8 @@ export interface AgentMessageOrHeldMessage {
   clientId?: string | undefined;
   /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
   format?: "markdown" | (string & {}) | undefined;
+  /** The conversation that was started with this message, and shows it, too. Omitted if there is none. */
+  splitInto?: string | undefined;
   index?: number | null | undefined;
   internal: boolean;
   mentions: Mention[];
@@ -388,7 +400,7 @@ export interface AuditRecord {
   id: string;
   /** A time in ISO 8601, UTC, with milliseconds. */
   at: string;
-  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
+  action: "organisation.created" | "organisation.changed" | "organisation.deleted" | "member.added" | "member.role_changed" | "member.removed" | "role.created" | "role.changed" | "role.deleted" | "account.created" | "account.changed" | "account.password_changed" | "account.password_link_created" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "invitation.renewed" | "account.tokens_revoked" | "account.sessions_ended" | "account.factor_added" | "account.factor_removed" | "account.recovery_code_used" | "account.factors_reset" | "account.deleted" | "token.issued" | "token.ended" | "sign_in.succeeded" | "sign_in.proved" | "sign_in.new_device" | "sign_in.failed" | "identity.linked" | "identity.unlinked" | "project.created" | "project.changed" | "project.deleted" | "setup.changed" | "key.created" | "key.revoked" | "credential.created" | "credential.changed" | "credential.rotated" | "credential.revoked" | "webhook.created" | "webhook.changed" | "webhook.enabled" | "webhook.disabled" | "webhook.secret_rotated" | "webhook.deleted" | "webhook.replayed" | "channel.created" | "channel.changed" | "channel.secret_rotated" | "channel.deleted" | "contact.erased" | "contact.session_ended" | "contact.blocked" | "contact.unblocked" | "contact.merged" | "contact.merged_away" | "contact.exported" | "message.redacted" | "message.deleted" | "conversation.deleted" | "conversation.merged" | "conversation.unmerged" | "conversation.split" | "conversation.expired" | "ticket.deleted" | "survey.deleted" | "response.deleted" | "workflow.deleted" | "upload.deleted" | "memory.deleted" | "snippet.deleted" | "bulk_job.started" | "bulk_job.undone" | "view.deleted" | "translation.deleted" | "team.deleted" | "consumer.ended" | "project.exported" | "survey.exported" | "report.exported" | "history.imported" | "secret.rotated" | "audit.push_created" | "audit.push_changed" | "audit.push_secret_rotated" | "audit.push_deleted" | "audit.exported" | "access.refused" | (string & {});
   actor: AuditActor;
   object: AuditObject;
   organisationId: string | null;
@@ -521,7 +533,7 @@ export interface BrowserSessionSummaryPage {
 
 /** The change of a job: `assignee` of `assign`, `add` and `remove` of `tag`, `until` of `snooze`; empty for others. */
 export interface BulkAction {
-  type: "close" | "reopen" | "pending" | "assign" | "tag" | "snooze" | "archive" | "unarchive" | (string & {});
+  type: "close" | "reopen" | "pending" | "assign" | "tag" | "snooze" | "archive" | "unarchive" | "noAnswerNeeded" | "waitAgain" | "unread" | "follow" | "unfollow" | (string & {});
   assignee: BulkAssignee | null;
   add: string[];
   remove: string[];
@@ -530,7 +542,7 @@ export interface BulkAction {
 
 /** The change: `assign` needs `assignee` (null unassigns), `tag` needs `add` or `remove`, `snooze` needs `until` (null ends it). */
 export interface BulkActionInput {
-  type: "close" | "reopen" | "pending" | "assign" | "tag" | "snooze" | "archive" | "unarchive" | (string & {});
+  type: "close" | "reopen" | "pending" | "assign" | "tag" | "snooze" | "archive" | "unarchive" | "noAnswerNeeded" | "waitAgain" | "unread" | "follow" | "unfollow" | (string & {});
   assignee?: AssigneeInput | null | undefined;
   add?: string[] | null | undefined;
   remove?: string[] | null | undefined;
@@ -1066,6 +1078,8 @@ export interface ContactUpdatedEvent {
  * A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
  *
  * `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins.
+ *
+ * `mergedInto` is the conversation that shows its messages, omitted if it is not merged; `merged` are the conversations whose messages it shows, omitted if there are none. `splitFrom` is the conversation some of whose messages it shows, because an agent started it with them, and `splitInto` are the conversations that were started with messages of this one; each is omitted if there is none.
  */
 export interface Conversation {
   id: string;
@@ -1095,6 +1109,10 @@ export interface Conversation {
   channelId?: string | undefined;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  mergedInto?: string | undefined;
+  merged?: string[] | undefined;
+  splitFrom?: string | undefined;
+  splitInto?: string[] | undefined;
 }
 
 /**
@@ -1218,6 +1236,12 @@ export interface ConversationContext {
   asOf: string;
 }
 
+/** The new conversation. If it was split off from another one, with the ids of the messages of that one that it shows. */
+export interface ConversationCreatedData {
+  conversation: Conversation;
+  splitOffMessageIds?: string[] | undefined;
+}
+
 /** The conversation becomes visible to the customer. */
 export interface ConversationCreatedEvent {
   id: string;
@@ -1229,7 +1253,7 @@ export interface ConversationCreatedEvent {
   projectId: string;
   /** The number of the event within its conversation, from 1. */
   sequence: number | null;
-  data: ConversationData;
+  data: ConversationCreatedData;
 }
 
 /** The conversation after the event. */
@@ -1266,7 +1290,9 @@ export interface ConversationDrafts {
 /**
  * A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
  *
- * `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins. Or: A conversation in the agents' view.
+ * `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins.
+ *
+ * `mergedInto` is the conversation that shows its messages, omitted if it is not merged; `merged` are the conversations whose messages it shows, omitted if there are none. `splitFrom` is the conversation some of whose messages it shows, because an agent started it with them, and `splitInto` are the conversations that were started with messages of this one; each is omitted if there is none. Or: A conversation in the agents' view.
  *
  * An event changes this object only if its id is larger than `asOf`.
  */
@@ -1298,6 +1324,10 @@ export interface ConversationOrAgentConversation {
   channelId?: string | undefined;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  mergedInto?: string | undefined;
+  merged?: string[] | undefined;
+  splitFrom?: string | undefined;
+  splitInto?: string[] | undefined;
   /** False while the customer can't see it. */
   visible?: boolean | undefined;
   tags?: string[] | undefined;
@@ -1635,7 +1665,7 @@ export interface CustomerContext {
 /**
  * A conversation as its customer sees it. `sequence` is that of its newest event.
  *
- * `lastMessage` is its newest message; the response to a new conversation has the message that was sent with it.
+ * `lastMessage` is its newest message; the response to a new conversation has the message that was sent with it. `mergedInto` is the conversation that shows its messages from now on; it is omitted if it is not merged. `splitFrom` is the conversation some of whose messages it shows; it is omitted if there is none.
  */
 export interface CustomerConversation {
   id: string;
@@ -1661,6 +1691,8 @@ export interface CustomerConversation {
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
   lastMessage?: CustomerMessage | undefined;
+  mergedInto?: string | undefined;
+  splitFrom?: string | undefined;
 }
 
 /** A page of a list. `nextCursor` is the `cursor` of the next page, null on the last page. */
@@ -2123,6 +2155,10 @@ export interface ExportedConversation {
   channelId?: string | undefined;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  mergedInto?: string | undefined;
+  merged?: string[] | undefined;
+  splitFrom?: string | undefined;
+  splitInto?: string[] | undefined;
   ratedAt: string | null;
   visible: boolean;
   contactSeenIndex: number | null;
@@ -2150,6 +2186,8 @@ export interface ExportedMessage {
   clientId?: string | undefined;
   /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
   format?: "markdown" | (string & {}) | undefined;
+  /** The conversation that was started with this message, and shows it, too. Omitted if there is none. */
+  splitInto?: string | undefined;
   index: number | null;
   internal?: boolean | undefined;
   mentions?: Mention[] | undefined;
@@ -2668,6 +2706,10 @@ export interface ListedConversation {
   channelId?: string | undefined;
   /** The id that the customer's client gave it. Omitted if there is none. */
   clientId?: string | undefined;
+  mergedInto?: string | undefined;
+  merged?: string[] | undefined;
+  splitFrom?: string | undefined;
+  splitInto?: string[] | undefined;
   tags?: string[] | undefined;
 }
 
@@ -2756,7 +2798,7 @@ export interface MakeVoiceReplyRequest {
   mode?: "dictate" | "smart" | (string & {}) | undefined;
 }
 
-/** The index of the newest message that you have seen. */
+/** The index of the newest message that you have seen; -1 if the conversation has none of its own, as after a split. */
 export interface MarkNoAnswerNeededRequest {
   index: number;
 }
@@ -2850,6 +2892,11 @@ export interface MergeContactRequest {
   from: string;
 }
 
+/** The conversation that shows the messages of both from then on. It has the same contact. */
+export interface MergeConversationRequest {
+  into: string;
+}
+
 /** The contact that has all data now, the removed contact, and the author of the merge. */
 export interface MergedContactData {
   contact: Contact;
@@ -2871,6 +2918,8 @@ export interface Message {
   clientId?: string | undefined;
   /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
   format?: "markdown" | (string & {}) | undefined;
+  /** The conversation that was started with this message, and shows it, too. Omitted if there is none. */
+  splitInto?: string | undefined;
   /** The position among the messages of the conversation, from 0. */
   index: number;
 }
@@ -3448,6 +3497,11 @@ export interface PutSeenRequest {
   index: number;
 }
 
+/** The visibility of the list for all members of the project. */
+export interface PutSetupRequest {
+  hidden: boolean;
+}
+
 /** The content of an entry in one language, by field name. It replaces the stored content. */
 export interface PutTranslationRequest {
   language: string;
@@ -3838,8 +3892,13 @@ export interface SetTypingRequest {
   internal?: boolean | undefined;
 }
 
-/** The first steps that your role can do, in a good order. */
+/**
+ * The first steps that your role can do, in a good order.
+ *
+ * `hidden`: the list is hidden from all members of the project.
+ */
 export interface Setup {
+  hidden: boolean;
   steps: SetupStep[];
 }
 
@@ -3897,6 +3956,12 @@ export interface SimulateWorkflowRequest {
   answers?: unknown[] | undefined;
 }
 
+/** An action that a simulation has carried out. */
+export interface SimulatedPlace {
+  flowId: string;
+  actionId: number;
+}
+
 /** The step at which a simulation waits for an answer, as shown to the contact. */
 export interface SimulatedStep {
   stepType: "buttons" | "form" | (string & {});
@@ -3908,7 +3973,7 @@ export interface SimulatedStep {
 /**
  * The course of a simulation: the actions, and where it waits or how it ended. One of `waits` and `ended` is null.
  *
- * `attributes` are the conversation's at the end, `answersUsed` is the number of answers used.
+ * `attributes` are the conversation's at the end, `answersUsed` is the number of answers used. `path` has the actions in order, a repeated one each time.
  */
 export interface Simulation {
   events: SimulationEvent[];
@@ -3916,6 +3981,7 @@ export interface Simulation {
   ended: SimulationEnd | null;
   attributes: Record<string, unknown>;
   answersUsed: number;
+  path: SimulatedPlace[];
 }
 
 /** The end of a simulation; `stopped` gives the cause if the workflow could not continue. */
@@ -3982,6 +4048,12 @@ export interface SnippetAuthor {
 export interface SnippetPage {
   nextCursor: string | null;
   items: Snippet[];
+}
+
+/** The messages that the new conversation shows, and its title. */
+export interface SplitConversationRequest {
+  messageIds: string[];
+  title?: string | null | undefined;
 }
 
 /** The conversations and their change: a `filter` with parameters of `GET /v3/conversations` as text, or the id of a saved view. */
@@ -4533,6 +4605,8 @@ export interface ThreadMessage {
   clientId?: string | undefined;
   /** `markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. */
   format?: "markdown" | (string & {}) | undefined;
+  /** The conversation that was started with this message, and shows it, too. Omitted if there is none. */
+  splitInto?: string | undefined;
   index: number | null;
   internal: boolean;
   mentions: Mention[];

@@ -158,6 +158,11 @@ async def test_the_operator_bounds_the_life_of_new_credentials(tmp_path: Path) -
             "expiresAt"
         ]
         assert (await service.dashboard.patch(path, json={"expiresAt": in_days(91)})).status_code == 422
+
+
+@pytest.mark.sqlite  # with PostgreSQL the command has settings of its own
+async def test_the_operator_bounds_the_life_of_keys_that_a_command_makes(tmp_path: Path) -> None:
+    async with running(tmp_path, credential_max_s=90 * 86_400.0) as service:
         by_command = await operate(service, "key.create", label="x")
         plant(by_command["key"])
         assert 89.9 < days_until(by_command["expiresAt"]) <= 90

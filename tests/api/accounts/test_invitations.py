@@ -9,6 +9,7 @@ import httpx
 import pytest
 import trio
 
+from deskwire.engine.core.clock import wall_clock
 from tests.api.accounts.test_second_factor import EMAIL, clock, enrolled, finish
 from tests.support.api.audit_trail import trail
 from tests.support.api.browsers import browser
@@ -198,9 +199,10 @@ async def test_invitations_of_an_organisation_are_limited(tmp_path: Path) -> Non
 
 async def test_expired_invitation_stays_listed_and_can_be_renewed(service: Service) -> None:
     invitation = await invited(service, name="Ada")
+    a_minute_ago = wall_clock() - 60_000
     with beside(service.directory) as connection:
-        connection.execute("UPDATE one_time_links SET expires_at = 1")
-        connection.execute("UPDATE invitations SET expires_at = 1")
+        connection.execute("UPDATE one_time_links SET expires_at = ?", (a_minute_ago,))
+        connection.execute("UPDATE invitations SET expires_at = ?", (a_minute_ago,))
     assert code(await use(service, invitation["url"])) == (410, "link_ended")
     (found,) = await listed(service)
     renewed = await service.dashboard.post(f"{await path_of(service)}/{found['id']}/renew")

@@ -32,6 +32,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "SetContactTypingRequest": {"typing": True},
     "ShowViewRequest": {"conversationIds": []},
     "PutSeenRequest": {"index": 1},
+    "MergeConversationRequest": {"into": "cnv_00000000000000000000000000"},
+    "SplitConversationRequest": {"messageIds": ["msg_00000000000000000000000000"]},
     "MarkNoAnswerNeededRequest": {"index": 1},
     "PutSeenMentionsRequest": {"messageId": "msg_00000000000000000000000000"},
     "PutDraftRequest": {"text": "x", "version": 0},

@@ -88,6 +88,11 @@ async def change_project(stage: Stage) -> Any:
     return done(lambda: stage.owner.patch(path, json=body), "user", changes=changes)
 
 
+async def put_setup(stage: Stage) -> Any:
+    changes = {"hidden": {"before": False, "after": True}}
+    return done(lambda: stage.owner.put("/setup", json={"hidden": True}), "user", changes=changes)
+
+
 async def delete_project(stage: Stage) -> Any:
     path = await stage.project()
     return done(lambda: stage.owner.delete(path), "user")
@@ -288,6 +293,47 @@ async def delete_conversation(stage: Stage) -> Any:
     return done(lambda: stage.caller.delete(path), stage.actor, details={"messages": 1}, **expected)
 
 
+async def merge_conversation(stage: Stage) -> Any:
+    source = await stage.service.create("u1", message={"text": "Hello"})
+    target = await stage.service.create("u1")
+    expected = {
+        "object": {"type": "conversation", "id": source["id"], "name": None},
+        "details": {"into": target["id"]},
+    }
+    path = f"/conversations/{source['id']}/merge"
+    return done(lambda: stage.owner.post(path, json={"into": target["id"]}), "user", **expected)
+
+
+async def unmerge_conversation(stage: Stage) -> Any:
+    source = await stage.service.create("u1", message={"text": "Hello"})
+    target = await stage.service.create("u1")
+    path = f"/conversations/{source['id']}"
+    await stage.owner.post(f"{path}/merge", json={"into": target["id"]})
+    expected = {
+        "object": {"type": "conversation", "id": source["id"], "name": None},
+        "details": {"into": target["id"]},
+    }
+    return done(lambda: stage.owner.post(f"{path}/unmerge"), "user", **expected)
+
+
+async def split_conversation(stage: Stage) -> Any:
+    conversation = await stage.service.create("u1")
+    message = await stage.service.say(conversation, "And my address has changed.")
+    details: dict[str, Any] = {"messages": 1}
+
+    async def split() -> Any:
+        path, body = f"/conversations/{conversation['id']}/split", {"messageIds": [message["id"]]}
+        answer = await stage.owner.post(path, json=body)
+        details["into"] = answer.json()["id"]
+        return answer
+
+    expected = {
+        "object": {"type": "conversation", "id": conversation["id"], "name": None},
+        "details": details,
+    }
+    return done(split, "user", **expected)
+
+
 async def delete_ticket(stage: Stage) -> Any:
     conversation = await stage.service.create("u1")
     body = {"title": "T", "conversationId": conversation["id"]}
@@ -428,6 +474,7 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "changeOrganisation": (rename, "organisation.changed"),
     "createProject": (create_project, "project.created"),
     "changeProject": (change_project, "project.changed"),
+    "putSetup": (put_setup, "setup.changed"),
     "deleteProject": (delete_project, "project.deleted"),
     "createKey": (create_key, "key.created"),
     "revokeKey": (revoke_key, "key.revoked"),
@@ -507,6 +554,9 @@ CALLS: Final[Mapping[str, tuple[Prepare, str]]] = {
     "exportAuditRecords": (export_audit_records, "audit.exported"),
     "deleteConversation": (delete_conversation, "conversation.deleted"),
     "dashboardDeleteConversation": (by_user(delete_conversation), "conversation.deleted"),
+    "mergeConversation": (merge_conversation, "conversation.merged"),
+    "unmergeConversation": (unmerge_conversation, "conversation.unmerged"),
+    "splitConversation": (split_conversation, "conversation.split"),
     "deleteTicket": (delete_ticket, "ticket.deleted"),
     "deleteSurvey": (delete_survey, "survey.deleted"),
     "deleteResponse": (delete_response, "response.deleted"),

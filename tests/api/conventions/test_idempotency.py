@@ -26,7 +26,7 @@ JSON: Final = {"Content-Type": "application/json"}
 REPLAYED: Final = "Idempotent-Replayed"
 
 NOT_IDEMPOTENT: Final = {
-    "close, reopen, assign, read, rating, block, unblock": "a second one changes nothing more",
+    "close, reopen, assign, read, rating, block, unblock, unmerge": "a second one changes nothing more",
     "typing": "is to be repeated, and is not stored",
     "recover": "what was made again is not made once more",
     "replay": "is asked for to happen again, and leaves out what is on its way",
@@ -86,6 +86,7 @@ async def requests(service: Service) -> Requests:
     second, machine = await service.create("u1"), await make(service)
     await agent.put(f"/organisations/{organisation}/audit/push", json={"url": "https://127.0.0.1:9446/"})
     cards = [(await service.say(second, "Card 4111"))["id"] for _ in range(2)]
+    asked = [(await service.say(second, "And my address has changed."))["id"]]
     messages = f"/conversations/{second['id']}/messages"
     return {
         "/s2s/conversations": (backend, "/s2s/conversations", {"contact": {"userId": "u2"}, "message": {"text": "Hi"}}),
@@ -100,6 +101,9 @@ async def requests(service: Service) -> Requests:
         ),
         "/conversations/<conversation_id>/messages/<message_id>/redact": (
             agent, f"{messages}/{cards[1]}/redact", {"text": True},
+        ),
+        "/conversations/<conversation_id>/split": (
+            agent, f"/conversations/{second['id']}/split", {"messageIds": asked},
         ),
         "/channels": (agent, "/channels", {"name": "Shop"}),
         "/organisations/<organisation_id>/roles": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
@@ -106,13 +106,21 @@ async def test_job_closes_all_and_undo_restores_status_snooze_and_wait(service: 
     assert [await of(service, each) for each in made] == before
 
 
+async def test_job_of_a_list_that_contradicts_itself_changes_nothing(service: Service) -> None:
+    made = await several(service)
+    nothing = {"sort": "waiting", "waiting": "false"}
+    job = await carry_out(service.dashboard, CLOSE, filter=nothing)
+    assert (job["status"], job["total"], job["changed"]) == ("completed", 0, 0)
+    assert {(await of(service, each))["status"] for each in made} == {"OPEN"}
+
+
 @pytest.mark.parametrize(
     "action",
     [
         {"type": "assign", "assignee": "me"},
         {"type": "assign", "assignee": None},
         {"type": "tag", "add": ["New", "vip"], "remove": ["old"]},
-        {"type": "snooze", "until": ahead(60)},
+        {"type": "snooze", "until": "in 60 days"},
         {"type": "snooze", "until": None},
         {"type": "pending"},
         {"type": "archive"},
@@ -120,6 +128,8 @@ async def test_job_closes_all_and_undo_restores_status_snooze_and_wait(service: 
     ids=lambda action: "-".join(map(str, action.values())),
 )
 async def test_undo_restores_what_each_action_changed(service: Service, action: dict[str, Any]) -> None:
+    if action.get("until"):
+        action = {**action, "until": ahead(60)}  # not in the test's name, which all workers have to agree on
     made = await several(service, 2)
     if action.get("assignee") == "me":
         action = {**action, "assignee": {"type": "user", "id": await me(service)}}
@@ -380,3 +390,210 @@ async def test_job_that_can_not_go_on_delays_no_other(
 def _noted(ids: set[str], made: str) -> str:
     ids.add(made)
     return made
+
+
+# No answer needed, unread and followers
+
+
+async def own(http: httpx.AsyncClient, conversation: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the agent's view that these actions change."""
+    answer = await http.get(f"/conversations/{conversation['id']}?view=agent")
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    return {
+        "waits": found["waitingSince"],
+        "settled": found["noAnswerNeededSince"],
+        "followers": found["followers"],
+        "unread": found["mine"]["unread"],
+        "seen": found["mine"]["seenIndex"],
+    }
+
+
+async def read(http: httpx.AsyncClient, conversation: dict[str, Any]) -> None:
+    """Record that the caller has seen the first message of a conversation."""
+    answer = await http.put(f"/conversations/{conversation['id']}/seen", json={"index": 0})
+    assert answer.status_code == 200, answer.text
+
+
+async def test_view_is_marked_as_needing_no_answer_and_waits_again_after_undo(service: Service) -> None:
+    made = await several(service)
+    answer = await service.dashboard.post(f"/conversations/{made[2]['id']}/messages", json={"text": "Sure"})
+    assert answer.status_code == 200, answer.text
+    before = [await own(service.dashboard, each) for each in made]
+    job = await carry_out(service.dashboard, {"type": "noAnswerNeeded"})
+    assert job["action"] == {
+        "type": "noAnswerNeeded",
+        "assignee": None,
+        "add": [],
+        "remove": [],
+        "until": None,
+    }
+    assert (job["changed"], job["skipped"]) == (
+        2, [{"reason": "unchanged", "count": 1, "conversationIds": [made[2]["id"]]}],
+    )  # fmt: skip
+    marked = [await own(service.dashboard, each) for each in made]
+    assert [each["waits"] for each in marked] == [None] * 3
+    assert [each["settled"] for each in marked] == [each["waits"] for each in before]
+    job = await undone(service.dashboard, job)
+    assert (job["undone"], job["kept"]) == (2, [])
+    assert [await own(service.dashboard, each) for each in made] == before
+
+
+async def test_marks_of_a_view_are_taken_back_and_undo_sets_them_again(service: Service) -> None:
+    made = await several(service, 2)
+    await carry_out(service.dashboard, {"type": "noAnswerNeeded"})
+    marked = [await own(service.dashboard, each) for each in made]
+    job = await carry_out(service.dashboard, {"type": "waitAgain"})
+    assert {(await own(service.dashboard, each))["settled"] for each in made} == {None}
+    await service.say(made[0], "Hello?")
+    waits = await own(service.dashboard, made[0])
+    job = await undone(service.dashboard, job)
+    assert job["kept"] == [{"reason": "newer_message", "count": 1, "conversationIds": [made[0]["id"]]}]
+    assert [await own(service.dashboard, each) for each in made] == [waits, marked[1]]
+
+
+async def test_message_after_the_start_of_a_job_waits_for_an_answer(
+    service: Service, held: trio.Event
+) -> None:
+    made = await several(service, 2)
+    job = await begin(service.dashboard, {"type": "noAnswerNeeded"})
+    await service.say(made[0], "And one more thing")
+    held.set()
+    job = await ended(service.dashboard, job)
+    assert job["skipped"] == [{"reason": "newer_message", "count": 1, "conversationIds": [made[0]["id"]]}]
+    assert [(await own(service.dashboard, each))["waits"] is None for each in made] == [False, True]
+
+
+async def test_mark_that_a_colleague_has_taken_back_is_kept_by_undo(service: Service) -> None:
+    made = await several(service, 2)
+    job = await carry_out(service.dashboard, {"type": "noAnswerNeeded"})
+    async with person(service, "agent") as grace:
+        path = f"/conversations/{made[0]['id']}/no-answer-needed"
+        assert (await grace.http.delete(path, headers=in_project(service))).status_code == 200
+    job = await undone(service.dashboard, job)
+    assert (job["undone"], job["kept"]) == (
+        1, [{"reason": "changed_since", "count": 1, "conversationIds": [made[0]["id"]]}],
+    )  # fmt: skip
+
+
+async def test_view_is_marked_unread_for_its_user_alone(service: Service) -> None:
+    made = await several(service)
+    async with person(service, "agent") as grace:
+        grace.http.headers.update(in_project(service))
+        for http in (service.dashboard, grace.http):
+            for each in made[:2]:
+                await read(http, each)
+        before = [await own(service.dashboard, each) for each in made]
+        theirs = [await own(grace.http, each) for each in made]
+        async with page(service.dashboard) as mine, page(grace.http) as others:
+            job = await carry_out(service.dashboard, {"type": "unread"})
+            heard = {(await mine.passing("me.seen"))["conversationId"] for _ in range(2)}
+            assert heard == {each["id"] for each in made[:2]}
+            await read(grace.http, made[2])
+            assert (await others.passing("me.seen"))["conversationId"] == made[2]["id"]
+        assert (job["changed"], [each["reason"] for each in job["skipped"]]) == (2, ["unchanged"])
+        assert [(await own(service.dashboard, each))["unread"] for each in made] == [1, 1, 1]
+        assert [await own(grace.http, each) for each in made] == theirs
+        await read(service.dashboard, made[0])
+        job = await undone(service.dashboard, job)
+        assert (job["undone"], job["kept"]) == (
+            1, [{"reason": "changed_since", "count": 1, "conversationIds": [made[0]["id"]]}],
+        )  # fmt: skip
+        assert [await own(service.dashboard, each) for each in made] == before
+        assert [await own(grace.http, each) for each in made] == theirs
+
+
+async def test_view_is_followed_by_its_user_alone(service: Service) -> None:
+    made, user = await several(service), await me(service)
+    async with person(service, "agent") as grace:
+        grace.http.headers.update(in_project(service))
+        for http, each in ((grace.http, made[0]), (service.dashboard, made[1])):
+            assert (await http.put(f"/conversations/{each['id']}/follow")).status_code == 200
+        before = [await own(service.dashboard, each) for each in made]
+        job = await carry_out(service.dashboard, {"type": "follow"})
+        assert (job["changed"], job["skipped"]) == (
+            2, [{"reason": "unchanged", "count": 1, "conversationIds": [made[1]["id"]]}],
+        )  # fmt: skip
+        followers = [(await own(service.dashboard, each))["followers"] for each in made]
+        assert followers == [[grace.id, user], [user], [user]]
+        await undone(service.dashboard, job)
+        assert [await own(service.dashboard, each) for each in made] == before
+        job = await carry_out(service.dashboard, {"type": "unfollow"})
+        assert job["changed"] == 1
+        followers = [(await own(service.dashboard, each))["followers"] for each in made]
+        assert followers == [[grace.id], [], []]
+        job = await undone(service.dashboard, job)
+        assert [await own(service.dashboard, each) for each in made] == before
+
+
+async def test_follow_that_was_changed_since_is_kept_by_undo(service: Service) -> None:
+    made = await several(service, 2)
+    job = await carry_out(service.dashboard, {"type": "follow"})
+    assert (await service.dashboard.delete(f"/conversations/{made[0]['id']}/follow")).status_code == 200
+    job = await undone(service.dashboard, job)
+    assert job["kept"] == [{"reason": "changed_since", "count": 1, "conversationIds": [made[0]["id"]]}]
+    assert [(await own(service.dashboard, each))["followers"] for each in made] == [[], []]
+
+
+ALLOWED = {
+    "conversations.read": {"unread", "follow", "unfollow"},
+    "conversations.reply": {"unread", "follow", "unfollow", "noAnswerNeeded", "waitAgain"},
+    "conversations.manage": {*get_args(bulk_jobs.ActionType)} - {"noAnswerNeeded", "waitAgain"},
+}
+"""The actions that a role with this permission, and with that to read, may start jobs with."""
+MORE: dict[str, dict[str, Any]] = {
+    "assign": {"assignee": None},
+    "tag": {"add": ["vip"]},
+    "snooze": {"until": None},
+}
+"""The fields that an action needs."""
+
+
+@pytest.mark.parametrize("permission", ALLOWED)
+async def test_each_action_needs_the_permission_of_the_single_call(service: Service, permission: str) -> None:
+    await several(service, 1)
+    organisation = await organisation_of(service)
+    role = {"name": "R", "permissions": sorted({"conversations.read", permission})}
+    made = await service.dashboard.post(f"/organisations/{organisation}/roles", json=role)
+    assert made.status_code == 200, made.text
+    allowed = set()
+    async with person(service, made.json()["id"]) as grace:
+        grace.http.headers.update(in_project(service))
+        for action in get_args(bulk_jobs.ActionType):
+            body = {"filter": OPEN, "action": {"type": action, **MORE.get(action, {})}}
+            answer = await grace.http.post("/bulk-jobs", json=body)
+            if answer.status_code == 200:
+                allowed.add(action)
+                await ended(grace.http, answer.json())
+            else:
+                assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
+                assert bulk_jobs.PERMISSION[action] in answer.json()["detail"]
+    assert allowed == ALLOWED[permission]
+
+
+async def test_undo_and_cancel_need_the_permission_of_the_action(service: Service) -> None:
+    await several(service, 1)
+    organisation = await organisation_of(service)
+    async with person(service, "agent") as grace:
+        grace.http.headers.update(in_project(service))
+        settled = await carry_out(grace.http, {"type": "noAnswerNeeded"})
+        followed = await carry_out(grace.http, {"type": "follow"})
+        member = f"/organisations/{organisation}/members/{grace.id}"
+        assert (await service.dashboard.patch(member, json={"role": "viewer"})).status_code == 200
+        for path in ("undo", "cancel"):
+            answer = await grace.http.post(f"/bulk-jobs/{settled['id']}/{path}")
+            assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
+        assert (await grace.http.get(f"/bulk-jobs/{settled['id']}")).json()["status"] == "completed"
+        assert (await undone(grace.http, followed))["undone"] == 1
+
+
+@pytest.mark.parametrize("action", ["noAnswerNeeded", "waitAgain", "unread", "follow", "unfollow"])
+async def test_action_without_fields_refuses_each_of_them(service: Service, action: str) -> None:
+    given = {"type": action, "until": None, "assignee": None, "add": ["a"], "remove": []}
+    body = {"filter": {"status": "open", "q": "x"}, "action": given}
+    answer = await service.dashboard.post("/bulk-jobs", json=body)
+    assert answer.status_code == 422, answer.text
+    found = {(each["pointer"], each["code"]) for each in answer.json()["errors"]}
+    fields = {(f"/action/{name}", "not_allowed") for name in ("until", "assignee", "add", "remove")}
+    assert {*fields, ("/filter/q", "not_allowed")} < found
+    assert "/filter/status" in {place for place, _ in found}

@@ -127,6 +127,46 @@ async def test_counts_are_bounded_and_say_whether_there_are_more(
     assert (await counts())[1] == {"value": 3, "more": False}
 
 
+async def test_counts_of_a_list_share_the_rows_that_they_examine(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        await service.create(user=f"u{number}")
+    unrated = {"rated": "false"}
+    for view in ({"status": "OPEN"}, unrated, unrated, {"status": "PENDING"}, unrated):
+        await make(service.dashboard, filter=view)
+    monkeypatch.setattr(saved_views, "_EXAMINED_MAX", 10)
+
+    async def counts() -> list[tuple[int, bool]]:
+        items = (await service.dashboard.get("/views", params={"counts": "true"})).json()["items"]
+        return [(each["count"]["value"], each["count"]["more"]) for each in items]
+
+    assert await counts() == [(3, False), (2, True), (2, True), (0, False), (3, False)]
+    monkeypatch.setattr(saved_views, "_EXAMINED_FOR_VIEW_MAX", 1)
+    assert await counts() == [(3, False), (1, True), (1, True), (0, False), (1, True)]
+
+
+async def test_counts_name_no_conversation_twice_and_none_that_the_list_leaves_out(service: Service) -> None:
+    first = await service.create(user="u1")
+    await service.create(user="u2")
+    own = (await service.dashboard.get("/users/me")).json()["id"]
+    path = f"/conversations/{first['id']}"
+    await service.dashboard.patch(path, json={"tags": ["returns", "vip"]})
+    await service.dashboard.post(f"{path}/assign", json={"assignee": {"type": "user", "id": own}})
+    for view, expected in (
+        ({"tag": "returns,vip"}, 1),
+        ({"assignee": f"me,{own}"}, 1),
+        ({"sort": "waiting", "waiting": "false"}, 0),
+        ({"waiting": "false"}, 2),
+    ):
+        made = await make(service.dashboard, filter=view)
+        shown = (await service.dashboard.get("/conversations", params={**view, "view": "agent"})).json()
+        assert len(shown["items"]) == expected
+        items = (await service.dashboard.get("/views", params={"counts": "true"})).json()["items"]
+        assert items[-1]["count"] == {"value": expected, "more": False}
+        await service.dashboard.delete(f"/views/{made['id']}")
+
+
 async def test_views_have_a_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved_views, "OWN_VIEWS_MAX", 1)
     await make(service.dashboard)

@@ -139,7 +139,7 @@ async def test_no_message_is_lost_when_it_races_with_the_mark(service: Service) 
     ("body", "found"),
     [
         ({}, {"/index": "required"}),
-        ({"index": -1}, {"/index": "too_small"}),
+        ({"index": -2}, {"/index": "too_small"}),
         ({"index": 1}, {"/index": "too_large"}),
         ({"index": "0"}, {"/index": "invalid"}),
         ({"index": 0, "until": 1}, {"/until": "unknown_field"}),
@@ -151,6 +151,14 @@ async def test_an_invalid_mark_is_refused_with_every_problem(
     conversation = await service.create(message=THANKS)
     path = f"/conversations/{conversation['id']}/no-answer-needed"
     assert pointers(await service.dashboard.put(path, json=body)) == found
+    assert (await waits(service, conversation))[0] is not None
+
+
+async def test_a_mark_for_no_message_does_not_fit_a_conversation_that_has_one(service: Service) -> None:
+    conversation = await service.create(message=THANKS)
+    path = f"/conversations/{conversation['id']}/no-answer-needed"
+    answer = await service.dashboard.put(path, json={"index": -1})
+    assert (answer.status_code, answer.json()["code"]) == (409, "newer_message")
     assert (await waits(service, conversation))[0] is not None
 
 

@@ -212,7 +212,12 @@ async def test_dry_run_shows_its_effects_and_changes_nothing(service: Service) -
         None,
         2,
     )
-    assert (await try_out(service, document, answers=["b1"]))["ended"]["reason"] == "handed_off"
+    assert done["path"] == [
+        *({"flowId": "main", "actionId": each} for each in (1, 2)),
+        *({"flowId": "paid", "actionId": each} for each in (4, 5, 6, 7, 8)),
+    ]
+    other = await try_out(service, document, answers=["b1"])
+    assert (other["ended"]["reason"], other["path"][-1]) == ("handed_off", {"flowId": "main", "actionId": 3})
     assert await service.types() == []
     assert (await service.dashboard.get("/workflows")).json()["items"] == []
 

@@ -69,6 +69,13 @@ async def conversations(call: Recorder) -> None:
     await call("getConversationContext", first)
     await call("listConversationDeliveries", first, limit=20, from_=1, to=9)
     await call("listConversationConsumers", first)
+    second = (await call.service.create("u6", message={"text": "Hello again"}))["id"]
+    third = (await call.service.create("u6"))["id"]
+    await call("mergeConversation", second, body={"into": third})
+    await call("unmergeConversation", second)
+    asked = (await call.service.http.get(f"/s2s/conversations/{second}/messages")).json()["items"][0]
+    split = {"messageIds": [asked["id"]], "title": "Change of address"}
+    await call("splitConversation", second, body=split)
     await call("dashboardDeleteMessage", first, said["id"])
     await call("dashboardDeleteConversation", (await call.service.create("u6"))["id"])
 
@@ -78,6 +85,7 @@ async def inbox(call: Recorder) -> None:
     first = (await call.service.create("u7", message={"text": "Hello"}))["id"]
     await call("getInboxCounters")
     await call("getSetup")
+    await call("putSetup", body={"hidden": True})
     await call("putSeen", first, body={"index": 0})
     await call("putAllSeen", body={"until": None})
     await call("markNoAnswerNeeded", first, body={"index": 0})

@@ -18,7 +18,7 @@ from deskwire.engine.conversations.commands import (
     Reopen,
 )
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.decide import expiry_reason
+from deskwire.engine.conversations.expiry import expiry_reason
 from deskwire.engine.core.values import replace
 from tests.support.builders import NOON, Play, create, played, post
 

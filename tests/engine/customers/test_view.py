@@ -71,6 +71,8 @@ LISTED = frozenset(
         "conversation.status",
         "conversation.closed",
         "conversation.closedBy",
+        "conversation.mergedInto",
+        "conversation.splitFrom",
         "conversation.unread",
         "conversation.assignee",
         "conversation.assignee.type",

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.search.tokens import FOLDING, PARTS_MAX, WORD_MAX, pattern_of, query_words, words_of
+from deskwire.engine.search.tokens import (
+    FOLDING,
+    PARTS_MAX,
+    WORD_MAX,
+    pattern_of,
+    place_of,
+    query_words,
+    words_of,
+)
 
 
 def matches(query: str, text: str) -> bool:
@@ -108,4 +116,7 @@ def test_every_form_of_a_text_has_the_same_words(text: str) -> None:
 def test_marked_words_are_the_found_ones(query: str, text: str) -> None:
     for asked in query_words(query):
         found = any(word.startswith(asked) for word in words_of(text))
-        assert (pattern_of((asked,)).search(text.translate(FOLDING)) is not None) == found
+        folded = text.translate(FOLDING)
+        match = pattern_of((asked,)).search(folded)
+        assert (match is not None) == found
+        assert place_of(asked, folded) == (match.start() if match else -1)

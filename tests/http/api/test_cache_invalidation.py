@@ -12,6 +12,7 @@ REMEMBERED_BY_NOBODY = {
             "conversation.expired",
             "memory.deleted",
             "response.deleted",
+            "setup.changed",
             "snippet.deleted",
             "survey.deleted",
             "team.deleted",
@@ -30,6 +31,10 @@ REMEMBERED_BY_NOBODY = {
     "audit.push_deleted": "it is read for each attempt",
     "audit.push_secret_rotated": "it is read for each attempt",
     "consumer.ended": "the channel's lease says so to every node",
+    **dict.fromkeys(
+        ("conversation.merged", "conversation.unmerged", "conversation.split"),
+        "each commit compares the state that it rests on",
+    ),
     "conversation.deleted": "its routes say so themselves, by `forgets`",
     "project.exported": "it changes nothing",
     "report.exported": "it changes nothing",

@@ -25,7 +25,7 @@ Graph = Mapping[str, frozenset[str]]
 
 def graph_of(folder: Path) -> Graph:
     """Return the modules that each module imports, statically, lazily or as a worker, by their paths in the folder."""
-    modules = (each for each in sorted(folder.rglob("*.js")) if "vendor" not in each.parts)
+    modules = (each for each in sorted(folder.rglob("*.js")) if not {"vendor", "languages"} & set(each.parts))
     return {each.relative_to(folder).as_posix(): frozenset(_imports(folder, each)) for each in modules}
 
 

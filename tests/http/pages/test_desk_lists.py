@@ -9,6 +9,7 @@ from typing import Final, get_args
 import pytest
 
 from deskwire.engine.accounts.people import ROLES
+from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.audit.trail import ACTOR_TYPES
 from deskwire.engine.conversations.conversation import Status
 from deskwire.engine.events.project_events import EventActorType
@@ -58,6 +59,7 @@ def values(file: str, name: str) -> list[str]:
         (texts("core/texts-lazy.js", "priorities"), get_args(Priority)),
         (texts("admin/texts.js", "roles"), ROLES),
         (texts("admin/texts.js", "actors"), ACTOR_TYPES),
+        (texts("admin/texts.js", "actions"), ACTIONS),
         (texts("insights/texts.js", "statuses"), get_args(SurveyStatus)),
         (texts("insights/texts.js", "types", 0), get_args(QuestionType)),
         (texts("insights/texts.js", "types", 1), get_args(EntryType)),

@@ -18,7 +18,7 @@ from tests.support.root import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 
-_MODULE: Final = ROOT / "http/deskwire/http/pages/widget/survey-logic.js"
+_MODULE: Final = ROOT / "http/deskwire/http/pages/desk/core/survey-logic.js"
 _SCRIPT: Final = """
 let given = ""; process.stdin.on("data", (part) => (given += part));
 process.stdin.on("end", () => process.stdout.write(JSON.stringify(JSON.parse(given).map(run))));

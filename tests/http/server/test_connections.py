@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -335,7 +336,11 @@ async def test_endless_handshakes_keep_no_client_from_tls(stage: Stage, tmp_path
             assert bytes(await secured.receive_some()).startswith(b"HTTP/1.1 200")
 
 
-async def test_connection_closed_while_waiting_for_its_turn_has_one_reader() -> None:
+async def test_connection_closed_while_waiting_for_its_turn_has_one_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # On a busy machine the turn of the other would end before the connection is closed.
+    monkeypatch.setattr("deskwire.http.transport.fair_scheduling.TURN_MAX_S", HANG_TIMEOUT_S)
     ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
     stream, turns = FrontStream(ours, write_timeout_s=60), FairScheduler()
     stream.slot, stream.scheduler = Connections(10).admit("198.51.100.7", stream.abort), turns
@@ -352,3 +357,28 @@ async def test_connection_closed_while_waiting_for_its_turn_has_one_reader() -> 
         nursery.start_soon(stream.aclose)
         await trio.testing.wait_all_tasks_blocked()
         turns.release("somebody else")
+
+
+async def test_waiting_connections_are_accepted_together(stage: Stage) -> None:
+    """Otherwise each would wait until all other tasks have run once, for each connection before it."""
+    connections = Connections()
+    async with real_front(stage, small_app, connections=connections) as front:
+        with ExitStack() as stack:
+            for _ in range(30):  # without a checkpoint in between
+                stack.enter_context(socket.create_connection(("127.0.0.1", front.port)))
+            for _ in range(5):
+                await trio.lowlevel.checkpoint()
+            assert connections.open == 30
+
+
+async def test_broken_connection_in_the_queue_does_not_stop_the_others(stage: Stage) -> None:
+    connections = Connections()
+    async with real_front(stage, small_app, connections=connections) as front:
+        for _ in range(5):
+            broken = socket.create_connection(("127.0.0.1", front.port))
+            broken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            broken.close()  # a reset, before it is accepted
+        with trio.fail_after(HANG_TIMEOUT_S):
+            stream = await front.raw()
+            await stream.send_all(HELLO)
+            assert bytes(await stream.receive_some()).startswith(b"HTTP/1.1 200")

@@ -52,6 +52,7 @@ async def fill(directory: Path) -> str:
         await engine.store.write(lambda tx: _upload(tx, state.rowid))
         await engine.store.write(lambda tx: _write(tx, state))
         await engine.store.write(_let_in)
+        await engine.store.write(lambda tx: tx.hide_setup(PROJECT, hidden=True))
     draft = DiskFiles(directory)
     draft.clear_drafts()
     file = draft.draft()

@@ -82,6 +82,11 @@ BROKEN = {
     "routed_ahead": """UPDATE conversations SET routed = '{"1": 9}'""",
     "waiting_for_nothing": "UPDATE conversations SET waiting_since = 7",
     "no_answer_to_nothing": "UPDATE conversations SET no_answer_needed_since = 7",
+    "merged_wrong": "UPDATE conversations SET merged_into = 'cnv_0'",
+    "split_wrong": "UPDATE conversations SET split_from = 'cnv_0'",
+    "splits_differ": "UPDATE conversations SET split_into = '[\"cnv_0\"]'",
+    "split_message_wrong": "UPDATE messages SET shown_in = 'cnv_0'",
+    "merged_differ": "UPDATE conversations SET merged = '[\"cnv_0\"]'",
     "milestones_differ": "UPDATE conversations SET status = 'CLOSED', waiting_since = NULL",
     "answer_differs": "UPDATE conversations SET answered_at = 7",
     "rating_differs": "UPDATE conversations SET rating = 7",
@@ -222,8 +227,13 @@ def test_a_damaged_file_is_a_problem_and_not_a_crash(data: Path) -> None:
     assert codes(data) == {"database_damaged"}
 
 
+def test_value_that_its_column_forbids_is_damage(data: Path) -> None:
+    change(data, "PRAGMA ignore_check_constraints = ON", "UPDATE projects SET setup_hidden = 2")
+    assert codes(data) == {"database_damaged"}
+
+
 def test_a_database_before_its_upgrade_is_noted(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deskwire.storage.sqlite.check.pending", lambda _: ["m9999_next"])
+    monkeypatch.setattr("deskwire.storage.sqlite.check.pending_migrations", lambda _: ["m9999_next"])
     report = check(data, Secrets(SECRET), contents=False)
     assert report.problems == []
     assert "m9999_next" in report.notes[0]

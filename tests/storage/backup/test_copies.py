@@ -12,28 +12,29 @@ import pytest
 import trio
 from sqlite_utils import Database, Migrations
 
-from deskwire.storage.sqlite import database
 from deskwire.storage.sqlite.backup import copies
 from deskwire.storage.sqlite.backup.copies import copy_before_upgrade, run_copies
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
-from deskwire.storage.sqlite.migrations.apply import migrations
+from deskwire.storage.sqlite.migrations import apply
+from deskwire.storage.sqlite.migrations.list import SCRIPTS
 from deskwire.storage.sqlite.store import open_store
 from tests.storage.backup.conftest import fill
 from tests.support.deadlines import HANG_TIMEOUT_S
 
 
-def later(change: Callable[[Database], object]) -> Migrations:
-    """Return the program's migrations with one more at the end."""
+def add_migration(monkeypatch: pytest.MonkeyPatch, change: Callable[[Database], object]) -> None:
+    """Let the program have one more migration."""
     longer = Migrations("deskwire")
     with closing(Database(memory=True)) as empty:
-        for known in migrations.pending(empty):
+        for known in apply.migrations.pending(empty):
             longer(name=known.name)(known.fn)
 
     @longer()
     def m9999_next(db: Database) -> None:
         change(db)
 
-    return longer
+    monkeypatch.setattr(apply, "migrations", longer)
+    monkeypatch.setitem(SCRIPTS, "m9999_next", "")
 
 
 async def upgrade(directory: Path, kept: int = 2) -> None:
@@ -53,7 +54,7 @@ async def test_an_upgrade_copies_the_database_as_it_was(
     await fill(tmp_path)
     await upgrade(tmp_path)
     assert made(tmp_path) == []
-    monkeypatch.setattr(database, "migrations", later(lambda db: db.execute("DROP TABLE memory")))
+    add_migration(monkeypatch, lambda db: db.execute("DROP TABLE memory"))
     await upgrade(tmp_path)
     (copy,) = made(tmp_path)
     assert copy.name.endswith("-before-m9999_next.sqlite3")
@@ -75,7 +76,7 @@ async def test_an_upgrade_that_fails_again_and_again_keeps_one_copy(
     older = tmp_path / "backups" / "20200101T000000Z-before-m0008.sqlite3"
     older.parent.mkdir()
     older.write_text("an older copy")
-    monkeypatch.setattr(database, "migrations", later(lambda db: db.execute("no SQL at all")))
+    add_migration(monkeypatch, lambda db: db.execute("no SQL at all"))
     for _ in range(3):
         with pytest.raises(DataDirectoryError):
             await upgrade(tmp_path)

@@ -53,7 +53,8 @@ def test_everything_is_there_again(data: Path, tmp_path: Path) -> None:
     assert left(new) == {"deskwire.sqlite3", "uploads", "secret", "deskwire.lock"}
     assert (new / "secret").read_text().strip() == SECRET
     assert DiskFiles(new).place(CONTENT).read_bytes() == FILE
-    for table in ("messages", "events", "deliveries", "endpoints", "uploads"):
+    assert query(new, "SELECT setup_hidden FROM projects WHERE rowid = 1") == [(1,)]
+    for table in ("messages", "events", "deliveries", "endpoints", "uploads", "projects"):
         assert query(new, f"SELECT * FROM {table}") == query(data, f"SELECT * FROM {table}")
     assert {path.stat().st_mode & 0o077 for path in new.rglob("*")} == {0}
 

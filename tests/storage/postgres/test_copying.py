@@ -111,6 +111,7 @@ def test_copy_keeps_ids_order_texts_and_files(data: Path, url: str) -> None:
         "SELECT name, sealed FROM kept_answers ORDER BY name",
         "SELECT * FROM drafts ORDER BY rowid",
         "SELECT * FROM held_messages ORDER BY rowid",
+        "SELECT rowid, id, setup_hidden FROM projects ORDER BY rowid",
     ):
         assert postgres_rows(url, query) == sqlite_rows(data, query), query
     texts = "SELECT text FROM messages ORDER BY rowid"

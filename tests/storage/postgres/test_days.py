@@ -136,6 +136,32 @@ async def test_retention_drops_a_whole_day_and_counts_its_events(postgres_url: s
         assert await here.store.read(lambda reader: reader.pruned_position(P)) == made[2].position
 
 
+async def test_newest_event_is_read_without_those_before_it(postgres_url: str, today: int) -> None:
+    """A project without events for agents has no event of their level, however far back one looks."""
+
+    def work(tx: Any) -> list[int]:
+        for number in range(2_000):
+            last = append(today * DAY_MS + number, 7, number + 1, PROJECT, tx)
+        taken = []
+        for newest in (tx.newest_event_id, tx.newest_id_of_any_event):
+            before = _rows_read(tx)
+            assert newest(P) == last.id
+            taken.append(_rows_read(tx) - before)
+        return taken
+
+    async with node(postgres_url) as here:
+        newest, of_any_level = await here.store.write(work)
+    assert newest <= 2
+    assert of_any_level <= 2
+
+
+def _rows_read(tx: Any) -> int:
+    """Return the number of events that this transaction has read from the tables."""
+    sql = "SELECT coalesce(sum(idx_tup_fetch + seq_tup_read), 0) FROM pg_stat_xact_user_tables WHERE relname ~ '^events'"
+    ((count,),) = tx.conn.execute(sql).fetchall()
+    return int(count)
+
+
 async def test_the_newest_event_of_a_quiet_project_outlives_its_day(postgres_url: str, today: int) -> None:
     old = today - 9
     add(postgres_url, old)

@@ -110,7 +110,7 @@ class Kept:
         )
         assert result.conversations is not None
         hits = [
-            (each.conversation.id, [(hit.message.id, hit.text, hit.ranges) for hit in each.hits])
+            (each.conversation.id, [(hit.message_id, hit.text, hit.ranges) for hit in each.hits])
             for each in result.conversations
         ]
         return hits, result.more, result.behind

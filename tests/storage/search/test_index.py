@@ -24,7 +24,8 @@ from deskwire.engine.search.tokens import query_words, words_of
 from deskwire.storage.search import lookup
 from deskwire.storage.sqlite.search import file
 from deskwire.storage.sqlite.search.file import DAMAGED, FILE_NAME
-from deskwire.storage.sqlite.search.writer import SqliteSearchIndex
+from deskwire.storage.sqlite.search.index import IndexWrites
+from deskwire.storage.sqlite.search.writer import FILLING_CACHE_KIB, KEPT_CACHE_KIB, SqliteSearchIndex
 from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.builders import OTHER_PROJECT, PROJECT, Running, create, post, running
 from tests.support.properties import budget
@@ -303,3 +304,18 @@ async def test_settled_index_has_no_erased_word_in_any_file(tmp_path: Path) -> N
         assert [each for each in left if each[:4] not in still] == []
         assert words[-1].encode() in content
         await life.agree([words[0], words[-1]])
+
+
+async def test_page_cache_is_small_once_the_index_is_complete(tmp_path: Path) -> None:
+    def cache(tx: object) -> int:
+        assert isinstance(tx, IndexWrites)
+        kib: int = tx._connection.execute("PRAGMA cache_size").fetchone()[0]
+        return kib
+
+    async with running(tmp_path) as engine:
+        index = engine.store.index
+        assert await index.write(cache) == -FILLING_CACHE_KIB
+        await index.write(lambda tx: tx.move_to(index.position, complete=True))
+        assert await index.write(cache) == -KEPT_CACHE_KIB
+    async with running(tmp_path) as engine:
+        assert await engine.store.index.write(cache) == -KEPT_CACHE_KIB

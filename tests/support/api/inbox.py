@@ -23,9 +23,10 @@ def later(seconds: float) -> str:
 
 
 def told(service: Service) -> list[dict[str, Any]]:
-    """Return the stored events for agents only, in order."""
+    """Return the stored events for agents only, in order, without the notices that are for other nodes."""
+    sql = "SELECT body FROM events WHERE internal = 1 AND project > 0 ORDER BY position"
     with beside(service.directory) as connection:
-        rows = connection.execute("SELECT body FROM events WHERE internal = 1 ORDER BY position").fetchall()
+        rows = connection.execute(sql).fetchall()
     return [orjson.loads(row[0]) for row in rows]
 
 

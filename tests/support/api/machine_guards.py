@@ -26,6 +26,7 @@ PUT /v3/conversations/{conversationId}/follow
 DELETE /v3/conversations/{conversationId}/follow
 PUT /v3/conversations/{conversationId}/mentions/seen
 GET /v3/setup
+PUT /v3/setup
 PUT /v3/inbox/seen
 GET /v3/stream
 PUT /v3/stream/{streamId}/view
@@ -145,6 +146,7 @@ ALSO: Final = {
     "POST /v3/s2s/conversations/{conversationId}/messages/{messageId}/redact": ("conversations.read",),
     "POST /v3/conversations/{conversationId}/voice-reply": ("conversations.read",),
     "POST /v3/tickets/{ticketId}/voice-reply": ("conversations.read", "tickets.read"),
+    "PUT /v3/setup": ("conversations.read",),
     "POST /v3/workflows": _WORKFLOW,
     "PATCH /v3/workflows/{workflowId}": _WORKFLOW,
 }
@@ -228,7 +230,7 @@ READS_USER: Final = frozenset(
         "conversations/writing._hold",
         "conversations/writing.post_message",
         "search/search.find",
-        "service/setup.get_setup",
+        "service/setup._view_for",
         "snippets.create_snippet",
         "snippets._editor",
         "stream/agents.show_view",

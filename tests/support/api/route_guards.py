@@ -94,6 +94,7 @@ GET /v3/conversations/{conversationId}/drafts               | dashboard    | con
 PUT /v3/conversations/{conversationId}/drafts/{mode}        | dashboard    | conversations.reply  | body_limit_bytes
 GET /v3/conversations/{conversationId}/events                   | dashboard    | conversations.read   | -
 GET /v3/conversations/{conversationId}/held-messages        | dashboard    | conversations.reply  | -
+POST /v3/conversations/{conversationId}/merge                   | dashboard    | conversations.manage | 8 KiB
 GET /v3/conversations/{conversationId}/messages                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/messages                | dashboard    | conversations.reply  | 512 KiB
 DELETE /v3/conversations/{conversationId}/messages/{messageId}  | dashboard    | conversations.delete | 8 KiB
@@ -107,7 +108,9 @@ PUT /v3/conversations/{conversationId}/seen                     | dashboard    |
 PUT /v3/conversations/{conversationId}/follow                   | dashboard    | conversations.read   | 8 KiB
 DELETE /v3/conversations/{conversationId}/follow                | dashboard    | conversations.read   | 8 KiB
 PUT /v3/conversations/{conversationId}/mentions/seen            | dashboard    | conversations.read   | 8 KiB
+POST /v3/conversations/{conversationId}/split                   | dashboard    | conversations.manage | 64 KiB
 POST /v3/conversations/{conversationId}/typing                  | dashboard    | conversations.reply  | 8 KiB
+POST /v3/conversations/{conversationId}/unmerge                 | dashboard    | conversations.manage | 8 KiB
 POST /v3/conversations/{conversationId}/voice-reply             | dashboard    | conversations.reply  | 64 KiB
 GET /v3/conversations/{conversationId}/workflow                 | dashboard    | conversations.read   | -
 POST /v3/conversations/{conversationId}/workflow/start          | dashboard    | conversations.manage | 8 KiB
@@ -185,11 +188,11 @@ GET /v3/projects/{projectId}/health                             | project      |
 GET /v3/projects/{projectId}/keys                               | project      | projects.manage      | -
 POST /v3/projects/{projectId}/keys                              | project      | projects.manage      | 8 KiB
 POST /v3/projects/{projectId}/keys/{keyId}/revoke               | project      | projects.manage      | 8 KiB
-GET /v3/bulk-jobs                                               | dashboard    | conversations.manage | -
-POST /v3/bulk-jobs                                              | dashboard    | conversations.manage | 512 KiB
-GET /v3/bulk-jobs/{bulkJobId}                                   | dashboard    | conversations.manage | -
-POST /v3/bulk-jobs/{bulkJobId}/cancel                           | dashboard    | conversations.manage | 8 KiB
-POST /v3/bulk-jobs/{bulkJobId}/undo                             | dashboard    | conversations.manage | 8 KiB
+GET /v3/bulk-jobs                                               | dashboard    | conversations.read   | -
+POST /v3/bulk-jobs                                              | dashboard    | conversations.read   | 512 KiB
+GET /v3/bulk-jobs/{bulkJobId}                                   | dashboard    | conversations.read   | -
+POST /v3/bulk-jobs/{bulkJobId}/cancel                           | dashboard    | conversations.read   | 8 KiB
+POST /v3/bulk-jobs/{bulkJobId}/undo                             | dashboard    | conversations.read   | 8 KiB
 GET /v3/channels                                                | either       | projects.manage      | -
 POST /v3/channels                                               | either       | projects.manage      | body_limit_bytes
 DELETE /v3/channels/{channelId}                                 | either       | projects.manage      | 8 KiB
@@ -296,6 +299,7 @@ DELETE /v3/sessions/{sessionId}/memory/{entryName}              | dashboard    |
 GET /v3/sessions/{sessionId}/memory/{entryName}                 | dashboard    | memory.read          | -
 PATCH /v3/sessions/{sessionId}/memory/{entryName}               | dashboard    | memory.manage        | 512 KiB
 GET /v3/setup                                                   | dashboard    | conversations.read   | -
+PUT /v3/setup                                                   | dashboard    | projects.manage      | 8 KiB
 GET /v3/snippets                                                | dashboard    | conversations.read   | -
 POST /v3/snippets                                               | dashboard    | snippets.manage      | 512 KiB
 DELETE /v3/snippets/{snippetId}                                 | dashboard    | snippets.manage      | 8 KiB

@@ -145,6 +145,8 @@ class Planted:
         self.others += 1
         made = await self.service.http.put(f"/s2s/contacts/visitor{self.others}", json={})
         self.names |= {"other": made.json()["userId"], "other_id": made.json()["id"]}
+        conversation = await self.service.create(made.json()["userId"])
+        self.names["other_conversation_id"] = conversation["id"]
 
     async def _plant_beside(self, conversation: str) -> None:
         names = self.names
@@ -298,6 +300,8 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "assignConversation": {"assignee": None},
     "dashboardAssignConversation": {"assignee": None},
     "setContactTyping": {"typing": True},
+    "mergeConversation": {"into": "<other_conversation_id>"},
+    "splitConversation": {"messageIds": ["<message_id>"]},
     "markNoAnswerNeeded": {"index": 0},
     "rateConversation": {"rating": 9},
     "replaceNetworkLogs": {"requests": []},

@@ -10,14 +10,11 @@ from playwright.sync_api import Page
 
 from tests.support.root import ROOT
 
-SCHEMES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "forced": {"forced_colors": "active"},
+_TAGS: Final = {
+    "type": "tag",
+    "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 }
-"""Colour schemes, as options of a window."""
-
-_TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_OF_COLOURS: Final = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 _SHOWN: Final = 160
 """Characters of a finding's element."""
 
@@ -33,10 +30,23 @@ _AT_REST: Final = """() => Promise.allSettled(
 
 
 def findings(page: Page) -> list[str]:
-    """Return the rules that a page violates, with the first elements, after its transitions have ended."""
+    """Return the rules that a page violates, with the first elements, after its transitions have ended.
+
+    Rules about colours are tried in light and in dark. With forced colours the system chooses them.
+    """
     page.evaluate(_AT_REST)
-    page.evaluate(_source())
-    found = page.evaluate("tags => axe.run(document, {runOnly: tags})", _TAGS)
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(_source())
+    found = _violations(page, _TAGS)
+    page.emulate_media(color_scheme="dark")
+    page.evaluate(_AT_REST)
+    found += [f"dark: {each}" for each in _violations(page, _OF_COLOURS)]
+    page.emulate_media(color_scheme="light")
+    return found
+
+
+def _violations(page: Page, rules: Mapping[str, Any]) -> list[str]:
+    found = page.evaluate("only => axe.run(document, {runOnly: only})", rules)
     return [
         f"{each['id']} ({each['impact']}): {[node['html'][:_SHOWN] for node in each['nodes'][:3]]}"
         for each in found["violations"]

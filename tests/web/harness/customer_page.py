@@ -18,6 +18,7 @@ from playwright.sync_api import BrowserContext, Page, Request
 from tests.support.root import ROOT
 from tests.web.harness.stage import Stage
 
+_PATIENCE_S: Final = 60.0
 _MODULES: Final = ROOT / "http/deskwire/http/pages/widget"
 _PAGE: Final = b"""<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,"><script type="module">
 import { createCustomer } from "/customer.js";
@@ -218,11 +219,9 @@ def stored_records(page: Page) -> list[Any]:
 
 
 def eventually(page: CustomerPage, look: Callable[[], object], value: object) -> None:
-    """Poll the service until it returns this value, because the page sends asynchronously."""
-    seen = None
-    for _ in range(400):
-        seen = look()
-        if seen == value:
-            return
+    """Poll the service until it returns this value, because the page sends asynchronously and waits out the limit of messages."""
+    give_up_at = time.monotonic() + _PATIENCE_S
+    while (seen := look()) != value:
+        if time.monotonic() > give_up_at:
+            raise AssertionError(f"{seen!r} is not {value!r}")
         page.page.wait_for_timeout(50)
-    raise AssertionError(f"{seen!r} is not {value!r}")

@@ -43,17 +43,18 @@ class Desk:
         self.page.goto(self.stage.url + path)
 
     def sign_in(self, email: str | None = None, password: str | None = None) -> None:
-        """Sign in, by default as the demo's owner, open the desk, and wait for the list.
+        """Sign in, by default as the demo's owner, open the desk, and wait for the list."""
+        self.start_session(email, password)
+        self.open()
+        expect(self.page.get_by_role("region", name="Conversations")).to_be_visible()
 
-        The session is started as the page for it does, which has its own tests.
-        """
+    def start_session(self, email: str | None = None, password: str | None = None) -> None:
+        """Start a session as the page for it does, which has its own tests."""
         user = self.stage.demo["user"]
         proof = {"email": email or user["email"], "password": password or user["password"]}
         here = {"Sec-Fetch-Site": "same-origin"}
         answer = self.context.request.post(f"{self.stage.url}/v3/auth/session", data=proof, headers=here)
         assert answer.ok, answer.text()
-        self.open()
-        expect(self.page.get_by_role("region", name="Conversations")).to_be_visible()
 
     def view(self, name: str = "All") -> None:
         """Select a view."""

@@ -93,6 +93,14 @@ def shown(desk: Desk, path: str, name: str) -> None:
     expect(desk.page.locator("[aria-busy=true]")).to_have_count(0)
 
 
+def edited(desk: Desk, path: str, name: str) -> Page:
+    """Sign in and open the editor of a definition, once it is checked."""
+    desk.sign_in()
+    shown(desk, path, name)
+    expect(desk.page.get_by_text("No problems.")).to_be_visible()
+    return desk.page
+
+
 def viewer(desk: Desk, stage: Stage, name: str) -> None:
     """Sign in as a viewer."""
     desk.sign_in(stage.person(name, "viewer"), PASSWORD)

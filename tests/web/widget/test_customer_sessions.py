@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from playwright.sync_api import Route
+
 from tests.web.harness.customer_page import Site, Tab, eventually, stored_records
 
 SLOW_IDENTITY: Final = """([baseUrl, channelId, jwt]) => {
@@ -68,6 +70,32 @@ def test_next_customer_sees_no_trace_and_gets_no_message_of_the_first(site: Site
         assert "Ada" not in str(each.state)
     sessions = site.stage.owner.get(f"/contacts/{site.conversations()[0]['contact']['id']}/sessions").json()
     assert sessions["items"] == [], "the session of Ada is still live"
+
+
+def test_older_tab_that_renews_its_session_does_not_sign_the_next_customer_out(site: Site, tab: Tab) -> None:
+    older, newer = tab(), tab()
+    older.start(site.identity("ada"))
+    older.send("Of Ada")
+    older.wait_until_sent()
+    newer.load(site.identity("bob"))
+    held: list[Route] = []
+    newer.page.route(
+        "**/v3/customer/session", lambda route: held.append(route)
+    )  # a bound method of a list has no place for Playwright
+    newer.run("void customer.start()")  # ends the session of Ada, and asks for that of Bob
+    eventually(newer, lambda: len(held), 1)
+    older.run("void customer.request('GET', 'conversations').catch(() => {})")  # refused with 401
+    waiting = "async () => (await navigator.locks.query()).pending.some(({ name }) => name.endsWith(' send'))"
+    older.page.wait_for_function(waiting)
+    held[0].continue_()
+    for each in (newer, older):
+        each.wait_for("state.me?.userId === 'bob'")
+    older.run("customer.request('GET', 'conversations')")
+    newer.send("Of Bob")
+    newer.wait_until_sent()
+    assert [each["contact"]["userId"] for each in site.conversations()] == ["ada", "bob"]
+    for each in (newer, older):
+        assert each.state["me"]["userId"] == "bob"
 
 
 def test_message_from_before_the_identity_is_sent_for_no_other_customer(site: Site, tab: Tab) -> None:

@@ -9,16 +9,15 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from tests.web.harness.axe import SCHEMES, findings
+from tests.web.harness.axe import findings
 from tests.web.harness.desk import NETWORK
 from tests.web.harness.stage import Stage
 from tests.web.harness.widget import HostWindow, make_channel
 
 WINDOWS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
-    **{name: (options, "en") for name, options in SCHEMES.items()},
+    "wide": ({}, "en"),
     "narrow": ({"viewport": {"width": 320, "height": 568}}, "de"),
     "right to left": ({}, "ar"),
-    "right to left, dark": ({"color_scheme": "dark"}, "ar"),
 }
 STEPS: Final = {
     "name": "Topics",

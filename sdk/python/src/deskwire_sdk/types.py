@@ -101,6 +101,10 @@ class AgentConversation(TypedDict):
     channelId: NotRequired[str]
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    mergedInto: NotRequired[str]
+    merged: NotRequired[list[str]]
+    splitFrom: NotRequired[str]
+    splitInto: NotRequired[list[str]]
     visible: bool
     """False while the customer can't see it."""
     tags: list[str]
@@ -165,6 +169,10 @@ class AgentConversationSnapshot(TypedDict):
     channelId: NotRequired[str]
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    mergedInto: NotRequired[str]
+    merged: NotRequired[list[str]]
+    splitFrom: NotRequired[str]
+    splitInto: NotRequired[list[str]]
     visible: bool
     """False while the customer can't see it."""
     tags: list[str]
@@ -208,6 +216,8 @@ class AgentMessage(TypedDict):
     """The id that the customer's client gave it. Omitted if there is none."""
     format: NotRequired[str]
     """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
+    splitInto: NotRequired[str]
+    """The conversation that was started with this message, and shows it, too. Omitted if there is none."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: bool
@@ -234,6 +244,8 @@ class AgentMessageOrHeldMessage(TypedDict):
     """The id that the customer's client gave it. Omitted if there is none."""
     format: NotRequired[str]
     """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
+    splitInto: NotRequired[str]
+    """The conversation that was started with this message, and shows it, too. Omitted if there is none."""
     index: NotRequired[int | None]
     """The position among the messages of the conversation, from 0."""
     internal: bool
@@ -440,7 +452,7 @@ class AuditRecord(TypedDict):
     at: str
     """A time in ISO 8601, UTC, with milliseconds."""
     action: str
-    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.factor_added`, `account.factor_removed`, `account.recovery_code_used`, `account.factors_reset`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.blocked`, `contact.unblocked`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `bulk_job.started`, `bulk_job.undone`, `view.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
+    """Known values: `organisation.created`, `organisation.changed`, `organisation.deleted`, `member.added`, `member.role_changed`, `member.removed`, `role.created`, `role.changed`, `role.deleted`, `account.created`, `account.changed`, `account.password_changed`, `account.password_link_created`, `invitation.created`, `invitation.accepted`, `invitation.revoked`, `invitation.renewed`, `account.tokens_revoked`, `account.sessions_ended`, `account.factor_added`, `account.factor_removed`, `account.recovery_code_used`, `account.factors_reset`, `account.deleted`, `token.issued`, `token.ended`, `sign_in.succeeded`, `sign_in.proved`, `sign_in.new_device`, `sign_in.failed`, `identity.linked`, `identity.unlinked`, `project.created`, `project.changed`, `project.deleted`, `setup.changed`, `key.created`, `key.revoked`, `credential.created`, `credential.changed`, `credential.rotated`, `credential.revoked`, `webhook.created`, `webhook.changed`, `webhook.enabled`, `webhook.disabled`, `webhook.secret_rotated`, `webhook.deleted`, `webhook.replayed`, `channel.created`, `channel.changed`, `channel.secret_rotated`, `channel.deleted`, `contact.erased`, `contact.session_ended`, `contact.blocked`, `contact.unblocked`, `contact.merged`, `contact.merged_away`, `contact.exported`, `message.redacted`, `message.deleted`, `conversation.deleted`, `conversation.merged`, `conversation.unmerged`, `conversation.split`, `conversation.expired`, `ticket.deleted`, `survey.deleted`, `response.deleted`, `workflow.deleted`, `upload.deleted`, `memory.deleted`, `snippet.deleted`, `bulk_job.started`, `bulk_job.undone`, `view.deleted`, `translation.deleted`, `team.deleted`, `consumer.ended`, `project.exported`, `survey.exported`, `report.exported`, `history.imported`, `secret.rotated`, `audit.push_created`, `audit.push_changed`, `audit.push_secret_rotated`, `audit.push_deleted`, `audit.exported`, `access.refused`; a later release may add others."""
     actor: AuditActor
     object: AuditObject
     organisationId: str | None
@@ -578,7 +590,7 @@ class BulkAction(TypedDict):
     """The change of a job: `assignee` of `assign`, `add` and `remove` of `tag`, `until` of `snooze`; empty for others."""
 
     type: str
-    """Known values: `close`, `reopen`, `pending`, `assign`, `tag`, `snooze`, `archive`, `unarchive`; a later release may add others."""
+    """Known values: `close`, `reopen`, `pending`, `assign`, `tag`, `snooze`, `archive`, `unarchive`, `noAnswerNeeded`, `waitAgain`, `unread`, `follow`, `unfollow`; a later release may add others."""
     assignee: BulkAssignee | None
     add: list[str]
     remove: list[str]
@@ -589,7 +601,21 @@ class BulkAction(TypedDict):
 class BulkActionInput(TypedDict):
     """The change: `assign` needs `assignee` (null unassigns), `tag` needs `add` or `remove`, `snooze` needs `until` (null ends it)."""
 
-    type: Literal["close", "reopen", "pending", "assign", "tag", "snooze", "archive", "unarchive"]
+    type: Literal[
+        "close",
+        "reopen",
+        "pending",
+        "assign",
+        "tag",
+        "snooze",
+        "archive",
+        "unarchive",
+        "noAnswerNeeded",
+        "waitAgain",
+        "unread",
+        "follow",
+        "unfollow",
+    ]
     assignee: NotRequired[AssigneeInput | None]
     add: NotRequired[list[str] | None]
     remove: NotRequired[list[str] | None]
@@ -1225,7 +1251,9 @@ class ContactUpdatedEvent(TypedDict):
 class Conversation(TypedDict):
     """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
 
-    `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins."""
+    `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins.
+
+    `mergedInto` is the conversation that shows its messages, omitted if it is not merged; `merged` are the conversations whose messages it shows, omitted if there are none. `splitFrom` is the conversation some of whose messages it shows, because an agent started it with them, and `splitInto` are the conversations that were started with messages of this one; each is omitted if there is none."""
 
     id: str
     projectId: str
@@ -1258,6 +1286,10 @@ class Conversation(TypedDict):
     channelId: NotRequired[str]
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    mergedInto: NotRequired[str]
+    merged: NotRequired[list[str]]
+    splitFrom: NotRequired[str]
+    splitInto: NotRequired[list[str]]
 
 
 class ConversationActivity(TypedDict):
@@ -1395,6 +1427,13 @@ class ConversationContext(TypedDict):
     """The project's newest event at the time of this read."""
 
 
+class ConversationCreatedData(TypedDict):
+    """The new conversation. If it was split off from another one, with the ids of the messages of that one that it shows."""
+
+    conversation: Conversation
+    splitOffMessageIds: NotRequired[list[str]]
+
+
 class ConversationCreatedEvent(TypedDict):
     """The conversation becomes visible to the customer."""
 
@@ -1407,7 +1446,7 @@ class ConversationCreatedEvent(TypedDict):
     projectId: str
     sequence: int | None
     """The number of the event within its conversation, from 1."""
-    data: ConversationData
+    data: ConversationCreatedData
 
 
 class ConversationData(TypedDict):
@@ -1449,7 +1488,9 @@ class ConversationDrafts(TypedDict):
 class ConversationOrAgentConversation(TypedDict):
     """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date.
 
-    `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins. Or: A conversation in the agents' view.
+    `channelId` is the channel in which the customer started it. It and `clientId` are omitted for conversations of other origins.
+
+    `mergedInto` is the conversation that shows its messages, omitted if it is not merged; `merged` are the conversations whose messages it shows, omitted if there are none. `splitFrom` is the conversation some of whose messages it shows, because an agent started it with them, and `splitInto` are the conversations that were started with messages of this one; each is omitted if there is none. Or: A conversation in the agents' view.
 
     An event changes this object only if its id is larger than `asOf`."""
 
@@ -1484,6 +1525,10 @@ class ConversationOrAgentConversation(TypedDict):
     channelId: NotRequired[str]
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    mergedInto: NotRequired[str]
+    merged: NotRequired[list[str]]
+    splitFrom: NotRequired[str]
+    splitInto: NotRequired[list[str]]
     visible: NotRequired[bool]
     """False while the customer can't see it."""
     tags: NotRequired[list[str]]
@@ -1891,7 +1936,7 @@ class CustomerContext(TypedDict):
 class CustomerConversation(TypedDict):
     """A conversation as its customer sees it. `sequence` is that of its newest event.
 
-    `lastMessage` is its newest message; the response to a new conversation has the message that was sent with it."""
+    `lastMessage` is its newest message; the response to a new conversation has the message that was sent with it. `mergedInto` is the conversation that shows its messages from now on; it is omitted if it is not merged. `splitFrom` is the conversation some of whose messages it shows; it is omitted if there is none."""
 
     id: str
     title: str | None
@@ -1920,6 +1965,8 @@ class CustomerConversation(TypedDict):
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
     lastMessage: NotRequired[CustomerMessage]
+    mergedInto: NotRequired[str]
+    splitFrom: NotRequired[str]
 
 
 class CustomerConversationPage(TypedDict):
@@ -2443,6 +2490,10 @@ class ExportedConversation(TypedDict):
     channelId: NotRequired[str]
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    mergedInto: NotRequired[str]
+    merged: NotRequired[list[str]]
+    splitFrom: NotRequired[str]
+    splitInto: NotRequired[list[str]]
     ratedAt: str | None
     """A time in ISO 8601, UTC, with milliseconds."""
     visible: bool
@@ -2475,6 +2526,8 @@ class ExportedMessage(TypedDict):
     """The id that the customer's client gave it. Omitted if there is none."""
     format: NotRequired[str]
     """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
+    splitInto: NotRequired[str]
+    """The conversation that was started with this message, and shows it, too. Omitted if there is none."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: NotRequired[bool]
@@ -3051,6 +3104,10 @@ class ListedConversation(TypedDict):
     channelId: NotRequired[str]
     clientId: NotRequired[str]
     """The id that the customer's client gave it. Omitted if there is none."""
+    mergedInto: NotRequired[str]
+    merged: NotRequired[list[str]]
+    splitFrom: NotRequired[str]
+    splitInto: NotRequired[list[str]]
     tags: NotRequired[list[str]]
 
 
@@ -3150,7 +3207,7 @@ class MakeVoiceReplyRequest(TypedDict):
 
 
 class MarkNoAnswerNeededRequest(TypedDict):
-    """The index of the newest message that you have seen."""
+    """The index of the newest message that you have seen; -1 if the conversation has none of its own, as after a split."""
 
     index: int
 
@@ -3262,6 +3319,12 @@ MergeContactRequest = TypedDict(
 """The contact to merge into the one in the path, by your own user id."""
 
 
+class MergeConversationRequest(TypedDict):
+    """The conversation that shows the messages of both from then on. It has the same contact."""
+
+    into: str
+
+
 class MergedContactData(TypedDict):
     """The contact that has all data now, the removed contact, and the author of the merge."""
 
@@ -3286,6 +3349,8 @@ class Message(TypedDict):
     """The id that the customer's client gave it. Omitted if there is none."""
     format: NotRequired[str]
     """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
+    splitInto: NotRequired[str]
+    """The conversation that was started with this message, and shows it, too. Omitted if there is none."""
     index: int
     """The position among the messages of the conversation, from 0."""
 
@@ -3920,6 +3985,12 @@ class PutSeenRequest(TypedDict):
     index: int
 
 
+class PutSetupRequest(TypedDict):
+    """The visibility of the list for all members of the project."""
+
+    hidden: bool
+
+
 class PutTranslationRequest(TypedDict):
     """The content of an entry in one language, by field name. It replaces the stored content."""
 
@@ -4362,8 +4433,11 @@ class SetTypingRequest(TypedDict):
 
 
 class Setup(TypedDict):
-    """The first steps that your role can do, in a good order."""
+    """The first steps that your role can do, in a good order.
 
+    `hidden`: the list is hidden from all members of the project."""
+
+    hidden: bool
     steps: list[SetupStep]
 
 
@@ -4424,6 +4498,13 @@ class SimulateWorkflowRequest(TypedDict):
     answers: NotRequired[list[Any]]
 
 
+class SimulatedPlace(TypedDict):
+    """An action that a simulation has carried out."""
+
+    flowId: str
+    actionId: int
+
+
 class SimulatedStep(TypedDict):
     """The step at which a simulation waits for an answer, as shown to the contact."""
 
@@ -4437,13 +4518,14 @@ class SimulatedStep(TypedDict):
 class Simulation(TypedDict):
     """The course of a simulation: the actions, and where it waits or how it ended. One of `waits` and `ended` is null.
 
-    `attributes` are the conversation's at the end, `answersUsed` is the number of answers used."""
+    `attributes` are the conversation's at the end, `answersUsed` is the number of answers used. `path` has the actions in order, a repeated one each time."""
 
     events: list[SimulationEvent]
     waits: SimulatedStep | None
     ended: SimulationEnd | None
     attributes: dict[str, Any]
     answersUsed: int
+    path: list[SimulatedPlace]
 
 
 class SimulationEnd(TypedDict):
@@ -4522,6 +4604,13 @@ class SnippetPage(TypedDict):
 
     nextCursor: str | None
     items: list[Snippet]
+
+
+class SplitConversationRequest(TypedDict):
+    """The messages that the new conversation shows, and its title."""
+
+    messageIds: list[str]
+    title: NotRequired[str | None]
 
 
 class StartBulkJobRequest(TypedDict):
@@ -5148,6 +5237,8 @@ class ThreadMessage(TypedDict):
     """The id that the customer's client gave it. Omitted if there is none."""
     format: NotRequired[str]
     """`markdown` if the text is Markdown that readers may render; absent for plain text. The text itself is unchanged in both cases. Known values: `markdown`; a later release may add others."""
+    splitInto: NotRequired[str]
+    """The conversation that was started with this message, and shows it, too. Omitted if there is none."""
     index: int | None
     """The position among the messages of the conversation, from 0."""
     internal: bool

@@ -1107,6 +1107,71 @@ class AsyncDashboardConversations:
         )
         return found
 
+    async def merge(self, conversation_id: str, *, into: str) -> types.Conversation:
+        """Merge a conversation into another one of the same contact, which then shows the messages of both.
+
+        No message moves: each keeps its id, index and conversation. The merged conversation is closed, and lists leave it out; later messages of the customer to it are stored in the other one. Agents can undo it for 30 days.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Conversation = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/conversations/{segment(conversation_id)}/merge",
+                body={"into": into},
+                project=True,
+            )
+        )
+        return found
+
+    async def unmerge(self, conversation_id: str) -> types.Conversation:
+        """Undo the merge of a conversation: it has its own thread again, and is open if it was before.
+
+        Messages that were written since stay in the other conversation. Tags, followers, the ticket and the contact's wait are given back if the other one still has them.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Conversation = await self._transport.json(
+            Request("POST", f"/v3/conversations/{segment(conversation_id)}/unmerge", project=True)
+        )
+        return found
+
+    async def split(
+        self,
+        conversation_id: str,
+        *,
+        message_ids: builtins.list[str],
+        title: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.Conversation:
+        """Start a new conversation of the same contact with messages of this one, and return it. Both show these messages.
+
+        No message moves: each keeps its id, index and conversation. The new conversation takes over the assignee, the tags and the channel. To undo it, merge the new conversation into this one.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+            conversation_id: The id of the conversation.
+        """
+        found: types.Conversation = await self._transport.json(
+            Request(
+                "POST",
+                f"/v3/conversations/{segment(conversation_id)}/split",
+                body={"messageIds": message_ids, "title": title},
+                project=True,
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
     async def follow(self, conversation_id: str) -> types.Followers:
         """Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague.
 
@@ -1279,6 +1344,8 @@ class AsyncDashboardDrafts:
         mentions: builtins.list[types.DraftMention] | Omit = OMIT,
     ) -> types.SavedDraft:
         """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten.
+
+        The draft of a merged conversation is merged into that of the conversation that shows its messages.
 
         Permission: `conversations.reply`.
 
@@ -1603,6 +1670,18 @@ class AsyncDashboardSetup:
         Permission: `conversations.read`.
         """
         found: types.Setup = await self._transport.json(Request("GET", "/v3/setup", project=True))
+        return found
+
+    async def put(self, *, hidden: bool) -> types.Setup:
+        """Hide the list of first steps from all members of the project, or show it again.
+
+        Open desks follow at once. The steps and their states stay the same.
+
+        Permissions: `projects.manage`, `conversations.read`.
+        """
+        found: types.Setup = await self._transport.json(
+            Request("PUT", "/v3/setup", body={"hidden": hidden}, project=True)
+        )
         return found
 
 
@@ -2069,6 +2148,7 @@ class AsyncAudit:
             "project.created",
             "project.changed",
             "project.deleted",
+            "setup.changed",
             "key.created",
             "key.revoked",
             "credential.created",
@@ -2096,6 +2176,9 @@ class AsyncAudit:
             "message.redacted",
             "message.deleted",
             "conversation.deleted",
+            "conversation.merged",
+            "conversation.unmerged",
+            "conversation.split",
             "conversation.expired",
             "ticket.deleted",
             "survey.deleted",
@@ -2193,6 +2276,7 @@ class AsyncAudit:
             "project.created",
             "project.changed",
             "project.deleted",
+            "setup.changed",
             "key.created",
             "key.revoked",
             "credential.created",
@@ -2220,6 +2304,9 @@ class AsyncAudit:
             "message.redacted",
             "message.deleted",
             "conversation.deleted",
+            "conversation.merged",
+            "conversation.unmerged",
+            "conversation.split",
             "conversation.expired",
             "ticket.deleted",
             "survey.deleted",
@@ -2515,9 +2602,11 @@ class AsyncBulkJobs:
         view_id: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.BulkJob:
-        """Start a job that changes all conversations which match now. Later matches are not added.
+        """Start a job that changes all conversations which match now, with the permission that its action needs.
 
-        Permission: `conversations.manage`.
+        Later matches are not added. `noAnswerNeeded` and `waitAgain` need `conversations.reply`. `unread`, `follow` and `unfollow` are about you alone and need nothing more. All others need `conversations.manage`.
+
+        Permission: `conversations.read`.
 
         Args:
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
@@ -2537,14 +2626,14 @@ class AsyncBulkJobs:
     def list(self) -> AsyncPager[types.BulkJob]:
         """List your newest jobs, at most 20, on one page.
 
-        Permission: `conversations.manage`.
+        Permission: `conversations.read`.
         """
         return AsyncPager(self._transport, Request("GET", "/v3/bulk-jobs", project=True))
 
     async def get(self, bulk_job_id: str) -> types.BulkJob:
         """Fetch one of your jobs with its progress.
 
-        Permission: `conversations.manage`.
+        Permission: `conversations.read`.
 
         Args:
             bulk_job_id: The id of the job.
@@ -2557,7 +2646,9 @@ class AsyncBulkJobs:
     async def cancel(self, bulk_job_id: str) -> types.BulkJob:
         """Cancel one of your running jobs. Conversations that it has changed stay so, until you undo the job.
 
-        Permission: `conversations.manage`.
+        Like undo, it needs the permission of the job's action.
+
+        Permission: `conversations.read`.
 
         Args:
             bulk_job_id: The id of the job.
@@ -2570,7 +2661,7 @@ class AsyncBulkJobs:
     async def undo(self, bulk_job_id: str) -> types.BulkJob:
         """Undo one of your ended jobs, in the background. Conversations that were changed since are kept.
 
-        Permission: `conversations.manage`.
+        Permission: `conversations.read`.
 
         Args:
             bulk_job_id: The id of the job.
@@ -3092,6 +3183,7 @@ class AsyncConversations:
         attribute: str | None = None,
         tag: str | None = None,
         visible: bool | None = None,
+        merged: bool | None = None,
         since: str | datetime | None = None,
         until: str | datetime | None = None,
         q: str | None = None,
@@ -3132,6 +3224,7 @@ class AsyncConversations:
                     "attribute": attribute,
                     "tag": tag,
                     "visible": visible,
+                    "merged": merged,
                     "since": since,
                     "until": until,
                     "q": q,

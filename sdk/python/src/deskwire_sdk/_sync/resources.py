@@ -1101,6 +1101,71 @@ class DashboardConversations:
         )
         return found
 
+    def merge(self, conversation_id: str, *, into: str) -> types.Conversation:
+        """Merge a conversation into another one of the same contact, which then shows the messages of both.
+
+        No message moves: each keeps its id, index and conversation. The merged conversation is closed, and lists leave it out; later messages of the customer to it are stored in the other one. Agents can undo it for 30 days.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Conversation = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/conversations/{segment(conversation_id)}/merge",
+                body={"into": into},
+                project=True,
+            )
+        )
+        return found
+
+    def unmerge(self, conversation_id: str) -> types.Conversation:
+        """Undo the merge of a conversation: it has its own thread again, and is open if it was before.
+
+        Messages that were written since stay in the other conversation. Tags, followers, the ticket and the contact's wait are given back if the other one still has them.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            conversation_id: The id of the conversation.
+        """
+        found: types.Conversation = self._transport.json(
+            Request("POST", f"/v3/conversations/{segment(conversation_id)}/unmerge", project=True)
+        )
+        return found
+
+    def split(
+        self,
+        conversation_id: str,
+        *,
+        message_ids: builtins.list[str],
+        title: str | Omit | None = OMIT,
+        idempotency_key: str | None = None,
+    ) -> types.Conversation:
+        """Start a new conversation of the same contact with messages of this one, and return it. Both show these messages.
+
+        No message moves: each keeps its id, index and conversation. The new conversation takes over the assignee, the tags and the channel. To undo it, merge the new conversation into this one.
+
+        Permission: `conversations.manage`.
+
+        Args:
+            idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
+            conversation_id: The id of the conversation.
+        """
+        found: types.Conversation = self._transport.json(
+            Request(
+                "POST",
+                f"/v3/conversations/{segment(conversation_id)}/split",
+                body={"messageIds": message_ids, "title": title},
+                project=True,
+                idempotent=True,
+                idempotency_key=idempotency_key,
+            )
+        )
+        return found
+
     def follow(self, conversation_id: str) -> types.Followers:
         """Follow a conversation. You also follow one once a note mentions you, or once a note of yours mentions a colleague.
 
@@ -1273,6 +1338,8 @@ class DashboardDrafts:
         mentions: builtins.list[types.DraftMention] | Omit = OMIT,
     ) -> types.SavedDraft:
         """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten.
+
+        The draft of a merged conversation is merged into that of the conversation that shows its messages.
 
         Permission: `conversations.reply`.
 
@@ -1593,6 +1660,18 @@ class DashboardSetup:
         Permission: `conversations.read`.
         """
         found: types.Setup = self._transport.json(Request("GET", "/v3/setup", project=True))
+        return found
+
+    def put(self, *, hidden: bool) -> types.Setup:
+        """Hide the list of first steps from all members of the project, or show it again.
+
+        Open desks follow at once. The steps and their states stay the same.
+
+        Permissions: `projects.manage`, `conversations.read`.
+        """
+        found: types.Setup = self._transport.json(
+            Request("PUT", "/v3/setup", body={"hidden": hidden}, project=True)
+        )
         return found
 
 
@@ -2055,6 +2134,7 @@ class Audit:
             "project.created",
             "project.changed",
             "project.deleted",
+            "setup.changed",
             "key.created",
             "key.revoked",
             "credential.created",
@@ -2082,6 +2162,9 @@ class Audit:
             "message.redacted",
             "message.deleted",
             "conversation.deleted",
+            "conversation.merged",
+            "conversation.unmerged",
+            "conversation.split",
             "conversation.expired",
             "ticket.deleted",
             "survey.deleted",
@@ -2179,6 +2262,7 @@ class Audit:
             "project.created",
             "project.changed",
             "project.deleted",
+            "setup.changed",
             "key.created",
             "key.revoked",
             "credential.created",
@@ -2206,6 +2290,9 @@ class Audit:
             "message.redacted",
             "message.deleted",
             "conversation.deleted",
+            "conversation.merged",
+            "conversation.unmerged",
+            "conversation.split",
             "conversation.expired",
             "ticket.deleted",
             "survey.deleted",
@@ -2501,9 +2588,11 @@ class BulkJobs:
         view_id: str | Omit | None = OMIT,
         idempotency_key: str | None = None,
     ) -> types.BulkJob:
-        """Start a job that changes all conversations which match now. Later matches are not added.
+        """Start a job that changes all conversations which match now, with the permission that its action needs.
 
-        Permission: `conversations.manage`.
+        Later matches are not added. `noAnswerNeeded` and `waitAgain` need `conversations.reply`. `unread`, `follow` and `unfollow` are about you alone and need nothing more. All others need `conversations.manage`.
+
+        Permission: `conversations.read`.
 
         Args:
             idempotency_key: A repeated call with the same key takes effect once; by default a key is made for each call.
@@ -2523,14 +2612,14 @@ class BulkJobs:
     def list(self) -> Page[types.BulkJob]:
         """List your newest jobs, at most 20, on one page.
 
-        Permission: `conversations.manage`.
+        Permission: `conversations.read`.
         """
         return first_page(self._transport, Request("GET", "/v3/bulk-jobs", project=True))
 
     def get(self, bulk_job_id: str) -> types.BulkJob:
         """Fetch one of your jobs with its progress.
 
-        Permission: `conversations.manage`.
+        Permission: `conversations.read`.
 
         Args:
             bulk_job_id: The id of the job.
@@ -2543,7 +2632,9 @@ class BulkJobs:
     def cancel(self, bulk_job_id: str) -> types.BulkJob:
         """Cancel one of your running jobs. Conversations that it has changed stay so, until you undo the job.
 
-        Permission: `conversations.manage`.
+        Like undo, it needs the permission of the job's action.
+
+        Permission: `conversations.read`.
 
         Args:
             bulk_job_id: The id of the job.
@@ -2556,7 +2647,7 @@ class BulkJobs:
     def undo(self, bulk_job_id: str) -> types.BulkJob:
         """Undo one of your ended jobs, in the background. Conversations that were changed since are kept.
 
-        Permission: `conversations.manage`.
+        Permission: `conversations.read`.
 
         Args:
             bulk_job_id: The id of the job.
@@ -3074,6 +3165,7 @@ class Conversations:
         attribute: str | None = None,
         tag: str | None = None,
         visible: bool | None = None,
+        merged: bool | None = None,
         since: str | datetime | None = None,
         until: str | datetime | None = None,
         q: str | None = None,
@@ -3114,6 +3206,7 @@ class Conversations:
                     "attribute": attribute,
                     "tag": tag,
                     "visible": visible,
+                    "merged": merged,
                     "since": since,
                     "until": until,
                     "q": q,
