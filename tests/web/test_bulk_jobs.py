@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.web.harness.axe import findings
-from tests.web.harness.desk import Desk
+from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.stage import PASSWORD, Stage
 
 NUMBER = 53
@@ -71,6 +72,22 @@ def test_tags_are_added_to_all_of_the_view_and_skipped_ones_have_a_reason(
     desk.page.keyboard.press("u")
     expect(bar).to_contain_text(f"{NUMBER - 1} restored")
     assert desk.stage.owner.get(path, params={"view": "agent"}).json()["tags"] == ["vip"]
+
+
+def test_job_whose_module_is_lost_is_not_started_and_says_so(desk: Desk, made: list[dict[str, Any]]) -> None:
+    desk.tolerated.append(NETWORK)
+    module = re.compile(r"/inbox/bulk-jobs\.js$")
+    desk.page.route(module, lambda route: route.abort())
+    desk.page.reload()
+    expect(desk.row("Person").first).to_be_visible()
+    take_all(desk)
+    desk.page.keyboard.press("e")
+    expect(desk.page.get_by_text("This part of the desk couldn't be loaded.").first).to_be_visible()
+    assert statuses(desk.stage, made) == {"OPEN"}
+    desk.page.unroute(module)
+    desk.page.locator(".rows").focus()
+    desk.page.keyboard.press("e")
+    expect(bar_of(desk)).to_contain_text(f"{NUMBER} closed")
 
 
 def own(stage: Stage, made: list[dict[str, Any]], name: str) -> list[Any]:

@@ -116,11 +116,12 @@ def test_lost_connection_marks_the_button_of_the_navigation(phone: Desk) -> None
     phone.sign_in()
     button = phone.page.get_by_role("button", name="Navigation")
     dot = "each => getComputedStyle(each, '::after').content"
-    assert button.evaluate(dot) == "none"
+    expect(phone.page.locator("html[data-link=live]")).to_have_count(1)
+    phone.eventually(lambda: button.evaluate(dot), "none")
     phone.stage.close_road()
     try:
         expect(phone.page.locator("html[data-link=busy], html[data-link=off]")).to_have_count(1)
-        assert button.evaluate(dot) == '""'
+        phone.eventually(lambda: button.evaluate(dot), '""')
     finally:
         phone.stage.open_road()
     expect(phone.page.locator("html[data-link=live]")).to_have_count(1, timeout=40_000)

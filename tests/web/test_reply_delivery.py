@@ -65,6 +65,32 @@ def test_lost_response_makes_no_second_reply(desk: Desk) -> None:
     assert desk.stage.messages(conversation) == ["Hello!", "Once."]
 
 
+def test_connection_lost_while_the_page_loads_stops_neither_replies_nor_the_stream(desk: Desk) -> None:
+    conversation = desk.stage.converse("u1", "Hello!", name="Ada")
+    desk.tolerated.append(NETWORK)
+    desk.context.add_init_script("delete window.SharedWorker")
+    modules = re.compile(r"/core/(outbox-store|stream|uploads)\.js$")
+    lost: list[str] = []
+
+    def lose(route: Route) -> None:
+        lost.append(route.request.url.rpartition("/")[2])
+        route.abort()
+
+    desk.page.route(modules, lose)
+    desk.sign_in()
+    desk.view()
+    expect(desk.row("Ada")).to_be_visible()
+    desk.page.wait_for_timeout(500)
+    assert {"outbox-store.js", "stream.js"} <= set(lost)
+    desk.page.unroute(modules, lose)
+    desk.converse("Ada")
+    desk.reply("I am looking into it.")
+    expect(desk.log.locator(".truth").last).to_contain_text("Saved")
+    desk.stage.say(conversation, "Thanks!")
+    expect(desk.said("Thanks!")).to_be_visible()
+    assert desk.stage.messages(conversation) == ["Hello!", "I am looking into it.", "Thanks!"]
+
+
 def test_replies_survive_repeated_kills_of_the_service(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)

@@ -38,6 +38,15 @@ def make_channel(stage: Stage, **changes: Any) -> str:
     return str(made["id"])
 
 
+def conversation_of(stage: Stage, text: str) -> dict[str, Any]:
+    """Return the stored conversation with this message."""
+    for found in stage.owner.get("/conversations").raise_for_status().json()["items"]:
+        messages = stage.messages(found)
+        if text in messages:
+            return dict(found)
+    raise AssertionError(f"no conversation has {text!r}")
+
+
 @dataclass
 class HostWindow:
     """A window with a page of a host.

@@ -12,7 +12,7 @@ from playwright.sync_api import FilePayload, Page, expect
 from tests.web.harness.axe import findings
 from tests.web.harness.desk import NETWORK
 from tests.web.harness.stage import Stage
-from tests.web.harness.widget import HostWindow, make_channel
+from tests.web.harness.widget import HostWindow, conversation_of, make_channel
 
 WINDOWS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
     "wide": ({}, "en"),
@@ -70,15 +70,6 @@ PICTURE: Final = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cfc0f01f0005000"
     "1ff56c7d2a00000000049454e44ae426082"
 )
-
-
-def conversation_of(stage: Stage, text: str) -> dict[str, Any]:
-    """Return the stored conversation whose last message is this one."""
-    for found in stage.owner.get("/conversations").raise_for_status().json()["items"]:
-        messages = stage.messages(found)
-        if text in messages:
-            return dict(found)
-    raise AssertionError(f"no conversation has {text!r}")
 
 
 def started(window: HostWindow, text: str, query: str = "", **changes: Any) -> dict[str, Any]:
@@ -263,27 +254,6 @@ def test_file_that_is_too_large_is_refused_with_its_name(window: HostWindow) -> 
     large = FilePayload(name="film.mp4", mimeType="video/mp4", buffer=b"0" * (10 * 1024 * 1024 + 1))
     window.panel.locator("input[type=file]").set_input_files([large])
     expect(window.panel.get_by_role("alert").filter(has_text="film.mp4")).to_contain_text("larger than 10 MB")
-
-
-def test_visitor_is_asked_for_what_the_channel_wants(window: HostWindow) -> None:
-    window.open(make_channel(window.stage, visitors={"allowed": True, "ask": ["name?", "email"]}))
-    window.button.click()
-    window.say("Please call me back")
-    expect(window.panel.get_by_label("Email")).to_be_focused()
-    window.panel.get_by_label("Email").fill("ada@shop.example")
-    window.box.press("Enter")
-    expect(window.log().get_by_text("Delivered")).to_be_visible()
-    expect(window.panel.get_by_label("Email")).to_have_count(0)
-
-    def email() -> Any:
-        contact = conversation_of(window.stage, "Please call me back")["contact"]
-        return window.stage.owner.get(f"/contacts/{contact['id']}").json()["email"]
-
-    for _ in range(100):
-        if email() == "ada@shop.example":
-            return
-        window.page.wait_for_timeout(50)
-    assert email() == "ada@shop.example"
 
 
 def test_workflow_steps_are_buttons_and_a_form(window: HostWindow) -> None:

@@ -70,19 +70,31 @@ function questions({ channel, me }) {
 export function Composer({ customer, state, conversation, sent }) {
   // A conversation keeps this name when the service has stored it and it gets its id.
   const id = (conversation && (state.conversations.get(conversation)?.clientId ?? conversation)) || "";
-  const sending = useRef(false);
+  /** Whether a message is being sent, or held until the questions are shown. @type {{current: "" | "sending" | "held"}} */
+  const submitted = useRef("");
   const field = useRef(/** @type {any} */ (null));
   const picker = useRef(/** @type {any} */ (null));
   const [files, setFiles] = useState(/** @type {{file: File, url: string}[]} */ ([]));
   const [problem, setProblem] = useState("");
   const [over, setOver] = useState(false);
-  const asked = conversation ? [] : questions(state);
+  const refused = state.outbox.filter((each) => each.conversation === conversation && each.state === "refused");
+  // A first message from before the questions were known can be refused: then they are asked beside it.
+  const asked = conversation && !(refused[0] && conversation.startsWith("client:")) ? [] : questions(state);
+  const [shown, setShown] = useState(false);
+  const ready = conversation || state.connection === "offline" || (state.channel && (shown || !asked[0]));
   const user = state.me?.userId ?? "";
   useEffect(() => {
     field.current.value = draft(id);
   }, [id, user]);
   // The next customer gets no files of the previous one.
   useEffect(() => () => void (VISITOR.test(user) || setFiles([])), [user]);
+  // A message that was submitted before the questions were shown is submitted again, so that the form asks for the answers.
+  useEffect(() => {
+    if (submitted.current === "held" && ready) {
+      submitted.current = "";
+      conversation || field.current.form.requestSubmit();
+    }
+  });
   useEffect(() => () => files.forEach(({ url }) => URL.revokeObjectURL(url)), [files]);
 
   const add = (/** @type {Iterable<File>} */ given) => {
@@ -95,25 +107,31 @@ export function Composer({ customer, state, conversation, sent }) {
   const submit = async (/** @type {any} */ event) => {
     event.preventDefault();
     const text = field.current.value.trim();
-    if (sending.current || (!text && !files.length)) return;
+    if (submitted.current || !(text || files.length || refused[0])) return;
+    if (!ready) return void (submitted.current = "held");
     if (text.length > TEXT_MAX) return setProblem(t.tooLong(numberText(TEXT_MAX)));
     const given = valuesOf(event.currentTarget, asked);
-    sending.current = true;
+    submitted.current = "sending";
     try {
-      if (Object.keys(given).length) await customer.updateMe(given);
-      const kept = await customer.send({ conversation, text, attachments: files.map(({ file }) => file) });
-      // Text typed while the browser stored the message stays.
-      const rest = field.current.value.replace(text, "").trimStart();
-      draft(id, "");
-      field.current.value = draft(conversation ? id : kept.conversation.replace("client:", ""), rest);
-      setFiles([]);
-      setProblem("");
-      customer.typing(kept.conversation, false);
-      sent(kept.conversation);
+      if (Object.keys(given).length) {
+        await customer.updateMe(given);
+        refused.map((each) => customer.retry(each.clientId));
+      }
+      if (text || files.length) {
+        const kept = await customer.send({ conversation, text, attachments: files.map(({ file }) => file) });
+        // Text typed while the browser stored the message stays.
+        const rest = field.current.value.replace(text, "").trimStart();
+        draft(id, "");
+        field.current.value = draft(conversation ? id : kept.conversation.replace("client:", ""), rest);
+        setFiles([]);
+        setProblem("");
+        customer.typing(kept.conversation, false);
+        sent(kept.conversation);
+      }
     } catch {
       setProblem(t.notKept);
     }
-    sending.current = false;
+    submitted.current = "";
   };
   const typed = () => {
     draft(id, field.current.value);
@@ -136,7 +154,7 @@ export function Composer({ customer, state, conversation, sent }) {
     add(files);
   };
   return html`<form class=${over ? "composer over" : "composer"} onSubmit=${submit} onDragOver=${hold} onDragLeave=${hold} onDrop=${hold}>
-    ${asked.length > 0 && html`<fieldset class="ask"><legend>${t.ask}</legend><${Fields} fields=${asked} /></fieldset>`}
+    ${asked.length > 0 && html`<fieldset class="ask"><legend>${t.ask}</legend><${Fields} fields=${asked} shown=${setShown} /></fieldset>`}
     <p role="alert" class="bad">${problem}</p>
     ${files.length > 0 && html`<ul class="files">${files.map(({ file, url }, at) => html`<li key=${url}>${file.type.startsWith("image/") ? html`<img src=${url} alt=${file.name} />` : html`<bdi>${file.name}</bdi>`}<${IconButton} name="close" label=${t.remove(isolated(file.name))} press=${() => setFiles(files.filter((_, other) => other !== at))} /></li>`)}</ul>`}
     <div class="line">

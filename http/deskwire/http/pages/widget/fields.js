@@ -1,6 +1,6 @@
 // @ts-check
 /** Fields of forms: questions to visitors, workflow steps, and surveys. */
-import { html } from "../desk/vendor/preact.js";
+import { html, useEffect } from "../desk/vendor/preact.js";
 import { t } from "./texts.js";
 
 /** @typedef {{id: string, type: string, label: string, required?: boolean | null}} Field */
@@ -17,5 +17,8 @@ function Control({ of }) {
   return html`<label>${name}<input name=${id} type=${INPUTS[type] ?? "text"} step="any" maxlength="1000" required=${required} autocomplete=${COMPLETIONS[id] ?? "off"} dir="auto" /></label>`;
 }
 
-/** @param {{fields: Field[]}} props */
-export const Fields = ({ fields }) => fields.map((each) => html`<${Control} key=${each.id} of=${each} />`);
+/** @param {{fields: Field[], shown?: (value: true) => void}} props  shown: called once the fields are there */
+export const Fields = ({ fields, shown }) => {
+  useEffect(() => shown?.(true), []);
+  return fields.map((each) => html`<${Control} key=${each.id} of=${each} />`);
+};

@@ -52,7 +52,8 @@ export function lazy(name, plain) {
   return (/** @type {any} */ props) => {
     const [, draw] = useState(false);
     useEffect(() => {
-      if (!View) void (plain ? import("./markup.js") : import("./later.js")).then((/** @type {any} */ module) => ((View = module[name]), draw(true)), () => {});
+      const load = () => (plain ? import("./markup.js") : import("./later.js")).then((/** @type {any} */ module) => ((View = module[name]), draw(true)), () => void setTimeout(load, 2000));
+      if (!View) void load();
     }, []);
     const Shown = View ?? plain;
     return Shown && html`<${Shown} ...${props} />`;

@@ -53,6 +53,10 @@ export function newKey() {
   return Date.now().toString(36).padStart(9, "0") + "-" + Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+const MODULE_RETRY_DELAY_MS = 2_000;
+/** Load a module, and try again until that succeeds: the connection may be lost while the page starts. @template T @param {() => Promise<T>} load @returns {Promise<T>} */
+export const loadModule = (load) => load().catch(() => new Promise((done) => setTimeout(done, MODULE_RETRY_DELAY_MS)).then(() => loadModule(load)));
+
 /** Calls fail as `Offline` after this time. */
 const CALL_TIMEOUT_MS = 30_000;
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The event stream: one for all tabs in a shared worker, or one for each tab where the browser has no shared workers. */
 import { computed, signal } from "../vendor/preact.js";
-import { ROOT } from "./api.js";
+import { ROOT, loadModule } from "./api.js";
 /** @import { Connection, Envelope } from "./types.js" */
 
 const HEARTBEAT_INTERVAL_MS = 20_000;
@@ -106,7 +106,7 @@ function sharedStream(userId, projectId, receive, otherwise) {
 
 /** Open a stream for this tab alone. It does not report the tab's view. @param {string} projectId @param {(message: any) => void} receive */
 function ownStream(projectId, receive) {
-  const made = import("./stream.js").then(({ Stream }) => {
+  const made = loadModule(() => import("./stream.js")).then(({ Stream }) => {
     const url = `${ROOT}v3/stream?project=${encodeURIComponent(projectId)}`;
     const forward = (/** @type {string} */ name) => (/** @type {any} */ what) => receive({ [name]: what });
     const stream = new Stream(url, { state: forward("state"), hello: forward("hello"), events: forward("events"), ephemeral: forward("ephemeral") });

@@ -8,7 +8,7 @@
  */
 import { t } from "./texts.js";
 import { computed, effect, signal, untracked } from "../vendor/preact.js";
-import { Offline, Problem, call, get, newKey, signedOut } from "./api.js";
+import { Offline, Problem, call, get, loadModule, newKey, signedOut } from "./api.js";
 import * as session from "./session.js";
 import { matchesGuard } from "./state.js";
 /** @import { AgentMessage, Assignee, Guard, Mention, Outgoing, OutgoingFile, Row, Then } from "./types.js" */
@@ -100,6 +100,8 @@ export const outcomeUnknown = (entry, now) => entry.sentAt !== null && now - ent
 
 /** @type {import("./outbox-store.js")} Loaded lazily, so that the first list does not wait for it. */
 let outboxStore;
+/** @type {Promise<void>|undefined} */
+let storeLoaded;
 /** The user's id and the project's, separated by a space; null for none. @type {string|null} */
 export let scope = null;
 /** Resolves when the stored entries are loaded. @type {Promise<void>} */
@@ -125,10 +127,10 @@ export function begin() {
 
 /** @param {string} of @param {AbortController} mine */
 async function start(of, mine) {
-  if (!outboxStore) {
-    outboxStore = await import("./outbox-store.js");
+  await (storeLoaded ??= loadModule(() => import("./outbox-store.js")).then((module) => {
+    outboxStore = module;
     outboxStore.onChange(() => void refresh().then(() => sendDue()));
-  }
+  }));
   await outboxStore.cleanUp(of);
   durable.value = await outboxStore.durable();
   if (mine.signal.aborted) return;

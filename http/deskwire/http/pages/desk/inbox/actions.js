@@ -3,7 +3,7 @@
 import { locale } from "../core/texts.js";
 import { html, useEffect, useLayoutEffect } from "../vendor/preact.js";
 import { t } from "../core/texts-lazy.js";
-import { contextShown, dialog, notify, setting } from "../ui/parts.js";
+import { contextShown, dialog, notify, setting, withModule } from "../ui/parts.js";
 import { row, applyOrder } from "../core/store.js";
 import { context, thread } from "./conversation.js";
 import { go, hrefOf, may, open, user } from "../core/session.js";
@@ -36,7 +36,7 @@ function perform(...given) {
  */
 async function performNow(ids, action, words, back, allowed = mayAct()) {
   if (!allowed) return void notify(t.actions.notAllowed, { bad: true });
-  if (isWholeView(ids)) return void import("./bulk-texts.js").then(({ t }) => notify(t.notForAll, { icon: "info" }));
+  if (isWholeView(ids)) return void withModule(() => import("./bulk-texts.js"), ({ t }) => notify(t.notForAll, { icon: "info" }));
   const rows = ids.map((id) => row(id)).filter((each) => each !== undefined);
   /** @type {import("./undo.js").Step[]} */
   const steps = [];
@@ -55,7 +55,7 @@ async function performNow(ids, action, words, back, allowed = mayAct()) {
 function startedJob(ids, action, allowed = mayAct()) {
   if (!isWholeView(ids) || !allowed) return false;
   const conditions = conditionsOf(filter.peek());
-  const done = import("./bulk-jobs.js").then(({ startJob }) => startJob(conditions, action)).then((started) => void (started && (selection.value = new Set())));
+  const done = withModule(() => import("./bulk-jobs.js"), ({ startJob }) => startJob(conditions, action).then((started) => void (started && (selection.value = new Set()))));
   recorded = Promise.allSettled([recorded, done]).then(() => {});
   return true;
 }
@@ -171,14 +171,14 @@ export const mergeApplies = (one) => Boolean(one?.visible && !one.merged?.length
 /** Choose the messages of the open conversation that a new one starts with. @param {string} id */
 function split(id) {
   if (!mayAct()) notify(t.actions.notAllowed, { bad: true });
-  else if (open.peek() === id) void import("./splitting.js").then(({ askForSplit }) => askForSplit(id));
+  else if (open.peek() === id) void withModule(() => import("./splitting.js"), ({ askForSplit }) => askForSplit(id));
 }
 
 /** Choose the conversation to merge into, or undo the merge. @param {string} id */
 function merge(id) {
   const one = row(id);
   if (!mayAct()) notify(t.actions.notAllowed, { bad: true });
-  else if (one?.mergedInto) void import("./merging.js").then(({ unmerge }) => unmerge(id));
+  else if (one?.mergedInto) void withModule(() => import("./merging.js"), ({ unmerge }) => unmerge(id));
   else if (mergeApplies(one)) (dialog.value = { name: "merge", id }), startTypeAhead("dialog");
 }
 
@@ -245,7 +245,7 @@ const HANDLERS = {
   split: withTargets(([id]) => void (id && split(id))),
   ticket: withTargets(([id]) => void (id && ticket(id))),
   linkTicket: withTargets(([id]) => void (may("tickets.manage") ? !row(id ?? "")?.ticketId && (dialog.value = { name: "linkTicket", id }) : notify(t.actions.notAllowed, { bad: true }))),
-  unlinkTicket: withTargets(([id]) => void (may("tickets.manage") ? id && import("./tickets.js").then(({ unlink }) => unlink(id)) : notify(t.actions.notAllowed, { bad: true }))),
+  unlinkTicket: withTargets(([id]) => void (may("tickets.manage") ? id && withModule(() => import("./tickets.js"), ({ unlink }) => unlink(id)) : notify(t.actions.notAllowed, { bad: true }))),
   readAll: () => void readAll(),
   context: () => void (contextShown.value = !(contextShown.value ?? innerWidth >= 1180)),
   timeline: () => {

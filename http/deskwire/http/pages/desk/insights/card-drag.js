@@ -28,7 +28,6 @@ const scrollerOf = (element) => (!element || (element.scrollHeight > element.cli
  *   list: has one child for each card; show: gets each change of the drag, null at its end
  */
 export function dragCard({ grip, pointerId, y, list, from, show, move }) {
-  if (!grip.hasPointerCapture(pointerId)) return; // it was released while this module was loaded
   const count = list.children.length;
   const scroller = scrollerOf(list);
   const over = new AbortController();

@@ -1,5 +1,6 @@
 // @ts-check
 /** The form of a survey's definition: title and languages, the questions with their choices and jumps, and the thanks. */
+import { loadModule } from "../core/api.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "./texts.js";
 import { t as f } from "./form-texts.js";
@@ -90,7 +91,7 @@ function Bounds({ at, type }) {
 }
 
 /**
- * @param {{at: number, shown: string, open: boolean, toggle: () => void, earlier: Record<string, any>, act: {rename: (at: number, id: string) => void, move: (from: number, to: number) => void, remove: (at: number) => void}, grip: (event: PointerEvent) => void, drag: string | null}} props
+ * @param {{at: number, shown: string, open: boolean, toggle: () => void, earlier: Record<string, any>, act: {rename: (at: number, id: string) => void, move: (from: number, to: number) => void, remove: (at: number) => void}, grip: ((event: PointerEvent) => void) | null, drag: string | null}} props
  *   earlier: members of the question's earlier types; drag: its class while cards are dragged
  */
 function Question({ at, shown, open, toggle, earlier, act, grip, drag }) {
@@ -107,7 +108,7 @@ function Question({ at, shown, open, toggle, earlier, act, grip, drag }) {
     act.move(at, to);
   };
   return html`<li class=${cx("question", wrong && "wrongly", drag)}>
-    <div class="question-head">${edits && value.questions.length > 1 && html`<span class="grip" aria-hidden="true" title=${s.drag} onPointerDown=${grip}></span>`}<h3><button type="button" class="fold" aria-expanded=${open} data-card=${at} onClick=${toggle} onKeyDown=${pressed}><span class="no">${at + 1}</span><bdi class="ellipsis">${fieldText(title) || s.untitled}</bdi> ${isObject(question) && html`<span class="chip">${t.surveys.types[/** @type {"nps"} */ (question.type)] ?? fieldText(question.type)}</span>`}${wrong && html`<span class="chip bad">${t.editor.list}</span>`}</button></h3>
+    <div class="question-head">${edits && grip && value.questions.length > 1 && html`<span class="grip" aria-hidden="true" title=${s.drag} onPointerDown=${grip}></span>`}<h3><button type="button" class="fold" aria-expanded=${open} data-card=${at} onClick=${toggle} onKeyDown=${pressed}><span class="no">${at + 1}</span><bdi class="ellipsis">${fieldText(title) || s.untitled}</bdi> ${isObject(question) && html`<span class="chip">${t.surveys.types[/** @type {"nps"} */ (question.type)] ?? fieldText(question.type)}</span>`}${wrong && html`<span class="chip bad">${t.editor.list}</span>`}</button></h3>
       ${edits && html`<${ItemButtons} name=${name} at=${at} count=${value.questions.length} move=${(/** @type {number} */ to) => act.move(at, to)} remove=${() => act.remove(at)} copy=${isObject(question) ? () => change(model.withCopy(value, at)) : undefined} />`}</div>
     <${GroupProblems} path=${path} />
     ${!isObject(question) ? html`<p class="muted"><code>${fieldText(question)}</code> ${f.otherShape}</p>` : open && html`<div class="question-body" role="group" aria-label=${name}>
@@ -160,15 +161,18 @@ function Questions({ shown, goal }) {
   };
   const list = useRef(/** @type {HTMLElement|null} */ (null));
   const [drag, setDrag] = useState(/** @type {Drag|null} */ (null));
+  // The cards get their grips once the module is there: the first drag would be over before it has loaded.
+  const [dragging, setDragging] = useState(/** @type {typeof import("./card-drag.js")|null} */ (null));
+  useEffect(() => void (edits && loadModule(() => import("./card-drag.js")).then(setDragging)), []);
   const move = useRef(act.move);
   move.current = act.move;
   const grip = (/** @type {number} */ from) => (/** @type {any} */ { button, currentTarget: grip, pointerId, clientY: y }) => {
     if (button) return;
     grip.setPointerCapture(pointerId);
-    void import("./card-drag.js").then(({ dragCard }) => list.current && dragCard({ grip, pointerId, y, list: list.current, from, show: setDrag, move: (...places) => move.current(...places) }));
+    if (list.current) dragging?.dragCard({ grip, pointerId, y, list: list.current, from, show: setDrag, move: (...places) => move.current(...places) });
   };
   if (part !== undefined && !Array.isArray(part)) return html`<p class="muted"><code>${fieldText(part)}</code> ${f.otherShape}</p><${GroupProblems} path=${["questions"]} />`;
-  return html`<${GroupProblems} path=${["questions"]} /><ol ref=${list} class="questions">${questions.map((_, i) => html`<${Question} key=${i} at=${i} shown=${shown} open=${isOpen(i)} toggle=${() => fold(keyOf(i), isOpen(i))} earlier=${(earlier[keyOf(i)] ??= {})} act=${act} grip=${grip(i)} drag=${dragClass(drag, i)} />`)}</ol>
+  return html`<${GroupProblems} path=${["questions"]} /><ol ref=${list} class="questions">${questions.map((_, i) => html`<${Question} key=${i} at=${i} shown=${shown} open=${isOpen(i)} toggle=${() => fold(keyOf(i), isOpen(i))} earlier=${(earlier[keyOf(i)] ??= {})} act=${act} grip=${dragging && grip(i)} drag=${dragClass(drag, i)} />`)}</ol>
     ${edits && html`<${AddQuestion} />`}`;
 }
 

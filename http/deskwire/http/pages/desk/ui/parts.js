@@ -1,6 +1,7 @@
 // @ts-check
 /** Parts of every view: icons, buttons, menus, notices, names, times, and settings of this browser. */
 import { effect, html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
+import { loadModule } from "../core/api.js";
 import { locale, t } from "../core/texts.js";
 
 /** @typedef {{label: string, icon?: string, hint?: string, checked?: boolean, disabled?: boolean, danger?: boolean, pick: () => void}} Item */
@@ -310,16 +311,17 @@ export function Failed({ error, title, again }) {
  */
 export function lazy(load, name) {
   const loaded = signal(/** @type {any} */ (null));
-  let asked = false;
-  const ask = () => {
-    asked = true;
-    load().then((module) => (loaded.value = module[name]), () => ((asked = false), setTimeout(ask, 2000)));
-  };
+  /** @type {Promise<void>|undefined} */
+  let loading;
   return (props) => {
-    if (!asked) ask();
+    loading ??= loadModule(load).then((module) => void (loaded.value = module[name]));
     return loaded.value && html`<${loaded.value} ...${props} />`;
   };
 }
+
+/** Load a module that a click needs, and use it; notify the user if it can't be loaded. @template T @param {() => Promise<T>} load @param {(module: T) => unknown} use @returns {Promise<void>} */
+export const withModule = (load, use) =>
+  load().then(async (module) => void (await use(module)), () => void notify(t.moduleFailed, { bad: true }));
 
 /** The open dialog: its name and parameters. @type {import("../vendor/preact.js").Signal<{name: string, [more: string]: any} | null>} */
 export const dialog = signal(null);

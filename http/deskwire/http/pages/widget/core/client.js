@@ -316,7 +316,7 @@ export function createCustomer(options) {
       older.clear();
     }
     cursor = at;
-    if (running) void reloadLater();
+    if (running) void persist(reload);
   }
 
   /** @type {string|null} */
@@ -339,8 +339,10 @@ export function createCustomer(options) {
     seen();
   }
 
-  /** Reload, and try again until it succeeds. @param {number} [failures] @returns {Promise<void>} */
-  const reloadLater = (failures = 0) => reload().catch(() => void setTimeout(() => running && reloadLater(failures + 1), retryDelay(failures + 1)));
+  /** Load something, and try again until that succeeds. @param {() => Promise<void>} load @param {number} [failures] @returns {Promise<void>} */
+  const persist = (load, failures = 0) => load().catch(() => void setTimeout(() => running && persist(load, failures + 1), retryDelay(failures + 1)));
+
+  const loadChannel = async () => set({ channel: await callUrl(`${root}channels/${options.channelId}`, "GET", null) });
 
   /** Load the newest messages and the waiting step. @param {string} id */
   async function loadMessages(id) {
@@ -371,7 +373,7 @@ export function createCustomer(options) {
       if (gap || id !== conversation?.id) void loadMessages(id).catch(() => {});
       else if (/^workflow\./.test(event.type) && !event.data.step && id === state.open) dispatch({ type: "step", id, step: null });
     }
-    if (events.some(({ data }) => lacksLastMessage(state.conversations.get(data?.conversation?.id)))) void reloadLater();
+    if (events.some(({ data }) => lacksLastMessage(state.conversations.get(data?.conversation?.id)))) void persist(reload);
     if (at > (cursor ?? "")) cursor = at;
     seen();
   }
@@ -488,7 +490,7 @@ export function createCustomer(options) {
       if (running) return;
       running = new AbortController();
       set({ connection: "connecting" });
-      void callUrl(`${root}channels/${options.channelId}`, "GET", null).then((channel) => set({ channel }), () => {});
+      void persist(loadChannel);
       await connect();
     },
     stop() {

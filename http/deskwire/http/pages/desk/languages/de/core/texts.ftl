@@ -3,6 +3,7 @@ close = Schließen
 cancel = Abbrechen
 save = Speichern
 tryAgain = Erneut versuchen
+moduleFailed = Dieser Teil der Anwendung konnte nicht geladen werden. Prüfen Sie Ihre Verbindung und versuchen Sie es noch einmal.
 copy = Kopieren
 copied = Kopiert
 notices = Hinweise

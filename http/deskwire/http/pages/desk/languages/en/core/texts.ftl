@@ -3,6 +3,7 @@ close = Close
 cancel = Cancel
 save = Save
 tryAgain = Try again
+moduleFailed = This part of the desk couldn't be loaded. Check your connection, and try again.
 copy = Copy
 copied = Copied
 notices = Notices
