@@ -80,6 +80,31 @@ def test_conversation_is_merged_by_keyboard_alone_and_the_merge_is_undone(
     expect(desk.row("A broken lamp")).to_be_visible()
 
 
+def test_timelines_of_both_conversations_say_who_merged_them_and_undid_it(
+    desk: Desk, two: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    lamp, parcel = two
+    stage, page = desk.stage, desk.page
+    merge(stage, lamp, parcel)
+    stage.owner.post(f"/conversations/{lamp['id']}/unmerge").raise_for_status()
+    timeline = page.locator("#timeline")
+    for each, subject, merged, undone in (
+        (lamp, "A broken lamp", "merged it into another conversation", "undid its merge"),
+        (
+            parcel,
+            "A late parcel",
+            "merged another conversation into it",
+            "separated a merged conversation from it",
+        ),
+    ):
+        desk.open(f"/desk/{stage.demo['projectId']}/c/{each['id']}")
+        expect(page.get_by_role("heading", name=subject)).to_be_visible()
+        if not timeline.get_attribute("open"):
+            timeline.locator("summary").click()
+        expect(timeline.locator("li", has_text=merged)).to_have_count(1)
+        expect(timeline.locator("li", has_text=undone)).to_have_count(1)
+
+
 def test_merged_conversation_says_so_and_leads_to_the_other_one(
     desk: Desk, two: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:

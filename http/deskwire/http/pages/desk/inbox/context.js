@@ -110,6 +110,8 @@ const CHANGE_TEXTS = {
   archived: (to) => (to ? t.activity.archived : t.activity.unarchived),
   visible: () => t.activity.shown,
   ticketId: (to) => (to ? t.activity.linked : t.activity.unlinked),
+  mergedInto: (to) => (to ? t.activity.merged : t.activity.unmerged),
+  merged: (to, from) => ((to ?? []).length > (from ?? []).length ? t.activity.absorbed : t.activity.released),
   splitFrom: (to) => (to ? t.activity.splitOff : ""),
   splitInto: (to, from) => ((to ?? []).length > (from ?? []).length ? t.activity.split : ""),
 };
