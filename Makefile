@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 AGAIN := -m tests.again -n $(WORKERS) --dist worksteal
 PYTEST_AGAIN := $(BIN)/python $(AGAIN)
 
-.PHONY: run demo lint unit test newest newest-dependencies verify web cover simulate fuzz mutate bench soak crash chaos powerloss binary release cut upgrade-data format docs sdk site explorer vendor panel languages web-types web-lint clients containers image audit lock clean
+.PHONY: run demo lint unit test newest newest-dependencies verify web web-all cover simulate fuzz mutate bench soak crash chaos powerloss binary release cut upgrade-data format docs sdk site explorer vendor panel languages web-types web-lint clients containers image audit lock clean
 
 run: $(RUN_STAMP)
 	$(BIN)/deskwire serve --data ./data $(ARGS)
@@ -70,13 +70,14 @@ ON_POSTGRES := $(addprefix tests/engine/,privacy search events stream agents imp
 	$(addprefix tests/api/,accounts audit contacts conventions customers desk inbox operating privacy reports search \
 	snippets tickets translations uploads webhooks workflows)
 
-# What `test` leaves out: crashes, losses of power, simulated lives, what others publish, and other examples of the
-# property tests in each run. The S3 is for both: `test`
+# What `test` and `web` leave out: crashes, losses of power, simulated lives, what others publish, other examples of the
+# property tests in each run, and all browser tests. The S3 is for both: `test`
 # skips what needs it where its environment was never made. The examples in other languages are for `clients`.
 verify: $(DEV_STAMP) $(S3_STAMP)
 	$(PYTEST_AGAIN) -m "long or s3" --ignore=tests/examples $(ARGS)
 	RANDOM_EXAMPLES=1 $(PYTEST) -m "hypothesis and not long and not web" $(ARGS)
 	$(PYTEST_AGAIN) -m "not long and not web and not sqlite" --store postgres $(ON_POSTGRES) $(ARGS)
+	$(MAKE) web-all
 
 # Which branches no test of `test` takes, in build/coverage; those in processes of their own are not seen.
 cover: $(DEV_STAMP)
@@ -230,8 +231,12 @@ web-types: $(TOOLS)/node_modules/.stamp $(DEV_STAMP)
 web-lint: $(TOOLS)/node_modules/.stamp
 	$(TOOLS)/node_modules/.bin/tsc -p $(TOOLS)
 
-# The desk in the system's Chromium, and its types; fails where there is no Chromium or no npm.
+# The main flows of desk and widget in the system's Chromium, and the types of their modules; fails where there is no Chromium
+# or no npm. `web-all` runs all browser tests but the long ones.
 web: web-lint $(OPENID)/node_modules/.stamp .venv/.web-stamp
+	WEB=required $(PYTEST_AGAIN) -m "journey and not long" tests/web $(ARGS)
+
+web-all: web-lint $(OPENID)/node_modules/.stamp .venv/.web-stamp
 	WEB=required $(PYTEST_AGAIN) --dist loadfile -m "not long" tests/web $(ARGS)
 
 # The descriptions of the API: linted, and made into clients for four languages, which call every operation; then the

@@ -46,7 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "s3: needs the S3 that `make verify` installs; `make test` runs it where that is there"
     )
-    config.addinivalue_line("markers", "web: in a browser; `make web` runs it")
+    config.addinivalue_line("markers", "web: in a browser; `make web-all` runs it")
+    config.addinivalue_line("markers", "journey: a main flow of a page, or a guarantee; `make web` runs it")
     config.addinivalue_line(
         "markers", "sqlite: about SQLite itself, or with it as a model; `--store postgres` leaves it out"
     )

@@ -1,6 +1,6 @@
 """The desk in a real browser: Debian's Chromium, driven by Playwright, against a running service.
 
-`make web` installs Playwright and fails where there is no Chromium; all other commands skip these tests.
+`make web` and `make web-all` install Playwright and fail where there is no Chromium; all other commands skip these tests.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ _SPEAKS = (
 )
 
 
+@pytest.mark.journey
 def test_surveys_and_workflows_of_other_projects_are_hidden(desk: Desk, stage: Stage) -> None:
     places = [
         f"surveys/{survey(stage, 'Of the demo')['id']}",

@@ -41,6 +41,7 @@ def desk(request: pytest.FixtureRequest, window: Callable[..., Desk], stage: Sta
     return window(stage, reduced_motion="reduce", **WINDOWS[request.param])
 
 
+@pytest.mark.journey
 def test_axe_finds_nothing_in_the_inbox(desk: Desk) -> None:
     problems: dict[str, list[str]] = {}
 

@@ -43,6 +43,7 @@ def _shows(desk: Desk, project: str) -> None:
     expect(desk.page.locator(".brand")).to_contain_text(project)
 
 
+@pytest.mark.journey
 def test_copied_link_opens_in_its_own_project(window: Callable[..., Desk], stage: Stage) -> None:
     project = _project(stage, "Second shop")
     _ticket(stage, project["id"], "Only in the second shop")

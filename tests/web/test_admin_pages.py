@@ -42,6 +42,7 @@ def _project(stage: Stage) -> str:
     return f"/projects/{stage.demo['projectId']}"
 
 
+@pytest.mark.journey
 def test_ticket_is_created_found_changed_and_deleted(desk: Desk, stage: Stage) -> None:
     _opened(desk, "tickets", "Tickets")
     page = desk.page
@@ -147,6 +148,7 @@ def test_refused_field_shows_its_problem_and_has_focus(desk: Desk) -> None:
     expect(desk.page.get_by_role("dialog")).to_contain_text("There is no such conversation in this project.")
 
 
+@pytest.mark.journey
 def test_contact_is_found_changed_and_erased(desk: Desk, stage: Stage) -> None:
     conversation = stage.converse("lovelace", "Where is my order?", name="Ada Lovelace")
     _opened(desk, "contacts", "Contacts")
@@ -245,6 +247,7 @@ def test_role_is_created_by_keyboard_given_changed_and_deleted(desk: Desk, stage
     expect(_row(desk, "Ticket desk")).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_server_key_is_shown_once_and_revoked(desk: Desk, stage: Stage) -> None:
     _opened(desk, "settings/keys", "Server keys")
     page = desk.page

@@ -57,6 +57,7 @@ def visible(desk: Desk, name: str) -> float:
     return float(desk.log.locator(name).last.evaluate("each => getComputedStyle(each).opacity"))
 
 
+@pytest.mark.journey
 def test_agent_sees_one_tick_and_no_endpoints(
     desk: Desk, stage: Stage, grace: str, only: Callable[[int], None]
 ) -> None:

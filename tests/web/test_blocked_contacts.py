@@ -36,6 +36,7 @@ def pick(desk: Desk, name: str) -> None:
     desk.page.get_by_role("menuitem", name=name).click()
 
 
+@pytest.mark.journey
 def test_agent_blocks_from_the_menu_and_unblocks_beside_the_thread(desk: Desk, ada: dict[str, Any]) -> None:
     pick(desk, "Block contact…")
     dialog = desk.page.get_by_role("dialog", name="Block the contact")

@@ -37,6 +37,7 @@ def made(desk: Desk) -> list[dict[str, Any]]:
     return made
 
 
+@pytest.mark.journey
 def test_all_of_the_view_are_closed_and_opened_again_by_undo(desk: Desk, made: list[dict[str, Any]]) -> None:
     desk.page.keyboard.press("e")
     bar = desk.page.get_by_role("group", name="Bulk change")

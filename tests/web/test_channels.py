@@ -56,6 +56,7 @@ def _left(button: Locator) -> float:
     return float(box["x"])
 
 
+@pytest.mark.journey
 def test_channel_is_created_and_its_secret_shown_once(desk: Desk, stage: Stage) -> None:
     _opened(desk, "settings/channels", "Channels")
     page = desk.page

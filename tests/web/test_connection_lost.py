@@ -84,6 +84,7 @@ def test_change_during_an_outage_is_not_shown_as_saved(ada: Desk, how: str) -> N
         regain(ada, how)
 
 
+@pytest.mark.journey
 def test_short_interruption_shows_no_banner(ada: Desk) -> None:
     ada.page.evaluate(
         "() => { window.alarms = 0; new MutationObserver(() => document.querySelector('.banner[role=alert]') && (window.alarms += 1))"

@@ -44,6 +44,7 @@ def set_subject(desk: Desk, subject: str) -> None:
     expect(dialog).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_subject_is_changed_shown_in_the_list_and_undone(desk: Desk, ada: dict[str, Any]) -> None:
     set_subject(desk, "A broken lamp")
     desk.eventually(lambda: of(desk.stage, ada)["title"], "A broken lamp")

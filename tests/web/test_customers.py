@@ -40,6 +40,7 @@ def _tick(desk: Desk) -> Locator:
     return desk.log.locator(".tick").last
 
 
+@pytest.mark.journey
 def test_visitor_has_a_badge_in_list_panel_and_contact_page(
     desk: Desk, stage: Stage, channel: dict[str, Any]
 ) -> None:

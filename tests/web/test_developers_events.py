@@ -56,6 +56,7 @@ async def _held(
             await trio.aclose_forcefully(socket._stream)
 
 
+@pytest.mark.journey
 def test_live_log_shows_events_and_can_be_paused(desk: Desk, stage: Stage) -> None:
     one = stage.converse("log", "Before.", name="Lola Log")
     desk.sign_in()

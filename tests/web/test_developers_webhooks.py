@@ -52,6 +52,7 @@ def dropped(stage: Stage, name: str, desk: Desk) -> None:
     )
 
 
+@pytest.mark.journey
 def test_message_shows_a_failed_delivery_and_resends_it(desk: Desk, stage: Stage) -> None:
     crm = failing(stage, "crm")
     stage.converse("lack", "Where is my order?", name="Lena Lack")

@@ -47,6 +47,7 @@ def _stored(stage: Stage, conversation: dict[str, Any], mode: str = "reply") -> 
     return None if found is None else str(found["text"])
 
 
+@pytest.mark.journey
 def test_tabs_and_reload_show_the_whole_draft(desk: Desk, ada: dict[str, Any]) -> None:
     tabs = [_shown(desk, ada), _tab(desk), _tab(desk)]
     desk.box.fill(LONG)
@@ -133,6 +134,7 @@ def test_another_computer_shows_the_draft_and_its_changes(
     expect(here.box).to_have_value("")
 
 
+@pytest.mark.journey
 def test_offline_drafts_of_two_computers_are_merged(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:

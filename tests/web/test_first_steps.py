@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.web.harness.axe import findings
@@ -35,6 +36,7 @@ def project_page(desk: Desk) -> Locator:
     return desk.page.locator("section.part").filter(has_text="First steps")
 
 
+@pytest.mark.journey
 def test_empty_desk_lists_first_steps_and_follows_them(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     steps = steps_of(desk.page)

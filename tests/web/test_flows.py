@@ -25,6 +25,7 @@ def crm(shared_stage: Stage) -> Endpoint:
     return shared_stage.endpoint("crm")
 
 
+@pytest.mark.journey
 def test_first_sign_in_replaces_the_one_time_password(desk: Desk) -> None:
     (organisation,) = desk.stage.owner.get("/organisations").json()["items"]
     body = {"email": "ken@demo.example", "name": "Ken", "role": "agent"}
@@ -67,6 +68,7 @@ def test_failing_endpoint_is_shown_with_its_reason(desk: Desk) -> None:
     expect(desk.log).to_contain_text(re.compile(r"search: (retrying|queued)"))
 
 
+@pytest.mark.journey
 def test_note_is_visible_to_agents_only(desk: Desk, crm: Endpoint) -> None:
     conversation = desk.stage.converse("dora", "Hello!", name="Dora")
     desk.sign_in()

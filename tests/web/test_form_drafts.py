@@ -31,6 +31,7 @@ def half_a_ticket(desk: Desk) -> None:
     form.get_by_label("Priority").select_option("URGENT")
 
 
+@pytest.mark.journey
 def test_form_survives_the_end_of_the_session(grace: Desk) -> None:
     page = grace.page
     half_a_ticket(grace)

@@ -43,6 +43,7 @@ def _stored(desk: Desk, conversation: dict[str, Any]) -> list[tuple[str, str | N
     return [(each["text"], each.get("format")) for each in items[1:]]
 
 
+@pytest.mark.journey
 def test_keys_write_markdown_that_is_stored_as_typed_and_rendered(desk: Desk, ada: dict[str, Any]) -> None:
     keyboard = desk.page.keyboard
     desk.box.click()
@@ -133,6 +134,7 @@ def test_toolbar_is_used_by_keyboard_and_the_preview_shows_the_message(
     assert findings(desk.page) == []
 
 
+@pytest.mark.journey
 def test_hostile_markdown_makes_no_foreign_element_or_address(desk: Desk, ada: dict[str, Any]) -> None:
     hostile = [*MARKUP, "[x](javascript:alert(1)) [y](data:text/html,a)", "*a " * 3000, ">" * 10_000]
     path = f"/conversations/{ada['id']}/messages"

@@ -34,6 +34,7 @@ def settings(page: Page, menu: str, entry: str) -> Locator:
     return page.get_by_role("dialog")
 
 
+@pytest.mark.journey
 def test_browser_in_german_gets_the_desk_in_german(window: Callable[..., Desk], stage: Stage) -> None:
     desk = window(stage, locale="de-AT")
     page = desk.page

@@ -1,6 +1,6 @@
 """The pictures in the README and the guides.
 
-`make web ARGS="-k pictures" PICTURES=renew` takes them again. Otherwise each test opens the pictured state, and asserts that the document
+`make web-all ARGS="-k pictures" PICTURES=renew` takes them again. Otherwise each test opens the pictured state, and asserts that the document
 contains the picture.
 """
 

@@ -44,6 +44,7 @@ def test_held_reply_is_sent_after_its_tab_closes(
     desk.eventually(lambda: stage.messages(ada), ["Hello!", text.strip()])
 
 
+@pytest.mark.journey
 def test_held_reply_is_cancelled_by_key_and_elsewhere(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:

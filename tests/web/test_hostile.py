@@ -20,6 +20,7 @@ def stage(shared_stage: Stage) -> Stage:
     return shared_stage
 
 
+@pytest.mark.journey
 def test_user_input_never_becomes_markup(desk: Desk) -> None:
     stage = desk.stage
     texts = [*MARKUP, *CONTROLS, *SCRIPTS]

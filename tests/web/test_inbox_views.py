@@ -33,6 +33,7 @@ def _shows(desk: Desk, name: str, rest: str) -> None:
     expect(desk.page).to_have_url(_address(desk.stage, rest))
 
 
+@pytest.mark.journey
 def test_views_are_links_and_back_returns_to_the_previous_view(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     _shows(desk, "Mine", "inbox/mine")

@@ -37,6 +37,7 @@ def fields_of(stage: Stage, entry_id: str, language: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.journey
 def test_reports_show_days_and_agents(desk: Desk, stage: Stage, tmp_path: Path) -> None:
     conversation = stage.converse("report", "Hello?")
     path = f"/conversations/{conversation['id']}/messages"

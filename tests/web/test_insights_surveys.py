@@ -28,6 +28,7 @@ def stage(shared_stage: Stage) -> Stage:
     return shared_stage
 
 
+@pytest.mark.journey
 def test_keyboard_creates_edits_and_publishes_a_survey(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     shown(desk, "surveys", "Surveys")

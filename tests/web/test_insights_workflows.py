@@ -20,6 +20,7 @@ def stage(shared_stage: Stage) -> Stage:
     return shared_stage
 
 
+@pytest.mark.journey
 def test_diagram_shows_exits_and_waiting_runs(desk: Desk, stage: Stage) -> None:
     waiting = [stage.converse(f"picture-{number}") for number in range(2)]
     made = workflow(stage, "Pictured", waiting)

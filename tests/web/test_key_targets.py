@@ -70,6 +70,7 @@ def active(desk: Desk) -> str:
     return str(desk.page.locator("[role=option].active .who").inner_text())
 
 
+@pytest.mark.journey
 def test_cursor_moves_on_when_its_row_leaves(three: Desk) -> None:
     open_row(three, "Bea")
     three.page.keyboard.press("a")

@@ -17,6 +17,7 @@ def stage(shared_stage: Stage) -> Stage:
     return shared_stage
 
 
+@pytest.mark.journey
 def test_keyboard_alone_closes_a_conversation(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Where is my order?", name="Ada")
     user = desk.stage.demo["user"]

@@ -38,6 +38,7 @@ def _row(desk: Desk, text: str) -> Locator:
     return desk.page.get_by_role("row").filter(has_text=text)
 
 
+@pytest.mark.journey
 def test_keyboard_finds_and_changes_a_contact(desk: Desk, stage: Stage) -> None:
     stage.converse("keys-contact", name="Kim Keys")
     stage.converse("keys-other", name="Otto Other")

@@ -63,6 +63,7 @@ def _to_begin(desk: Desk) -> int:
     raise AssertionError("the beginning is not reached")
 
 
+@pytest.mark.journey
 def test_long_thread_keeps_few_elements_and_its_place(desk: Desk) -> None:
     stage = desk.stage
     desk.sign_in()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import orjson
+import pytest
 from playwright.sync_api import expect
 
 from tests.web.harness.desk import Desk
@@ -25,6 +26,7 @@ def bring_in(stage: Stage, status: str, names: list[str]) -> None:
     stage.s2s.post("/s2s/import", content=lines, headers=headers).raise_for_status()
 
 
+@pytest.mark.journey
 def test_command_marks_all_as_read_and_undo_reverts_it(desk: Desk) -> None:
     desk.stage.converse("ada", "I am Ada", name="Ada")
     desk.sign_in()

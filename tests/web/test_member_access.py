@@ -55,6 +55,7 @@ def shown_link(dialog: Locator) -> str:
     return link
 
 
+@pytest.mark.journey
 def test_member_is_invited_renewed_and_joins(admin: Desk, window: Callable[..., Desk]) -> None:
     page, email = admin.page, "ina@invited.example"
     page.get_by_role("button", name="Invite a member").click()
@@ -91,6 +92,7 @@ def test_member_is_invited_renewed_and_joins(admin: Desk, window: Callable[..., 
     expect(page.get_by_text("No open invitations.")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_invitation_is_revoked(admin: Desk) -> None:
     path, email = f"{organisation(admin.stage)}/invitations", "rev@invited.example"
     admin.stage.owner.post(path, json={"email": email, "role": "agent"}).raise_for_status()

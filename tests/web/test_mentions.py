@@ -57,6 +57,7 @@ def ada(stage: Stage, alan: str) -> dict[str, Any]:
     return stage.converse("ada", "Where is my order?", name="Ada")
 
 
+@pytest.mark.journey
 def test_note_mentions_a_colleague_by_keyboard_who_finds_it(
     window: Callable[..., Desk], stage: Stage, alan: str, ada: dict[str, Any]
 ) -> None:

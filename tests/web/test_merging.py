@@ -45,6 +45,7 @@ def merge(stage: Stage, source: dict[str, Any], target: dict[str, Any]) -> None:
     stage.owner.post(path, json={"into": target["id"]}).raise_for_status()
 
 
+@pytest.mark.journey
 def test_conversation_is_merged_by_keyboard_alone_and_the_merge_is_undone(
     desk: Desk, two: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:

@@ -30,6 +30,7 @@ def long_thread(stage: Stage, conversation: dict[str, Any], count: int = 260) ->
     return [stage.say(conversation, f"Number {number} of many\nand a line") for number in range(count)]
 
 
+@pytest.mark.journey
 def test_link_is_copied_by_mouse_and_by_keyboard(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:

@@ -40,6 +40,7 @@ def ada(desk: Desk) -> dict[str, Any]:
     return conversation
 
 
+@pytest.mark.journey
 def test_key_ends_the_wait_names_who_did_it_and_undo_restores_it(desk: Desk, ada: dict[str, Any]) -> None:
     since = of(desk.stage, ada)["waitingSince"]
     expect(waits(desk, "Ada")).to_be_visible()

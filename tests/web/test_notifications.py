@@ -98,6 +98,7 @@ def me(desk: Desk) -> str:
     return found
 
 
+@pytest.mark.journey
 def test_message_of_a_customer_is_shown_and_heard_once(desk: Desk) -> None:
     conversation = desk.stage.converse("ada", "My lamp is broken", name="Ada")
     wait_for(desk, "Ada")

@@ -88,6 +88,7 @@ def session_is_over(desk: Desk) -> None:
     assert (status, refusal["code"]) == (401, "session_ended")
 
 
+@pytest.mark.journey
 def test_verified_address_binds_the_account_and_signing_out_keeps_the_providers_session(
     visitor: Callable[[], Desk], stage: Stage, provider: NpmProvider
 ) -> None:

@@ -52,6 +52,7 @@ def password_link(stage: Stage, email: str) -> str:
     return str(answer.json()["url"])
 
 
+@pytest.mark.journey
 def test_invited_person_joins_and_the_token_is_nowhere(desk: Desk, stage: Stage) -> None:
     link = invitation(stage, "nina@new.example")
     token = urlsplit(link).fragment

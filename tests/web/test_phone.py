@@ -66,6 +66,7 @@ def sideways(page: Page) -> Any:
     return page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
 
+@pytest.mark.journey
 def test_navigation_has_everything(phone: Desk) -> None:
     phone.sign_in("grace@demo.example", PASSWORD)
     side = navigation(phone)
@@ -111,6 +112,7 @@ def test_navigation_works_by_keyboard_alone(phone: Desk) -> None:
     expect(button).to_be_focused()
 
 
+@pytest.mark.journey
 def test_lost_connection_marks_the_button_of_the_navigation(phone: Desk) -> None:
     phone.tolerated.append(NETWORK)
     phone.sign_in()

@@ -1,6 +1,6 @@
 """Pictures of the desk's states, compared with reviewed ones.
 
-`make web ARGS="-k pictures" PICTURES=renew` takes them again; review each before you commit it. Times, faces and deliveries are
+`make web-all ARGS="-k pictures" PICTURES=renew` takes them again; review each before you commit it. Times, faces and deliveries are
 masked, because they differ each time.
 """
 

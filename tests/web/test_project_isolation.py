@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.web.harness.desk import NETWORK, Desk
@@ -9,6 +10,7 @@ from tests.web.harness.hostile import FIRED, MARKUP
 from tests.web.harness.stage import Stage
 
 
+@pytest.mark.journey
 def test_address_of_another_project_shows_no_data(desk: Desk, stage: Stage) -> None:
     (organisation,) = stage.owner.get("/organisations").raise_for_status().json()["items"]
     made = stage.owner.post(f"/organisations/{organisation['id']}/projects", json={"name": "Elsewhere"})

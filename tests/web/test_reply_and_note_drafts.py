@@ -77,6 +77,7 @@ def test_reply_text_never_becomes_a_note(desk: Desk, ada: dict[str, Any], how: s
     expect(desk.box).to_have_value(PUBLIC)
 
 
+@pytest.mark.journey
 def test_both_drafts_survive_a_reload(desk: Desk, ada: dict[str, Any]) -> None:
     desk.box.fill(PUBLIC)
     _switch(desk, "Note", "key")

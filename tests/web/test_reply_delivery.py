@@ -12,6 +12,7 @@ from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.stage import PASSWORD, Stage
 
 
+@pytest.mark.journey
 def test_offline_reply_is_sent_once(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
@@ -27,6 +28,7 @@ def test_offline_reply_is_sent_once(desk: Desk) -> None:
     assert desk.stage.messages(conversation) == ["Hello!", "I am looking into it."]
 
 
+@pytest.mark.journey
 def test_outbox_survives_a_reload_and_sends_once(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
@@ -43,6 +45,7 @@ def test_outbox_survives_a_reload_and_sends_once(desk: Desk) -> None:
     assert desk.stage.messages(conversation) == ["Hello!", "Kept over a reload."]
 
 
+@pytest.mark.journey
 def test_lost_response_makes_no_second_reply(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)
@@ -65,6 +68,7 @@ def test_lost_response_makes_no_second_reply(desk: Desk) -> None:
     assert desk.stage.messages(conversation) == ["Hello!", "Once."]
 
 
+@pytest.mark.journey
 def test_connection_lost_while_the_page_loads_stops_neither_replies_nor_the_stream(desk: Desk) -> None:
     conversation = desk.stage.converse("u1", "Hello!", name="Ada")
     desk.tolerated.append(NETWORK)

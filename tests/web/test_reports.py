@@ -81,6 +81,7 @@ def drawn(page: Page) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.journey
 def test_equal_series_are_drawn_beside_each_other_with_their_own_patterns(desk: Desk, stage: Stage) -> None:
     """With one answer a day the median is the 90th percentile."""
     answered(stage, "equal", [0, 1, 2, 3])

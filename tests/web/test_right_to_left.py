@@ -49,6 +49,7 @@ def test_long_texts_from_right_to_left_fit_into_the_window(desk: Desk) -> None:
     assert found == {path: [] for path in PAGES}
 
 
+@pytest.mark.journey
 def test_sides_of_a_thread_are_swapped(desk: Desk) -> None:
     page = desk.page
     desk.open(f"/desk/{desk.stage.demo['projectId']}/inbox/all")

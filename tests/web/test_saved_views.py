@@ -77,6 +77,7 @@ def filter_by_tag(desk: Desk, tag: str) -> None:
     expect(dialog).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_filter_is_saved_as_a_view_with_an_address_and_a_count(desk: Desk, stage: Stage) -> None:
     desk.sign_in()
     desk.view()

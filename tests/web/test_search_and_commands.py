@@ -15,6 +15,7 @@ def stage(shared_stage: Stage) -> Stage:
     return shared_stage
 
 
+@pytest.mark.journey
 def test_hits_show_assignee_and_mark_titles(desk: Desk, stage: Stage) -> None:
     conversation = stage.converse("zora", "Hello!", name="Zora")
     path = f"/conversations/{conversation['id']}"

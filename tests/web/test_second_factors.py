@@ -73,6 +73,7 @@ def sign_out(page: Page) -> None:
     expect(page.get_by_label("Email")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_app_is_set_up_and_its_codes_sign_in_once_each(desk: Desk, stage: Stage) -> None:
     email = stage.person("Anna", "agent")
     desk.tolerated.append(NETWORK)

@@ -65,6 +65,7 @@ def pick_time(desk: Desk, name: str) -> None:
     expect(dialog).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_reply_is_scheduled_edited_and_cancelled_by_mouse(
     window: Callable[..., Desk], stage: Stage, ada: dict[str, Any]
 ) -> None:

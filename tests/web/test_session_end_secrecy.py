@@ -66,6 +66,7 @@ def readable(desk: Desk) -> str:
     )
 
 
+@pytest.mark.journey
 def test_page_is_cleared_behind_the_sign_in_dialog(grace: Desk) -> None:
     assert any(each in readable(grace) for each in SECRETS)
     end_sessions(grace.stage, "grace@demo.example")
@@ -81,6 +82,7 @@ def test_page_is_cleared_behind_the_sign_in_dialog(grace: Desk) -> None:
     expect(grace.box).to_have_value("Half a sentence")
 
 
+@pytest.mark.journey
 def test_another_user_gets_none_of_the_data(grace: Desk) -> None:
     ken = grace.stage.person("Ken", "agent")
     end_sessions(grace.stage, "grace@demo.example")
@@ -93,6 +95,7 @@ def test_another_user_gets_none_of_the_data(grace: Desk) -> None:
     assert "Half a sentence" not in readable(grace)
 
 
+@pytest.mark.journey
 def test_stored_data_is_encrypted(grace: Desk) -> None:
     grace.stage.close_road()
     grace.page.locator(".composer input[type=file]").set_input_files(

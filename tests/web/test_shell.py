@@ -25,6 +25,7 @@ def _head(page: Page, name: str) -> None:
     expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
 
 
+@pytest.mark.journey
 def test_page_opens_by_link_and_closes_by_back(desk: Desk) -> None:
     desk.sign_in()
     desk.page.get_by_text("Settings", exact=True).first.click()

@@ -72,6 +72,7 @@ def draft_over_an_ended_session(desk: Desk, email: str, name: str) -> None:
     expect(desk.page.get_by_role("dialog", name="Sign in again")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_page_has_a_button_for_each_way(desk: Desk) -> None:
     desk.open()
     page = desk.page
@@ -118,6 +119,7 @@ def test_stranger_of_the_provider_reads_why_there_is_no_account(desk: Desk, prov
     expect(desk.page.get_by_role("alert")).to_contain_text("refused the request, or it was cancelled")
 
 
+@pytest.mark.journey
 def test_passkey_signs_in_alone(desk: Desk, stage: Stage) -> None:
     email = stage.person("Pat", "agent")
     virtual_passkeys(desk.page)

@@ -67,6 +67,7 @@ def ask(desk: Desk, text: str) -> Locator:
     return desk.page.get_by_role("dialog", name=TITLE)
 
 
+@pytest.mark.journey
 def test_conversation_starts_with_a_message_and_the_later_ones(desk: Desk, lamp: dict[str, Any]) -> None:
     opened(desk, lamp)
     page = desk.page

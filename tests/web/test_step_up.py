@@ -59,6 +59,7 @@ def confirm(proof: Locator, label: str, value: str) -> None:
     proof.get_by_role("button", name="Confirm").click()
 
 
+@pytest.mark.journey
 def test_password_proves_it_and_the_call_is_made_once(desk: Desk, stage: Stage) -> None:
     with_old_proof(desk, "Pia")
     proof = create(desk, "by password")

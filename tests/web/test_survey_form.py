@@ -55,6 +55,7 @@ def question(page: Page, number: int) -> Locator:
     return page.get_by_role("group", name=f"Question {number}", exact=True)
 
 
+@pytest.mark.journey
 def test_form_gives_the_same_bytes_as_the_json(desk: Desk, stage: Stage) -> None:
     made = survey(stage, "By two ways")
     page = editor(desk, made)

@@ -53,6 +53,7 @@ def drag(page: Page, to: int) -> None:
     page.mouse.move(card["x"] + 20, card["y"] + card["height"] * (0.8 if to > 0 else 0.2), steps=5)
 
 
+@pytest.mark.journey
 def test_card_is_dragged_down_and_up_and_that_is_undone(desk: Desk, stage: Stage) -> None:
     page = editor(desk, stage, "Dragged")
     hold(page, 1)

@@ -58,6 +58,7 @@ def made(desk: Desk) -> dict[str, dict[str, Any]]:
     return made
 
 
+@pytest.mark.journey
 def test_dialog_shows_tags_of_all_and_of_some(desk: Desk, made: dict[str, dict[str, Any]]) -> None:
     dialog = select_all(desk)
     assert states(dialog) == {"returns": "true", "late": "mixed", "vip": "mixed"}

@@ -58,6 +58,7 @@ def pick(desk: Desk, name: str) -> None:
     desk.page.get_by_role("menuitem", name=name).click()
 
 
+@pytest.mark.journey
 def test_ticket_is_made_with_the_mouse_and_opened_from_both_sides(desk: Desk, stage: Stage) -> None:
     conversation = started(stage, "mouse", title="Lamp of Mouse", tags=["returns"])
     me = stage.owner.get("/users/me").raise_for_status().json()

@@ -42,6 +42,7 @@ def _titles(desk: Desk) -> Locator:
     return desk.page.locator("tbody th")
 
 
+@pytest.mark.journey
 def test_open_list_follows_a_ticket(desk: Desk, stage: Stage) -> None:
     _ticket(stage, "Was there", tags=["live"])
     _list(desk, "tag=live&status=OPEN&sort=priority")

@@ -115,6 +115,7 @@ def write(page: Page, text: str) -> None:
     page.get_by_role("button", name="Send").click()
 
 
+@pytest.mark.journey
 def test_customer_and_agent_chat_as_the_tutorial_says(chat: Chat, desk: Desk) -> None:
     page = chat.visit()
     write(page, QUESTION)

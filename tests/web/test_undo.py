@@ -67,6 +67,7 @@ def test_undo_reverts_each_kind_of_change(desk: Desk, ada: dict[str, Any], chang
     desk.eventually(lambda: kept(of(desk.stage, ada)), before)
 
 
+@pytest.mark.journey
 def test_undo_reverts_several_changes_in_order(desk: Desk, ada: dict[str, Any]) -> None:
     states = [kept(of(desk.stage, ada))]
     for key in ("a", "p", "e"):
@@ -126,6 +127,7 @@ def test_undo_reverts_a_bulk_change(desk: Desk) -> None:
     desk.eventually(lambda: {of(desk.stage, each)["status"] for each in made}, {"OPEN"})
 
 
+@pytest.mark.journey
 def test_undo_never_reverts_a_colleagues_change(desk: Desk, ada: dict[str, Any]) -> None:
     grace = desk.stage.client(desk.stage.person("Grace", "agent"))
     desk.page.keyboard.press("e")

@@ -63,6 +63,7 @@ def received(desk: Desk, payload: dict[str, Any], existing: list[Any] | None = N
     return found
 
 
+@pytest.mark.journey
 def test_message_reaches_the_browser_after_the_desk_was_closed(desk: Desk, push: PushEndpoint) -> None:
     turn_on(desk)
     assert findings(desk.page) == []

@@ -49,6 +49,7 @@ def as_json(page: Page) -> Any:
     return flows
 
 
+@pytest.mark.journey
 def test_mouse_adds_connects_tries_and_publishes(desk: Desk, stage: Stage) -> None:
     made = workflow(stage, "By mouse")
     page = editor(desk, made)

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import jwt
+import pytest
 from playwright.sync_api import expect
 
 from tests.web.harness.widget import CHANNEL, HostWindow
@@ -32,6 +33,7 @@ def sign_in(window: HostWindow, channel: dict[str, Any], user_id: str) -> None:
     expect(window.box).to_be_visible()
 
 
+@pytest.mark.journey
 def test_next_customer_at_a_shared_computer_sees_no_draft(window: HostWindow) -> None:
     channel = signed_channel(window)
     sign_in(window, channel, "ada")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.root import ROOT
 
 BUILT = ROOT / "http/deskwire/http/pages/widget/built"
 
 
+@pytest.mark.journey
 def test_built_files_are_those_of_the_modules(tmp_path: Path) -> None:
     script = ROOT / "tests/web/tools/widget.mjs"
     subprocess.run(["node", str(script), str(tmp_path)], check=True, timeout=HANG_TIMEOUT_S)

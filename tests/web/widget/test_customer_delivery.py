@@ -23,6 +23,7 @@ LIMITED_NETWORK: Final = 10
 """Conversations of visitors that a network may start before a proof of work is demanded."""
 
 
+@pytest.mark.journey
 def test_messages_before_the_first_response_belong_to_one_conversation(site: Site, tab: Tab) -> None:
     page = tab()
     page.start()
@@ -92,6 +93,7 @@ def test_kept_messages_arrive_once_over_outages_reloads_and_kills(site: Site, ta
         assert page.state["messages"][page.state["open"]] == thread
 
 
+@pytest.mark.journey
 def test_kept_message_survives_the_kill_of_the_browser(
     site: Site, driver: Playwright, tmp_path: Path
 ) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import Route
 
 from tests.web.harness.customer_page import Site, Tab, eventually
 
 
+@pytest.mark.journey
 def test_agents_answer_is_shown_counted_and_marked(site: Site, tab: Tab) -> None:
     page = tab()
     page.start()

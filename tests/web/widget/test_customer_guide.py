@@ -37,6 +37,7 @@ process.exit();
 """
 
 
+@pytest.mark.journey
 def test_page_of_the_guide_sends_and_shows_messages(stage: Stage, browser: Browser) -> None:
     with opened_site(stage) as site:
         source = (EXAMPLES / "customer.html").read_text()

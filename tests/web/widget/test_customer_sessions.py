@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import pytest
 from playwright.sync_api import Route
 
 from tests.web.harness.customer_page import Site, Tab, eventually, stored_records
@@ -17,6 +18,7 @@ SLOW_IDENTITY: Final = """([baseUrl, channelId, jwt]) => {
 """Makes the customer's side with an identity function that answers after `known()`."""
 
 
+@pytest.mark.journey
 def test_visitor_keeps_the_thread_after_signing_in(site: Site, tab: Tab) -> None:
     page = tab()
     page.start()
@@ -47,6 +49,7 @@ def test_waiting_message_of_a_visitor_is_sent_after_signing_in(site: Site, tab: 
     eventually(page, lambda: {each["contact"]["userId"] for each in site.conversations()}, {"ada"})
 
 
+@pytest.mark.journey
 def test_next_customer_sees_no_trace_and_gets_no_message_of_the_first(site: Site, tab: Tab) -> None:
     page, other = tab(), tab()
     page.start(site.identity("ada"))
@@ -72,6 +75,7 @@ def test_next_customer_sees_no_trace_and_gets_no_message_of_the_first(site: Site
     assert sessions["items"] == [], "the session of Ada is still live"
 
 
+@pytest.mark.journey
 def test_older_tab_that_renews_its_session_does_not_sign_the_next_customer_out(site: Site, tab: Tab) -> None:
     older, newer = tab(), tab()
     older.start(site.identity("ada"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 from playwright.sync_api import BrowserContext
 
 from tests.web.harness.customer_page import CustomerPage, Site, Tab, eventually, opened_page
@@ -31,6 +32,7 @@ def in_frame(site: Site, page: CustomerPage, **options: str) -> CustomerPage:
     return framed
 
 
+@pytest.mark.journey
 def test_frame_without_storage_keeps_messages_at_the_host(site: Site, context: BrowserContext) -> None:
     page = opened_page(site, context)
     frame = in_frame(site, page)

@@ -63,6 +63,7 @@ def check_one_conversation_continues(one: Computer, tab: PanelTab, *before: str)
     assert one.thread() == [*before, "Are you there?"]
 
 
+@pytest.mark.journey
 def test_visitor_who_has_written_gets_the_conversation_and_no_new_one(shared: Computer) -> None:
     first = shared.tab()
     first.say("Where is my order?")

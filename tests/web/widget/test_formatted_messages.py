@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.web.harness.widget import HostWindow
@@ -10,6 +11,7 @@ from tests.web.widget.test_panel import started
 TEXT = "Your **order**:\n- _one_\n- [carrier](https://carrier.example/1)\n\n<img src=x onerror=alert(1)> [x](javascript:alert(1))"
 
 
+@pytest.mark.journey
 def test_formatted_reply_is_rendered_and_plain_texts_are_not(window: HostWindow) -> None:
     conversation = started(window, "*Where* is my _order_?")
     loaded = "() => performance.getEntriesByType('resource').some(each => each.name.includes('/markup-'))"

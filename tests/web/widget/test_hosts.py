@@ -36,6 +36,7 @@ def test_panel_opens_and_closes_under_the_policy_of_the_host(name: str, window: 
     expect(window.frame).to_be_hidden()
 
 
+@pytest.mark.journey
 def test_page_has_no_frame_and_one_request_before_the_first_click(window: HostWindow) -> None:
     window.open(make_channel(window.stage))
     expect(window.button).to_be_visible()

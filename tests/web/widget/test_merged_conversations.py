@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.web.harness.widget import HostWindow
 from tests.web.widget.test_panel import reply, started
 
 
+@pytest.mark.journey
 def test_panel_shows_both_threads_and_sends_into_the_one_that_remains(window: HostWindow) -> None:
     conversation = started(window, "My lamp is broken")
     stage = window.stage

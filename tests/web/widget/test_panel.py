@@ -86,6 +86,7 @@ def reply(stage: Stage, conversation: Mapping[str, Any], text: str) -> None:
     stage.owner.post(f"/conversations/{conversation['id']}/messages", json={"text": text}).raise_for_status()
 
 
+@pytest.mark.journey
 def test_message_and_reply_appear_on_both_sides(window: HostWindow) -> None:
     conversation = started(window, "Where is my order?")
     reply(window.stage, conversation, "On its way: https://carrier.example/1Z?a=b. Anything else?")
@@ -268,6 +269,7 @@ def test_workflow_steps_are_buttons_and_a_form(window: HostWindow) -> None:
     assert window.stage.messages(conversation)[-1] == "Order number: A-1001"
 
 
+@pytest.mark.journey
 def test_closed_conversation_is_rated_and_surveyed_and_opened_again(window: HostWindow) -> None:
     survey = window.stage.owner.post("/engagement/surveys", json=SURVEY).raise_for_status().json()["id"]
     conversation = started(window, "One more thing", survey=survey)
@@ -340,6 +342,7 @@ def test_typing_agent_is_named(window: HostWindow) -> None:
     expect(window.panel.get_by_text("is typing")).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_sign_out_forgets_everything_and_says_how_much_was_given_up(window: HostWindow) -> None:
     started(window, "A secret")
     assert window.calls("Deskwire.signOut()") == {"givenUp": 0}

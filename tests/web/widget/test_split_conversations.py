@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.web.harness.widget import HostWindow
@@ -42,6 +43,7 @@ def rows(window: HostWindow) -> Locator:
     return found
 
 
+@pytest.mark.journey
 def test_row_of_the_new_conversation_has_its_newest_message_at_once(window: HostWindow) -> None:
     lamp, parcel = both(window)
     row = rows(window).first

@@ -74,6 +74,7 @@ LIST = re.compile(r"/v3/customer/conversations\?")
 SECRETS = ("Secret of Ada", "Waiting of Ada", "Draft of Ada", "Reply to Ada", "ct_")
 
 
+@pytest.mark.journey
 def test_next_customer_finds_no_trace_of_the_one_before(shared: Computer) -> None:
     tab = written_by_ada(shared)
     token = re.findall(r"ct_[\w-]{20,}", tab.stored())
@@ -94,6 +95,7 @@ def test_next_customer_finds_no_trace_of_the_one_before(shared: Computer) -> Non
     }  # fmt: skip
 
 
+@pytest.mark.journey
 def test_message_that_waits_at_the_change_goes_to_its_own_customer(shared: Computer) -> None:
     tab = written_by_ada(shared)
     tab.page.evaluate("jwt => void Deskwire.identify(async () => jwt)", identity(shared, "bob"))
@@ -119,6 +121,7 @@ def test_sign_out_leaves_nothing_to_the_next_visitor(shared: Computer) -> None:
     assert owners(shared) == {"Secret of Ada": "ada"}
 
 
+@pytest.mark.journey
 def test_sign_out_in_one_tab_empties_the_other(shared: Computer) -> None:
     sign_in_at_load(shared, "ada")
     one = shared.tab()

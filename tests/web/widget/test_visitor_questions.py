@@ -42,6 +42,7 @@ def answer(window: HostWindow, text: str) -> None:
     assert stored() == "ada@shop.example"
 
 
+@pytest.mark.journey
 def test_visitor_is_asked_for_what_the_channel_wants(window: HostWindow) -> None:
     open_panel(window)
     window.say("Please call me back")
@@ -49,6 +50,7 @@ def test_visitor_is_asked_for_what_the_channel_wants(window: HostWindow) -> None
     answer(window, "Please call me back")
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("late", [SETTINGS, FIELDS], ids=["settings", "fields"])
 def test_message_waits_until_the_questions_are_shown(window: HostWindow, late: re.Pattern[str]) -> None:
     held: list[Route] = []
