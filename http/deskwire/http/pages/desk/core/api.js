@@ -54,8 +54,15 @@ export function newKey() {
 }
 
 const MODULE_RETRY_DELAY_MS = 2_000;
-/** Load a module, and try again until that succeeds: the connection may be lost while the page starts. @template T @param {() => Promise<T>} load @returns {Promise<T>} */
-export const loadModule = (load) => load().catch(() => new Promise((done) => setTimeout(done, MODULE_RETRY_DELAY_MS)).then(() => loadModule(load)));
+/** A busy page loads its modules after this time. */
+const IDLE_TIMEOUT_MS = 300;
+const idle = () => new Promise((done) => (typeof requestIdleCallback === "function" ? requestIdleCallback(done, { timeout: IDLE_TIMEOUT_MS }) : setTimeout(done)));
+/**
+ * Load a module once the page is idle, and try again until that succeeds: the first list does not wait for a connection that modules take, and the network
+ * may be lost while the page starts.
+ * @template T @param {() => Promise<T>} load @returns {Promise<T>}
+ */
+export const loadModule = (load) => idle().then(load).catch(() => new Promise((done) => setTimeout(done, MODULE_RETRY_DELAY_MS)).then(() => loadModule(load)));
 
 /** Calls fail as `Offline` after this time. */
 const CALL_TIMEOUT_MS = 30_000;
