@@ -86,3 +86,32 @@ async def test_every_event_reaches_some_holder_in_order(
         assert not got or got[0] <= seen + 1
         seen = max(seen, got[-1] if got else -1)
     assert seen == stage.numbers - 1
+
+
+async def test_event_during_a_read_from_the_disk_needs_no_later_one(
+    autojump_clock: MockClock, store: JumpStore
+) -> None:
+    """The read shows the state at its start, and its batch must not cancel the wake-up of an event published during it."""
+    before = await jump_stage(store)
+    (await before.hold("c1")).close()
+    await before.emit(3)
+    stage = await jump_stage(store)  # a restart: memory has no event yet
+    stage.numbers = before.numbers
+    stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
+    store.read_takes_s = 2.0
+    ours, theirs = memory_stream_pair()
+    numbers: list[int] = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_one, stream, theirs)
+        peer = RawPeer(ours)
+        await peer.open()
+        await peer.subscribe(await peer.socket_id(), stage.clock(), consumer_id="c1")
+        assert orjson.loads((await peer.message())["data"])["gap"] is False
+        await trio.sleep(1)  # virtual time: the mock clock jumps
+        await stage.emit()
+        with trio.fail_after(15):
+            while len(numbers) < 4:
+                numbers.append(orjson.loads((await peer.message())["data"])["data"]["n"])
+        await trio.aclose_forcefully(ours)
+        nursery.cancel_scope.cancel()
+    assert numbers == [0, 1, 2, 3]

@@ -92,6 +92,7 @@ class EventWriter:
             subscription = next(iter(self._pending))
             batch = subscription.recent() if subscription.current else None
             if batch is not None:
+                del self._pending[subscription]
                 frames.append(self._framed(subscription, batch))
                 size += len(frames[-1])
             elif subscription.current:
@@ -104,6 +105,9 @@ class EventWriter:
         """Write events until none are left, waiting for the disk and the peer."""
         while self._writer.rest or self._pending:
             subscription, batch = next(iter(self._pending), None), None
+            if subscription is not None:
+                # Removed before the read, not after it: an event that is published during the read schedules it again.
+                del self._pending[subscription]
             if subscription is not None and subscription.current:
                 try:
                     batch = subscription.recent() or await subscription.stored()
@@ -115,12 +119,11 @@ class EventWriter:
                 if self._writer.ending:
                     return
                 frames = b""
-                if subscription is not None and batch is not None and subscription.current:
-                    frames = self._timeouts.with_ping(self._framed(subscription, batch))
-                elif subscription is not None:
-                    if batch is not None:
-                        subscription.rewind()  # if a paused subscription resumes, it starts with these events
-                    self._pending.pop(subscription, None)
+                if subscription is not None and batch is not None:
+                    if subscription.current:
+                        frames = self._timeouts.with_ping(self._framed(subscription, batch))
+                    else:
+                        subscription.rewind()  # if the paused subscription resumes, it starts with these events
                 if not await self._writer.put(frames):
                     return
         self._catching_up = False
@@ -131,7 +134,6 @@ class EventWriter:
         If writing them fails, nothing more is confirmed.
         """
         subscription.written = batch.upto  # the next heartbeat confirms a batch without events
-        del self._pending[subscription]
         if batch.more:
             self._pending[subscription] = None  # after the other channels
         name = subscription.channel.name
