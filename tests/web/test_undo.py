@@ -11,6 +11,18 @@ from playwright.sync_api import expect
 from tests.web.harness.desk import NETWORK, Desk
 from tests.web.harness.stage import Stage
 
+HELD_STREAM = """
+delete window.SharedWorker;
+const plain = fetch;
+window.fetch = async (...given) => {
+  const response = await plain(...given);
+  if (!String(given[0]).includes("/v3/stream")) return response;
+  const held = new TransformStream({ transform: async (chunk, to) => (await window.held, to.enqueue(chunk)) });
+  return new Response(response.body.pipeThrough(held), response);
+};
+"""
+"""The page reads the stream by itself, and gets nothing of it while the promise `window.held` is pending."""
+
 
 def of(stage: Stage, conversation: dict[str, Any]) -> dict[str, Any]:
     """Return the conversation as an agent sees it."""
@@ -153,6 +165,24 @@ def test_undo_of_tags_keeps_what_a_colleague_added(desk: Desk, ada: dict[str, An
     desk.page.locator(".log").focus()
     desk.page.keyboard.press("u")
     desk.eventually(lambda: of(desk.stage, ada)["tags"], ["vip"])
+
+
+def test_undo_of_tags_keeps_one_that_has_not_arrived_yet(desk: Desk) -> None:
+    desk.context.add_init_script(HELD_STREAM)
+    conversation = desk.stage.converse("ada", "I am Ada", name="Ada")
+    desk.sign_in()
+    desk.converse("Ada")
+    expect(desk.said("I am Ada")).to_be_visible()
+    grace = desk.stage.client(desk.stage.person("Grace", "agent"))
+    tag(desk, "returns")
+    desk.eventually(lambda: of(desk.stage, conversation)["tags"], ["returns"])
+    expect(desk.page.locator(".context")).to_contain_text("returns")
+    desk.page.evaluate("void (window.held = new Promise(() => {}))")
+    path = f"/conversations/{conversation['id']}"
+    grace.patch(path, json={"tags": ["returns", "vip"]}).raise_for_status()
+    desk.page.locator(".log").focus()
+    desk.page.keyboard.press("u")
+    desk.eventually(lambda: of(desk.stage, conversation)["tags"], ["vip"])
 
 
 def test_offline_undo_never_overwrites_a_colleague(desk: Desk, ada: dict[str, Any]) -> None:

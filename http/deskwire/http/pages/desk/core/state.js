@@ -359,6 +359,7 @@ export const matchesGuard = (now, left) =>
   (left.assignee === undefined || now.assignee?.id === left.assignee?.id) &&
   (left.title === undefined || now.title === left.title) &&
   (left.archived === undefined || now.archived === left.archived) &&
+  (left.tags === undefined || now.tags.join("\n") === left.tags.join("\n")) &&
   (left.snoozedUntil === undefined || time(now.snoozedUntil) === time(left.snoozedUntil)) &&
   (left.noAnswerNeededSince === undefined || time(now.noAnswerNeededSince) === time(left.noAnswerNeededSince));
 

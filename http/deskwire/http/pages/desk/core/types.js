@@ -211,7 +211,7 @@
  * @property {Guard|null} [guard]  the fields the conversation must have when the action is sent
  *
  * The fields of a conversation that an undo reverts. It is refused if someone else has changed them.
- * @typedef {Partial<Pick<Row, "status"|"closedAt"|"assignee"|"snoozedUntil"|"noAnswerNeededSince"|"title"|"archived">>} Guard
+ * @typedef {Partial<Pick<Row, "status"|"closedAt"|"assignee"|"snoozedUntil"|"noAnswerNeededSince"|"title"|"archived"|"tags">>} Guard
  *
  * One of the two drafts of a conversation.
  * @typedef {"reply"|"note"} Mode

@@ -211,13 +211,17 @@ async function withdrawUnsent(key) {
 /** @param {string} key */
 const wasRefused = (key) => entries.peek().some((each) => each.key === key && each.state === "refused");
 
+/** Return the row with the tags that are stored: a colleague may have added some whose event is not here yet. @param {Row} known @returns {Promise<Row>} */
+const withStoredTags = (known) => get(`conversations/${known.id}`, { view: "agent" }).then(({ tags }) => ({ ...known, tags }), () => known);
+
 /** @param {Step} step @returns {Promise<Step[]>} */
 async function sendReversal(step) {
-  const now = row(step.id);
-  if (!now) return [];
+  const known = row(step.id);
+  if (!known) return [];
+  const now = reachable.peek() && step.back(known).some((each) => each.do === "tags") ? await withStoredTags(known) : known;
   const found = [];
   for (const [i, action] of step.back(now).entries()) {
-    const guard = i ? null : step.left;
+    const guard = i ? null : action.do === "tags" ? { ...step.left, tags: now.tags } : step.left;
     const { key } = await act(step.id, action, { guard });
     found.push({ ...step, key });
   }
