@@ -21,7 +21,7 @@ window.fetch = async (...given) => {
   return new Response(response.body.pipeThrough(held), response);
 };
 """
-"""The page reads the stream by itself, and gets nothing of it while the promise `window.held` is pending."""
+"""The page reads the stream without a worker, and waits with its events while the promise `window.held` is pending."""
 
 
 def of(stage: Stage, conversation: dict[str, Any]) -> dict[str, Any]:
