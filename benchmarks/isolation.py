@@ -20,7 +20,7 @@ from benchmarks.service import Server, deskwire
 _WELL: Final = ("prompt",) * 4
 _SICK: Final = ("dead", "dripping", "refusing", "slow")
 _PHASES: Final[Mapping[str, Sequence[str]]] = {
-    "nobody else": (),
+    "no other endpoint": (),
     "four well endpoints": _WELL,
     "a dead, a dripping, a refusing and a slow one": _SICK,
 }
@@ -55,7 +55,7 @@ def measure(scale: Scale, directory: Path) -> list[Section]:
                 others = _register(server, _ports_of(ports, kinds))
                 taken[label].append(_ages(scale, server, ids, receiver, rate))
                 _remove(server, others)
-    alone = [each.p95 for each in taken["nobody else"]]
+    alone = [each.p95 for each in taken["no other endpoint"]]
     rows = [_row(label, phases, alone) for label, phases in taken.items()]
     columns = ("besides", "messages", *TIMES, "of p95 alone", "least", "most")
     note = (

@@ -20,7 +20,7 @@ _SEPARATOR: Final = re.compile(r"(?<!-)-(?!-)")
 
 @dataclass(frozen=True)
 class Value:
-    """A variable in a text, with the form in which it is inserted: unchanged, as a number, or with a small first letter."""
+    """A variable in a text, with the form in which it is inserted: unchanged, as a number, or with its first letter in lower case."""
 
     name: str
     form: str = ""

@@ -45,7 +45,7 @@ def splits(stage: Stage, conversation: dict[str, Any]) -> list[str]:
 
 
 def split(stage: Stage, conversation: dict[str, Any], *texts: str) -> dict[str, Any]:
-    """Start a conversation with the messages that have these words, as a colleague does."""
+    """Split the messages with these words off into a new conversation, in a colleague's session."""
     path = f"/conversations/{conversation['id']}"
     messages = stage.owner.get(f"{path}/messages").raise_for_status().json()["items"]
     chosen = [each["id"] for each in messages if any(text in each["text"] for text in texts)]

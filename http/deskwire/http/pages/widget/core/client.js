@@ -316,7 +316,7 @@ export function createCustomer(options) {
       older.clear();
     }
     cursor = at;
-    if (running) void persist(reload);
+    if (running) void withRetries(reload);
   }
 
   /** @type {string|null} */
@@ -340,7 +340,7 @@ export function createCustomer(options) {
   }
 
   /** Load something, and try again until that succeeds. @param {() => Promise<void>} load @param {number} [failures] @returns {Promise<void>} */
-  const persist = (load, failures = 0) => load().catch(() => void setTimeout(() => running && persist(load, failures + 1), retryDelay(failures + 1)));
+  const withRetries = (load, failures = 0) => load().catch(() => void setTimeout(() => running && withRetries(load, failures + 1), retryDelay(failures + 1)));
 
   const loadChannel = async () => set({ channel: await callUrl(`${root}channels/${options.channelId}`, "GET", null) });
 
@@ -373,7 +373,7 @@ export function createCustomer(options) {
       if (gap || id !== conversation?.id) void loadMessages(id).catch(() => {});
       else if (/^workflow\./.test(event.type) && !event.data.step && id === state.open) dispatch({ type: "step", id, step: null });
     }
-    if (events.some(({ data }) => lacksLastMessage(state.conversations.get(data?.conversation?.id)))) void persist(reload);
+    if (events.some(({ data }) => lacksLastMessage(state.conversations.get(data?.conversation?.id)))) void withRetries(reload);
     if (at > (cursor ?? "")) cursor = at;
     seen();
   }
@@ -490,7 +490,7 @@ export function createCustomer(options) {
       if (running) return;
       running = new AbortController();
       set({ connection: "connecting" });
-      void persist(loadChannel);
+      void withRetries(loadChannel);
       await connect();
     },
     stop() {
