@@ -18,7 +18,7 @@ from deskwire.engine.conversations.commands import PostMessage
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.core.ids import new_id
 from deskwire.storage.sqlite.database import connect_reader
-from tests.simulation.peers.receiver import Manner, Receiver
+from tests.simulation.peers.receiver import Answer, Manner, Receiver
 from tests.simulation.world import World
 from tests.support.streaming import SERVER_KEY, trio_ms
 
@@ -40,9 +40,9 @@ class Away:
     def note_commit(self, event_id: str) -> None:
         self.committed[event_id] = trio.current_time()
 
-    def note_arrival(self, body: bytes, taken: bool) -> None:
+    def note_arrival(self, body: bytes, answer: Answer) -> None:
         envelope = orjson.loads(body)
-        if taken and envelope["type"] == "message.created":
+        if answer == "taken" and envelope["type"] == "message.created":
             self.arrived.setdefault(envelope["id"], trio.current_time())
             self.order.append((envelope["id"], envelope["data"]["conversation"]["id"], envelope["sequence"]))
             self.news.set()
@@ -87,7 +87,7 @@ def live(directory: Path, script: Callable[[Away], Awaitable[None]], **settings:
             world.flaky = False
             receiver = world.internet.receivers[1]
             away = Away(world, receiver)
-            receiver._arrived = lambda _receiver, _headers, body, taken: away.note_arrival(body, taken)
+            receiver._arrived = lambda _receiver, _headers, body, answer: away.note_arrival(body, answer)
             await world.start()
             await world.client.register(receiver.url, ["message.created"])
             await script(away)

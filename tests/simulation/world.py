@@ -32,7 +32,7 @@ from tests.simulation.peers.consumer import Consumer, Kind, Pongs
 from tests.simulation.peers.customer import Customer, found_channel
 from tests.simulation.peers.internet import Internet, Sockets
 from tests.simulation.peers.mail import Mail
-from tests.simulation.peers.receiver import Receiver
+from tests.simulation.peers.receiver import Answer, Receiver
 from tests.simulation.server import Server
 from tests.support.seeing import seen
 from tests.support.streaming import found_project, trio_ms
@@ -312,12 +312,10 @@ class World:
             return  # a killed process sends nothing, and its tasks are only cancelled
         self.mail.posting(receiver, link, data)
 
-    def _arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:
+    def _arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, answer: Answer) -> None:
         delivery, attempt = headers["service-delivery-id"], headers["service-attempt"]
-        self.judge.note(
-            f"{receiver.host} has {delivery}, attempt {attempt}, {'takes' if taken else 'refuses'} it"
-        )
-        self.mail.arrived(receiver, headers, body, taken)
+        self.judge.note(f"{receiver.host} has {delivery}, attempt {attempt}: {answer}")
+        self.mail.arrived(receiver, headers, body, answer)
 
     # The users
 

@@ -23,7 +23,7 @@ from deskwire.engine.ports import Commit
 from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
 from tests.simulation.ledger import Ledger, gone
 from tests.simulation.network import Link
-from tests.simulation.peers.receiver import Receiver
+from tests.simulation.peers.receiver import Answer, Receiver
 
 PROMPT_S: Final = 8.0
 """The time within which a healthy receiver is sent the first attempt, regardless of other receivers."""
@@ -263,15 +263,13 @@ class Mail:
                 self._wrong(f"{receiver.host} is sent {sequence} ({delivery}) after {last} ({by})")
             self._newest[where] = (max(last, sequence), delivery)
 
-    def arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, taken: bool) -> None:
-        """Judge a request that a receiver has; `taken` if it answers with a 2xx."""
+    def arrived(self, receiver: Receiver, headers: dict[str, str], body: bytes, answer: Answer) -> None:
+        """Judge a request that a receiver has, and is about to answer."""
         rowid = self._to[headers["service-delivery-id"]].rowid
-        if taken:
+        if answer == "taken":
             self._taken.add(headers["service-delivery-id"])
             self._took[rowid] += 1
-        elif receiver.manner == "busy" or receiver.asks_to_wait(
-            body
-        ):  # it requests a pause, which uses up no attempt
+        elif answer == "wait":  # it requests a pause, which uses up no attempt
             # It is sent again after those that arrived in the meantime (guide of webhooks).
             self._repeatable.add(headers["service-delivery-id"])
             self._alone.setdefault(headers["service-delivery-id"], self._took[rowid])

@@ -35,6 +35,9 @@ MANNERS: Final[tuple[Manner, ...]] = (
 )
 """The manners picked at random; a fault sets `gone`, which counts as a failure like others."""
 
+Answer = Literal["taken", "refused", "wait"]
+"""A 2xx; any other outcome without `Retry-After`, also none at all; a 429 with `Retry-After`."""
+
 _STATUS: Final[dict[str, int]] = {
     "failing": 500,
     "redirecting": 302,
@@ -54,11 +57,14 @@ class Receiver:
         refuses: a text; every request with it fails.
         delays: a text; every request with it is answered with a pause of a second.
         healthy: whether it and its network never fail.
-        arrived: called with each request, and whether it was answered with a 2xx.
+        arrived: called with each request and its answer.
     """
 
     def __init__(
-        self, host: str, dice: random.Random, arrived: Callable[[Receiver, dict[str, str], bytes, bool], None]
+        self,
+        host: str,
+        dice: random.Random,
+        arrived: Callable[[Receiver, dict[str, str], bytes, Answer], None],
     ) -> None:
         self.host = host
         self.url = f"http://{host}/hook"
@@ -110,7 +116,7 @@ class Receiver:
             await trio.sleep(dice.random() * (_SLOW_S if manner == "slow" else 0.1))  # virtual time
         status = _STATUS.get(manner, dice.choice((200, 202, 204)))
         answers = manner not in ("silent", "forgetful", "garbled")
-        self._arrived(self, headers, body, answers and status < 300)
+        self._arrived(self, headers, body, _answer_of(status) if answers else "refused")
         if manner == "silent":
             await trio.sleep_forever()
         if manner == "garbled":
@@ -120,7 +126,7 @@ class Receiver:
         await self._send(link, wire, status, manner)
         return True
 
-    def asks_to_wait(self, body: bytes) -> bool:
+    def _asks_to_wait(self, body: bytes) -> bool:
         """Return whether this request alone is asked to come again later."""
         return bool(self.delays) and self.manner == "well" and self.delays.encode() in body
 
@@ -128,7 +134,7 @@ class Receiver:
         """Return the manner for a request that has just come."""
         if self.refuses and self.refuses.encode() in body:
             return "failing"
-        if self.asks_to_wait(body):
+        if self._asks_to_wait(body):
             return "limiting"
         if self.manner != "limiting":
             return self.manner
@@ -155,3 +161,9 @@ class Receiver:
         if text:
             await link.server.send_all(wire.send(h11.Data(data=text)) or b"")
         wire.send(h11.EndOfMessage())
+
+
+def _answer_of(status: int) -> Answer:
+    if status < 300:
+        return "taken"
+    return "wait" if status == 429 else "refused"
