@@ -144,7 +144,7 @@ class Settings:
     web_dir: Path | None = setting(  # ADR 56
         None,
         optional(path),
-        "Folder to read the desk's files from at each request, for its developers; unset: the package's own.",
+        "Folder to read the desk's files from, again after each change, for its developers; unset: the package's own.",
         option="--web",
         metavar="DIRECTORY",
     )

@@ -9,9 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import trio
 
 from deskwire.engine.events.types import CATALOG, CONFIDENTIAL, LISTABLE, NAMEABLE, STORED
-from deskwire.http.api.output.static import FileTree, load_tree
+from deskwire.http.api.output.static import FileTree, OfFolders, load_tree
 from tests.support.root import ROOT
 
 FOLDER = ROOT / "http/deskwire/http/pages/desk"
@@ -197,6 +198,30 @@ def test_the_name_of_all_files_changes_with_any_of_them(tmp_path: Path) -> None:
     ]
     assert names[0] == names[-1]
     assert len(set(names)) == len(names) - 1
+
+
+async def test_files_of_a_folder_are_loaded_again_only_after_a_change(tmp_path: Path) -> None:
+    module = tmp_path / "part/a.js"
+    module.parent.mkdir()
+    module.write_text("1")
+    loaded = list[FileTree]()
+
+    def load() -> FileTree:
+        loaded.append(load_tree(tmp_path))
+        return loaded[-1]
+
+    files = OfFolders(load, tmp_path)
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(files.get)
+    assert len(loaded) == 1
+    replacement = tmp_path / "a.js.new"
+    replacement.write_text("2")
+    replacement.rename(module)
+    assert (await files.get()).files["part/a.js"].body == b"2"
+    module.unlink()
+    assert (await files.get()).files == {}
+    assert len(loaded) == 3
 
 
 def test_selectable_types_in_the_desk_are_those_that_an_endpoint_may_list() -> None:

@@ -10,14 +10,14 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 import trio
@@ -84,6 +84,45 @@ class Lazy(Generic[T]):
                 if self._made is None:
                     self._made = await trio.to_thread.run_sync(self._make)
         return self._made
+
+
+class OfFolders(Generic[T]):
+    """A value that is made of folders' files in a thread, and made again after one of the files has changed."""
+
+    def __init__(self, make: Callable[[], T], *folders: Path) -> None:
+        self._make = make
+        self._folders = folders
+        self._made: tuple[frozenset[_FileVersion], T] | None = None
+        self._making = trio.Lock()
+
+    async def get(self) -> T:
+        """Return the value of the files as they are now.
+
+        Concurrent callers share one computation.
+        """
+        async with self._making:
+            return await trio.to_thread.run_sync(self._current)
+
+    def _current(self) -> T:
+        versions = frozenset(chain.from_iterable(map(_versions, self._folders)))
+        if self._made is None or self._made[0] != versions:
+            self._made = versions, self._make()
+        return self._made[1]
+
+
+class _FileVersion(NamedTuple):
+    """A file's path and the attributes that change with its content."""
+
+    path: str
+    inode: int
+    size: int
+    modified_ns: int
+
+
+def _versions(folder: Path) -> Iterator[_FileVersion]:
+    for path in folder.rglob("*"):
+        state = path.stat()
+        yield _FileVersion(str(path), state.st_ino, state.st_size, state.st_mtime_ns)
 
 
 async def chunks(shared: bytes) -> AsyncIterator[bytes]:
@@ -307,27 +346,30 @@ _PACKAGED_WIDGET: Final = Lazy(_packaged_widget)
 class DeskFiles:
     """The files of the desk and of the widget.
 
-    They are the package's, read once, or those of a folder, read for each request.
+    They are the package's, read once, or those of a folder, read again after a change.
 
     Args:
-        folder: the desk's, read for each request, for developers; None for the package's own. A folder `widget` beside it is
-            read for each request as well.
+        folder: the desk's, for developers; None for the package's own. A folder `widget` beside it is served as well.
         shown: True if the desk is enabled.
     """
 
     def __init__(self, folder: Path | None = None, *, shown: bool = True) -> None:
         self.shown: Final = shown
         self.kept: Final = folder is None
-        self._folder = folder
+        self._tree: Final[Lazy[FileTree] | OfFolders[FileTree]] = (
+            _PACKAGED if folder is None else OfFolders(partial(load_tree, folder), folder)
+        )
+        widget = None if folder is None else folder.parent / "widget"
+        self._widget_tree: Final[Lazy[FileTree] | OfFolders[FileTree]] = (
+            _PACKAGED_WIDGET
+            if folder is None or widget is None or not widget.is_dir()
+            else OfFolders(partial(load_widget_tree, folder.parent), folder, widget)
+        )
 
     async def tree(self) -> FileTree:
         """Return the desk's files."""
-        if self._folder is None:
-            return await _PACKAGED.get()
-        return await trio.to_thread.run_sync(load_tree, self._folder)
+        return await self._tree.get()
 
     async def widget_tree(self) -> FileTree:
         """Return the widget's files."""
-        if self._folder is None or not (self._folder.parent / "widget").is_dir():
-            return await _PACKAGED_WIDGET.get()
-        return await trio.to_thread.run_sync(load_widget_tree, self._folder.parent)
+        return await self._widget_tree.get()
