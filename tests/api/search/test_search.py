@@ -126,6 +126,20 @@ async def test_long_message_is_shown_around_the_hit(service: Service) -> None:
     assert len(hit["text"]) == SHOWN_MAX
 
 
+async def test_an_older_message_of_a_long_conversation_is_a_hit(service: Service) -> None:
+    made = await service.create("u1")
+    said = [await service.say(made, text) for text in ("Where is my parcel?", *("Hello?",) * 45)]
+    (found,) = (await searched(service, "parcel"))["conversations"]
+    assert [hit["messageId"] for hit in found["hits"]] == [said[0]["id"]]
+
+
+async def test_words_that_overlap_are_marked_as_one(service: Service) -> None:
+    await service.say(await service.create("u1"), "住所は東京都です")
+    (found,) = (await searched(service, "東京都"))["conversations"]
+    ((hit,),) = (found["hits"],)
+    assert [hit["text"][begin:end] for begin, end in hit["ranges"]] == ["東京都"]
+
+
 async def test_new_title_replaces_the_old_one_in_the_index(service: Service) -> None:
     made = await service.create("u1", title="Oldish words")
     await service.say(made, "words stay")

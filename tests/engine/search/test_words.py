@@ -12,8 +12,8 @@ from deskwire.engine.search.tokens import (
     FOLDING,
     PARTS_MAX,
     WORD_MAX,
-    pattern_of,
-    place_of,
+    may_contain,
+    places_of,
     query_words,
     words_of,
 )
@@ -117,6 +117,9 @@ def test_marked_words_are_the_found_ones(query: str, text: str) -> None:
     for asked in query_words(query):
         found = any(word.startswith(asked) for word in words_of(text))
         folded = text.translate(FOLDING)
-        match = pattern_of((asked,)).search(folded)
-        assert (match is not None) == found
-        assert place_of(asked, folded) == (match.start() if match else -1)
+        places = list(places_of(asked, folded))
+        assert bool(places) == found
+        assert all(folded.startswith(asked, place) for place in places)
+        middle = len(folded) // 2
+        assert list(places_of(asked, folded, middle)) == [place for place in places if place >= middle]
+        assert may_contain((asked,), text) or not found

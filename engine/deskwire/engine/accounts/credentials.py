@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal
 
 import argon2
@@ -14,6 +15,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.access_tokens import ID_PREFIX, foreign_id
 from deskwire.engine.accounts.identity.claims import audiences_of, claims_of, reason_of
 from deskwire.engine.accounts.people import User
+from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.secret import Secrets
@@ -25,6 +27,9 @@ ONE_TIME_PASSWORD_LIFETIME_S: Final = 72 * 3_600.0
 
 TOKEN_LIFETIME_S: Final = 3_600
 """Lifetime of a token from `POST /v3/auth/token`."""
+
+_VERIFIED_MAX: Final = 1_024
+"""Tokens whose signatures are not verified again at each call."""
 
 
 class TokenIdentity(Struct, frozen=True):
@@ -56,6 +61,7 @@ class Tokens:
         self._marks = {
             name: value for name, value in (("iss", issuer), ("aud", audience)) if value is not None
         }
+        self._verified = lru_cache(maxsize=_VERIFIED_MAX)(self._verify)
 
     def issue(
         self,
@@ -87,7 +93,13 @@ class Tokens:
 
         Raises Unauthenticated as `checked_claims` does.
         """
-        claims = self._claims(token)
+        identity = self._verified(token, self._secrets.accepted)
+        if identity.expires_at <= wall_clock():
+            raise _expired()
+        return identity
+
+    def _verify(self, token: str, secrets: tuple[str, ...]) -> TokenIdentity:
+        claims = self._claims(token, secrets)
         generation, token_id = claims.get("gen"), claims.get("jti")
         if not isinstance(token_id, str) or not is_id(token_id, ID_PREFIX):
             # Signed by another party that has the secret, or by an older version.
@@ -100,8 +112,8 @@ class Tokens:
             expiry_of(claims),
         )
 
-    def _claims(self, token: str) -> dict[str, Any]:
-        current, *others = self._secrets.accepted
+    def _claims(self, token: str, secrets: tuple[str, ...]) -> dict[str, Any]:
+        current, *others = secrets
         try:
             return self._claims_under(current, token)
         except BadSignature:
@@ -162,11 +174,15 @@ def checked_claims(
             token, key, algorithm, issuer=issuer, audience=audience, leeway=leeway_s, options=options
         )
     except jwt.ExpiredSignatureError:
-        raise Unauthenticated("The access token has expired.", code="token_expired") from None
+        raise _expired() from None
     except jwt.InvalidSignatureError as error:
         raise BadSignature(reason_of(error)) from None
     except jwt.PyJWTError as error:
         raise InvalidToken(reason_of(error)) from None
+
+
+def _expired() -> Unauthenticated:
+    return Unauthenticated("The access token has expired.", code="token_expired")
 
 
 class Passwords:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.search.tokens import FOLDING, pattern_of, place_of
+from deskwire.engine.search.tokens import FOLDING, may_contain, places_of
 
 HITS_MAX: Final = 3
 """Messages shown for a conversation."""
@@ -42,7 +41,6 @@ class HitFinder:
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = frozenset(words)
-        self._pattern = pattern_of(tuple(words))
 
     def hits_in(self, texts: Iterable[tuple[str, str]], title: str | None) -> list[Hit]:
         """Return the newest messages that together have all words of the query that the title lacks.
@@ -57,11 +55,13 @@ class HitFinder:
         if not missing:
             return hits
         for message_id, text in texts:
+            if not may_contain(missing, text):
+                continue
             folded = text.translate(FOLDING)
             there = _places_of(self._words, folded)
             if missing & there.keys():
                 missing -= there.keys()
-                hits.append(_hit(message_id, text, _places(text, folded, self._pattern, min(there.values()))))
+                hits.append(_hit(message_id, text, _places(text, folded, there)))
                 if not missing or len(hits) == HITS_MAX:
                     break
         return hits
@@ -69,7 +69,7 @@ class HitFinder:
 
 def _places_of(words: Iterable[str], folded: str) -> dict[str, int]:
     """Return the words that occur in a folded text, with the first place of each."""
-    places = ((word, place_of(word, folded)) for word in words)
+    places = ((word, next(places_of(word, folded), -1)) for word in words)
     return {word: place for word, place in places if place >= 0}
 
 
@@ -106,22 +106,29 @@ def _origin(text: str, folded: str) -> Sequence[int]:
     return origin
 
 
-def _places(text: str, folded: str, pattern: re.Pattern[str], first: int) -> list[tuple[int, int]]:
-    """Return the spans of a text whose folded form matches a pattern, as far as an excerpt can show them.
+def _places(text: str, folded: str, first: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Return the spans of a text in which words were found, as far as an excerpt can show them.
 
     Args:
-        first: place of the first match in the folded text.
+        first: the first place of each word in the folded text.
     """
     origin = _origin(text, folded)
+    last = origin[min(first.values())] + SHOWN_MAX
+    spans: list[tuple[int, int]] = []
+    for word, start in first.items():
+        for place in takewhile(lambda place: origin[place] <= last, places_of(word, folded, start)):
+            spans.append((origin[place], _end(text, origin[place + len(word) - 1] + 1)))
     places: list[tuple[int, int]] = []
-    for match in pattern.finditer(folded, first):
-        begin, end = origin[match.start()], origin[match.end() - 1] + 1
-        if places and begin > places[0][0] + SHOWN_MAX:
-            break
-        while end < len(text) and not FOLDING[ord(text[end])]:
-            end += 1  # combining marks belong to the letter before them
+    for begin, end in sorted(spans):
         if places and begin <= places[-1][1]:
             places[-1] = (places[-1][0], max(end, places[-1][1]))
         else:
             places.append((begin, end))
     return places
+
+
+def _end(text: str, end: int) -> int:
+    """Return the end of a span with the combining marks of its last letter."""
+    while end < len(text) and not FOLDING[ord(text[end])]:
+        end += 1
+    return end

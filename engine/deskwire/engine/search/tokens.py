@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from deskwire.engine.core.folding import fold_character
@@ -93,22 +93,22 @@ def query_words(query: str) -> tuple[str, ...]:
     )
 
 
-def place_of(word: str, folded: str) -> int:
-    """Return the first place of a query word in a folded text, at the start of a word; -1 if there is none."""
-    place = folded.find(word)
-    if not _IS_UNSPACED.match(word):
-        while place > 0 and not _BEFORE_A_WORD.match(folded, place - 1):
-            place = folded.find(word, place + 1)
-    return place
+def places_of(word: str, folded: str, start: int = 0) -> Iterator[int]:
+    """Yield the places of a query word at the starts of words of a folded text, from `start` on."""
+    anywhere = _IS_UNSPACED.match(word) is not None
+    place = folded.find(word, start)
+    while place >= 0:
+        if anywhere or place == 0 or _BEFORE_A_WORD.match(folded, place - 1):
+            yield place
+        place = folded.find(word, place + 1)
 
 
-def pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern with a group for each query word, which matches at the start of a word in a folded text."""
-    return re.compile("|".join(f"({_place(word)}{re.escape(word)})" for word in words))
-
-
-def _place(word: str) -> str:
-    return "" if _IS_UNSPACED.match(word) else f"(?<![^{_BEFORE}])"
+def may_contain(words: Iterable[str], text: str) -> bool:
+    """Return whether one of the query words may be in a text, without folding the text; it may not start a word there."""
+    if not text.isascii():
+        return True
+    lower = text.lower()
+    return any(word in lower for word in words)
 
 
 def _pieces(text: str) -> Iterator[str]:

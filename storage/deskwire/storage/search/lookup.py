@@ -27,6 +27,12 @@ WALKED_MAX: Final = 20_000
 _FIRST_PART: Final = 50
 """Conversations that the scan reads first; the parts grow."""
 
+_FIRST_TEXTS: Final = 8
+"""Texts of a conversation that are read first; the parts grow."""
+
+_NEWEST: Final = (1 << 63) - 1
+"""A key above all messages."""
+
 _LAST: Final = "\U0010ffff"
 """The last code point."""
 
@@ -39,7 +45,8 @@ class SearchReads(ConversationReads, ConversationListReads):
         state: the table with the position of the index.
         named: the conversation of an id, or of a message's id.
         listed: the conversations of a list in the order of their activity.
-        newest_texts: the ids and texts of a conversation's newest messages and notes, up to a number, the newest first.
+        newest_texts: the keys, ids and texts of a conversation's newest messages and notes below a key, up to a number, the
+            newest first.
     """
 
     postings = "search.postings"
@@ -53,7 +60,10 @@ class SearchReads(ConversationReads, ConversationListReads):
         "WHERE c.project = ? ORDER BY c.activity DESC, c.rowid DESC LIMIT ?"
     )
 
-    newest_texts = "SELECT id, text FROM messages WHERE conversation = ? AND deleted_at IS NULL ORDER BY rowid DESC LIMIT ?"
+    newest_texts = (
+        "SELECT rowid, id, text FROM messages WHERE conversation = ? AND rowid < ? AND deleted_at IS NULL "
+        "ORDER BY rowid DESC LIMIT ?"
+    )
 
     def search_lag(self) -> IndexLag:
         *numbers, complete = self.conn.execute(
@@ -96,7 +106,16 @@ class SearchReads(ConversationReads, ConversationListReads):
         """Return the texts of `ConversationMatch` by conversation; a statement for each costs less than texts that no one reads."""
 
         def texts_of(row: int) -> Iterator[tuple[str, str]]:
-            yield from self.conn.execute(self.newest_texts, (row, messages))
+            # In parts that are read to their end: while a statement is still being read, each other conversation needs
+            # a new one, which takes longer to prepare than to carry out.
+            before, size, left = _NEWEST, _FIRST_TEXTS, messages
+            while left > 0:
+                values = (row, before, min(size, left))
+                part = self.conn.execute(self.newest_texts, values).fetchall()
+                yield from ((message_id, text) for _, message_id, text in part)
+                if len(part) < values[-1]:
+                    return
+                before, size, left = part[-1][0], size * 4, left - len(part)
 
         return {row: texts_of(row) for row in rows}
 
