@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from pathlib import Path
 
 import orjson
@@ -12,6 +12,8 @@ import trio
 import trustme
 
 from deskwire.http.server.listener import FrontLimits
+from deskwire.http.transport.connection import FrontStream
+from deskwire.http.transport.fair_scheduling import FairScheduler
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.raw_peer import RawPeer
 from tests.support.streaming import NOON, Front, real_front, real_stage, small_app
@@ -107,6 +109,22 @@ async def test_a_handshake_that_never_ends_is_ended_and_others_have_theirs_then(
     assert b"/hello" in b"".join([bytes(part) async for part in stream])
     with trio.fail_after(HANG_TIMEOUT_S):
         await drained(slow)
+
+
+async def test_waits_for_turns_count_neither_for_the_handshake_nor_as_the_clients_delay(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acquire = FairScheduler.acquire
+
+    async def late(self: FairScheduler, holder: Hashable, network: str) -> None:
+        if isinstance(holder, FrontStream):
+            await trio.sleep(1.2)  # longer than `handshake_s`, and two of them than `peek_s`
+        await acquire(self, holder, network)
+
+    monkeypatch.setattr(FairScheduler, "acquire", late)
+    stream = await secure(front, "http/1.1")
+    await stream.send_all(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert b"/hello" in b"".join([bytes(part) async for part in stream])
 
 
 async def test_a_client_that_leaves_before_its_handshake_leaves_nothing(front: Front) -> None:

@@ -18,7 +18,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from math import inf
 from typing import Final
 
 import h11
@@ -292,12 +291,12 @@ class _Front:
 
         Returns empty bytes if it disconnects, takes too long, or does not use TLS.
         """
-        with suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
-            if not isinstance(stream, TlsFrontStream):
-                return await _peek(stream, self._limits.peek_s)
-            with trio.fail_after(self._limits.peek_s):
-                if await self._complete_handshake(stream):
-                    return await _peek(stream, inf)
+        with (
+            suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError),
+            stream.arrival_timeout(self._limits.peek_s),
+        ):
+            if not isinstance(stream, TlsFrontStream) or await self._complete_handshake(stream):
+                return await _peek(stream)
         return b""
 
     def _to_the_stream(self, stream: FrontStream, streams: trio.Nursery) -> None:
@@ -358,7 +357,8 @@ class _Front:
         Its bytes are pushed back.
         """
         try:
-            return (await _peek(stream, self._limits.peek_s)).startswith(STREAM_REQUEST)
+            with stream.arrival_timeout(self._limits.peek_s):
+                return (await _peek(stream)).startswith(STREAM_REQUEST)
         except trio.TooSlowError as error:
             raise trio.ClosedResourceError("the rest of a request did not come in time") from error
 
@@ -370,8 +370,8 @@ class _Front:
         if is_plain_http(await stream.peek_byte()):
             await refuse_plain_http(stream)
             return False
+        await stream.acquire_turn()
         with trio.move_on_after(self._limits.handshake_s) as scope:
-            await stream.acquire_turn()
             slot = self._handshakes.admit(stream.peer, scope.cancel)
             if slot is None:
                 return False
@@ -427,21 +427,15 @@ def _log_failure(failure: BaseException) -> None:
     log.error("front.connection_failed", exc_info=failure)
 
 
-async def _peek(stream: FrontStream, timeout_s: float) -> bytes:
+async def _peek(stream: FrontStream) -> bytes:
     """Return enough of a request's first bytes for routing, and push them back.
 
-    Returns empty bytes if the client sends none. Raises trio.TooSlowError.
-
-    Args:
-        timeout_s: how long the client may take. The wait for the connection's turn does not count, except with TLS,
-            where reading shows whether data has arrived.
+    Returns empty bytes if the client sends none.
     """
-    first, deadline = b"", trio.current_time() + timeout_s
+    first = b""
     while not _shows_its_kind(first):
-        with trio.fail_at(deadline):
-            await stream.until_readable()
-        with trio.fail_at(deadline if isinstance(stream, TlsFrontStream) else inf):
-            data = await stream.receive_some(_PEEK)
+        await stream.until_readable()
+        data = await stream.receive_some(_PEEK)
         if not data:
             break
         first += data

@@ -74,6 +74,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._serving = 0
         self._ended = False
         self._turn_passed = False
+        self._arrival: trio.CancelScope | None = None
         self._sent_eof = False
         self._closing = False
 
@@ -149,6 +150,18 @@ class FrontStream(trio.abc.HalfCloseableStream):
             within_s = min(self._head_s, HALF_CLOSED_TIMEOUT_S) if self._ended else self._head_s
             self._connection.deadline = min(self._connection.deadline, trio.current_time() + within_s)
 
+    @contextmanager
+    def arrival_timeout(self, seconds: float) -> Iterator[None]:
+        """Limit the time in which the client must send what is read here; waits for the connection's turn don't count.
+
+        Raises trio.TooSlowError.
+        """
+        with trio.fail_after(seconds) as self._arrival:
+            try:
+                yield
+            finally:
+                self._arrival = None
+
     async def until_readable(self) -> None:
         """Return once a read may not have to wait.
 
@@ -175,8 +188,19 @@ class FrontStream(trio.abc.HalfCloseableStream):
             return False
         await self._wait_readable()
         scheduler.release(self)
-        await scheduler.acquire(self, slot.network)
+        await self._wait_for_turn(scheduler, slot.network)
         return True
+
+    async def _wait_for_turn(self, scheduler: FairScheduler, network: str) -> None:
+        arrival, began = self._arrival, trio.current_time()
+        deadline = inf if arrival is None else arrival.deadline
+        if arrival is not None:
+            arrival.deadline = inf
+        try:
+            await scheduler.acquire(self, network)
+        finally:
+            if arrival is not None:
+                arrival.deadline = deadline + trio.current_time() - began
 
     def pass_turn(self) -> None:
         """Keep the turn for the task that goes on with this connection."""

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./browser.mjs";
 
-const { MESSAGES_MAX, isTaken, messagesFrom, subjectFrom } = await import(new URL("inbox/split-choice.js", desk));
+const { MESSAGES_MAX, isTaken, messagesFrom } = await import(new URL("inbox/split-choice.js", desk));
 
 const message = (id, changes = {}) => ({ id, conversationId: "cnv_a", text: id, internal: false, ...changes });
 const ids = ({ free }) => free.map((each) => each.id);
@@ -25,19 +25,6 @@ test("a message whose new conversation was merged back can go again", () => {
 test("the newest message stands alone", () => {
   const last = message("msg_9");
   assert.deepEqual(messagesFrom([message("msg_1"), last], last), { free: [last], taken: 0 });
-});
-
-test("a subject is the first line that has words", () => {
-  assert.equal(subjectFrom("\n  Where is my parcel?  \nIt was due on Monday."), "Where is my parcel?");
-  assert.equal(subjectFrom(""), "");
-});
-
-test("a long first line is cut between words, and inside of a word that is too long", () => {
-  const words = "word ".repeat(40);
-  const cut = subjectFrom(words);
-  assert.ok(cut.endsWith("word…") && cut.length <= 81, cut);
-  assert.equal(subjectFrom("x".repeat(200)), `${"x".repeat(80)}…`);
-  assert.equal([...subjectFrom("😀".repeat(200))].length, 81);
 });
 
 test("as many messages can go along as the service takes", () => assert.equal(MESSAGES_MAX, 100));

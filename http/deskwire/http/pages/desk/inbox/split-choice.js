@@ -1,22 +1,12 @@
 // @ts-check
-/** The messages that a new conversation can start with, and its subject: pure functions. */
+/** The messages that a new conversation can start with: pure functions. */
 /** @import { AgentMessage } from "../core/types.js" */
 
 /** The most messages that a new conversation can start with. */
 export const MESSAGES_MAX = 100;
-const SUBJECT_MAX = 80;
 
 /** Return whether another conversation shows a message already. A merge of that one into its own has ended that. @param {AgentMessage} message @param {readonly string[]} [merged]  the conversations merged into its own */
 export const isTaken = ({ splitInto }, merged) => splitInto !== undefined && !merged?.includes(splitInto);
-
-/** Return a subject made of a message: its first line, cut between words. @param {string} text */
-export function subjectFrom(text) {
-  const line = text.split("\n").map((each) => each.trim()).find(Boolean) ?? "";
-  if ([...line].length <= SUBJECT_MAX) return line;
-  const cut = [...line].slice(0, SUBJECT_MAX).join("");
-  const space = cut.lastIndexOf(" ");
-  return `${space > SUBJECT_MAX / 2 ? cut.slice(0, space) : cut}…`;
-}
 
 /**
  * Return the messages that a new conversation can start with from one on.

@@ -8,7 +8,7 @@ import { row } from "../core/store.js";
 import { Dialog } from "../ui/dialog.js";
 import { Field, Form } from "../ui/form.js";
 import { thread } from "./conversation.js";
-import { MESSAGES_MAX, messagesFrom, subjectFrom } from "./split-choice.js";
+import { MESSAGES_MAX, messagesFrom } from "./split-choice.js";
 import { split } from "./splitting.js";
 /** @import { AgentMessage } from "../core/types.js" */
 /** @import { Values } from "../ui/form.js" */
@@ -39,7 +39,7 @@ export function SplitOff({ message }) {
   return html`<${Dialog} title=${t.title} class="wide" close=${close}><div class="body">
     <p class="muted">${t.about(name)}</p>
     <${Form} save=${save} label=${t.start} cancel=${close}>
-      <${Field} name="title" label=${t.subject} initial=${subjectFrom(message.internal ? "" : message.text)} maxlength=${SUBJECT_MAX} dir="auto" autofocus />
+      <${Field} name="title" label=${t.subject} maxlength=${SUBJECT_MAX} dir="auto" autofocus />
       <fieldset><legend>${t.which}</legend>
         <${Choice} checked=${!later} disabled=${message.internal} choose=${() => setLater(false)} label=${t.only} hint=${message.internal ? t.onlyNote(name) : words || t.noText} />
         ${free.length > 1 && html`<${Choice} checked=${later} choose=${() => setLater(true)} label=${t.later(free.length)} hint=${[free.length > MESSAGES_MAX && t.tooMany(MESSAGES_MAX, free.length), taken > 0 && t.leftOut(taken)].filter(Boolean).join(" ")} />`}
