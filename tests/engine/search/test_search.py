@@ -28,7 +28,7 @@ class TakenInMeanwhile:
         """Know no such conversation."""
         return None
 
-    def shown(self, rows: list[int], messages: int) -> list[Any]:
+    def shown(self, rows: list[int], messages: int, words: tuple[str, ...]) -> list[Any]:
         """Show nothing."""
         return []
 

@@ -140,6 +140,41 @@ async def both_agree(stores: list[Kept], queries: list[str], limit: int = 20) ->
     return hits
 
 
+async def test_both_show_the_newest_messages_that_together_have_all_words(
+    tmp_path: Path, nursery: trio.Nursery
+) -> None:
+    texts = [
+        "Löwe",
+        "oldest QUARTZ_1",
+        *(f"alpha {number}" for number in range(40)),
+        "Alphä",
+        *("so long",) * 30,
+        *("not (alphabetical)", "xalpha"),
+    ]
+    async with running(tmp_path) as sqlite, on_postgres(nursery) as postgres:
+        stores = [Kept(sqlite.store, sqlite.directory, sqlite.store.index), postgres]
+        first = create("user-1", message=post(text="first"))
+        posts = [post("agent", text, internal=number % 3 == 0) for number, text in enumerate(texts)]
+        for store in stores:
+            await store.actors.create(PROJECT, first)
+            for each in posts:
+                await store.actors.ask(PROJECT, first.conversation_id, each)
+            await store.take_in()
+        shown = {
+            "alpha": ["not (alphabetical)"],
+            "alpha lowe": ["not (alphabetical)", "Löwe"],
+            "alpha quartz": ["not (alphabetical)", "oldest QUARTZ_1"],
+            "quartz_1 lowe first": ["oldest QUARTZ_1", "Löwe", "first"],
+            "39": ["alpha 39"],
+        }
+        for query, expected in shown.items():
+            for store in stores:
+                (((_, hits),), _, _) = await store.found(query)
+                assert [text for _, text, _ in hits] == expected
+        assert await both_agree(stores, [*shown, "nothing", "xalp", "long"]) == len(shown) + 2
+    nursery.cancel_scope.cancel()
+
+
 @pytest.mark.thorough
 async def test_both_find_the_same_in_every_language_after_changes_and_deletions(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch

@@ -79,7 +79,7 @@ class RowMatches(NamedTuple):
 class ConversationMatch(NamedTuple):
     """A conversation that matches, with the ids and texts of its newest messages and notes, newest first.
 
-    The texts are read within the query, as far as they are needed.
+    Texts without a word of the query may be missing. They are read within the query, as far as they are needed.
     """
 
     conversation: Conversation
@@ -129,8 +129,8 @@ class SearchReader(SourceReader, TicketReader, InboxReader, ContactReader, Proto
     def conversation_named(self, project: int, name: str) -> int | None:
         """Return the conversation with this id, or the one that has the message with this id."""
 
-    def shown(self, rows: Sequence[int], messages: int) -> Sequence[ConversationMatch]:
-        """Return conversations with at most `messages` of their newest messages and notes each."""
+    def shown(self, rows: Sequence[int], messages: int, words: Sequence[str]) -> Sequence[ConversationMatch]:
+        """Return conversations with those of their newest `messages` messages and notes that may have one of these words."""
 
 
 class IndexTransaction(Protocol):

@@ -76,7 +76,7 @@ def search(
         if others:
             more.add("conversations")
         finder = HitFinder(words)
-        conversations = [_found(each, finder) for each in reader.shown(rows, MESSAGES_MAX)]
+        conversations = [_found(each, finder) for each in reader.shown(rows, MESSAGES_MAX, words)]
     if "contacts" in parts:
         contacts = cut("contacts", _contacts(reader, project, name, limit + 1))
     if "tickets" in parts:

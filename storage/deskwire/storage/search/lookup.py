@@ -27,7 +27,7 @@ WALKED_MAX: Final = 20_000
 _FIRST_PART: Final = 50
 """Conversations that the scan reads first; the parts grow."""
 
-_FIRST_TEXTS: Final = 8
+FIRST_TEXTS: Final = 8
 """Texts of a conversation that are read first; the parts grow."""
 
 _NEWEST: Final = (1 << 63) - 1
@@ -92,8 +92,8 @@ class SearchReads(ConversationReads, ConversationListReads):
         row = self.conn.execute(self.named, (project, name, name, project)).fetchone()
         return None if row is None else int(row[0])
 
-    def shown(self, rows: Sequence[int], messages: int) -> Sequence[ConversationMatch]:
-        texts = self.texts_by_conversation(rows, messages)
+    def shown(self, rows: Sequence[int], messages: int, words: Sequence[str]) -> Sequence[ConversationMatch]:
+        texts = self.texts_by_conversation(rows, messages, words)
         found = self._listed([ConversationPageKey(0, row) for row in rows])
         return [
             ConversationMatch(each.conversation, each.contact, texts[each.conversation.rowid])
@@ -101,14 +101,17 @@ class SearchReads(ConversationReads, ConversationListReads):
         ]
 
     def texts_by_conversation(
-        self, rows: Sequence[int], messages: int
+        self, rows: Sequence[int], messages: int, words: Sequence[str]
     ) -> Mapping[int, Iterable[tuple[str, str]]]:
-        """Return the texts of `ConversationMatch` by conversation; a statement for each costs less than texts that no one reads."""
+        """Return the texts of `ConversationMatch` by conversation.
+
+        SQLite finds words no faster than Python, and a statement for each conversation costs less than texts that no one reads.
+        """
 
         def texts_of(row: int) -> Iterator[tuple[str, str]]:
             # In parts that are read to their end: while a statement is still being read, each other conversation needs
             # a new one, which takes longer to prepare than to carry out.
-            before, size, left = _NEWEST, _FIRST_TEXTS, messages
+            before, size, left = _NEWEST, FIRST_TEXTS, messages
             while left > 0:
                 values = (row, before, min(size, left))
                 part = self.conn.execute(self.newest_texts, values).fetchall()
