@@ -251,6 +251,9 @@ async def _settle(world: World) -> None:
     world.heal()
     world.attend()
     await trio.sleep(_RETURNED_S)  # virtual time: the mock clock jumps
+    if world.dice.random() < 0.5:  # before a new event shows the service that receivers are back
+        await trio.sleep(_DELIVERED_S)  # virtual time: the mock clock jumps
+        world.audit_deliveries()
     for channel in world.channels:
         world.launch_healthy(channel)
     await world.client.do_something()
