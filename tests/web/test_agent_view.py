@@ -187,7 +187,8 @@ def test_role_that_reads_no_conversations_starts_on_its_first_page(desk: Desk, s
     desk.open()
     heading = desk.page.get_by_role("heading", level=1)
     expect(heading).to_have_text("Surveys")
-    assert set(links(desk).all_inner_texts()) == {"Surveys", "Your account", "Notifications", "Your sessions"}
+    pages = {"Surveys", "Your account", "Notifications", "Your sessions"}
+    desk.eventually(lambda: set(links(desk).all_inner_texts()), pages)
     expect(desk.page.get_by_role("link", name="Mine")).to_have_count(0)
     expect(desk.page.get_by_role("button", name=re.compile("Connection"))).to_have_count(0)
     desk.open("/desk/c/cnv_01h00000000000000000000000")

@@ -101,13 +101,6 @@ def bar_of(desk: Desk) -> Locator:
     return desk.page.get_by_role("group", name="Bulk change")
 
 
-def run_from_palette(desk: Desk, name: str) -> None:
-    desk.page.keyboard.press("Control+k")
-    desk.page.keyboard.type(name)
-    expect(desk.page.get_by_role("option", name=name).first).to_have_attribute("aria-selected", "true")
-    desk.page.keyboard.press("Enter")
-
-
 def take_all(desk: Desk) -> None:
     """Select all of the view by keyboard and the offer."""
     desk.page.locator(".rows").focus()
@@ -128,7 +121,7 @@ def test_all_of_the_view_need_no_answer_and_wait_again(desk: Desk, made: list[di
     path = f"/conversations/{made[0]['id']}/no-answer-needed"
     desk.stage.owner.put(path, json={"index": 0}).raise_for_status()
     take_all(desk)
-    run_from_palette(desk, "Wait for an answer again")
+    desk.run_command("Wait for an answer again")
     expect(bar).to_contain_text(f"1 marked as waiting for an answer, {NUMBER - 1} skipped")
     assert own(desk.stage, made, "waitingSince") == since
 
@@ -164,7 +157,7 @@ def test_all_of_the_view_are_followed_on_a_phone_and_by_palette_no_longer(
     expect(german.page.get_by_role("group", name="Sammeländerung")).to_contain_text(f"{NUMBER} gefolgt")
     page.set_viewport_size({"width": 1440, "height": 900})
     take_all(desk)
-    run_from_palette(desk, "Stop following")
+    desk.run_command("Stop following")
     expect(bar).to_contain_text(f"{NUMBER} no longer followed")
     bar.get_by_role("button", name="Undo").click()
     expect(bar).to_contain_text(f"{NUMBER} restored")

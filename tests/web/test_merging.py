@@ -52,10 +52,7 @@ def test_conversation_is_merged_by_keyboard_alone_and_the_merge_is_undone(
     lamp, parcel = two
     page = desk.page
     page.locator(".log").focus()
-    page.keyboard.press("Control+k")
-    page.keyboard.type("merge into")
-    expect(page.get_by_role("option", name="Merge into…")).to_have_attribute("aria-selected", "true")
-    page.keyboard.press("Enter")
+    desk.run_command("Merge into…", "merge into")
     dialog = page.get_by_role("dialog", name="Merge into another conversation")
     expect(dialog.get_by_role("option")).to_have_count(1)
     expect(dialog.get_by_role("option")).to_contain_text("A late parcel")

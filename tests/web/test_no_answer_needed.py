@@ -102,10 +102,7 @@ def test_menu_palette_and_thread_mark_and_take_back(desk: Desk, ada: dict[str, A
     desk.eventually(lambda: of(desk.stage, ada)["waitingSince"], since)
     for name, wanted in ((MARK, None), (AGAIN, since)):
         desk.page.locator(".log").focus()
-        desk.page.keyboard.press("Control+k")
-        desk.page.keyboard.type(name)
-        expect(desk.page.get_by_role("option", name=name)).to_have_attribute("aria-selected", "true")
-        desk.page.keyboard.press("Enter")
+        desk.run_command(name)
         desk.eventually(lambda: of(desk.stage, ada)["waitingSince"], wanted)
     timeline = desk.page.locator("#timeline")
     timeline.locator("summary").click()

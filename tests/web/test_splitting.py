@@ -107,9 +107,7 @@ def test_message_is_split_off_by_keyboard_alone_and_that_is_undone(desk: Desk, l
     opened(desk, lamp)
     page, keyboard = desk.page, desk.page.keyboard
     actions(desk, "Where is my parcel?").focus()
-    keyboard.press("Control+k")
-    keyboard.type("split off")
-    keyboard.press("Enter")
+    desk.run_command("Split off a new conversation…", "split off")
     dialog = page.get_by_role("dialog", name=TITLE)
     expect(dialog.get_by_label("Subject")).to_be_focused()
     expect(dialog).to_contain_text("It was due on Monday.")

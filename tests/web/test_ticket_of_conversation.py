@@ -113,6 +113,9 @@ def test_ticket_is_made_and_opened_by_keys_alone(desk: Desk, stage: Stage) -> No
     desk.page.keyboard.type("ticket")
     expect(desk.page.get_by_role("option", name="Open the ticket")).to_be_visible()
     desk.page.keyboard.type(" unlink")
+    expect(desk.page.get_by_role("option", name="Unlink the ticket")).to_have_attribute(
+        "aria-selected", "true"
+    )
     keys.press("Enter")
     desk.eventually(lambda: seen(stage, conversation)["ticketId"], None)
     expect(panel(desk).get_by_role("button", name="New ticket")).to_be_visible()

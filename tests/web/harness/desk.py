@@ -99,6 +99,14 @@ class Desk:
         self.box.fill(text)
         self.box.press("Control+Enter")
 
+    def run_command(self, command: str, typed: str = "") -> None:
+        """Carry out a command of the palette, by its name or the text that finds it."""
+        self.page.keyboard.press("Control+k")
+        self.page.keyboard.type(typed or command)
+        option = self.page.get_by_role("option", name=command).first
+        expect(option).to_have_attribute("aria-selected", "true")  # until then Enter does nothing
+        self.page.keyboard.press("Enter")
+
     def eventually(self, look: Callable[[], object], value: object) -> None:
         """Poll the service until it returns this value, because the desk sends asynchronously."""
         for _ in range(200):
