@@ -213,6 +213,18 @@ def test_keys_before_a_dialog_opens_are_text(desk: Desk, key: str, field: str) -
     assert statuses(desk.stage)["Ada"] == "OPEN"
 
 
+def test_keys_after_the_palettes_key_in_a_draft_are_text_for_the_palette(desk: Desk) -> None:
+    read_ada(desk)
+    desk.page.keyboard.press("r")
+    desk.page.keyboard.type("Hello Ada")
+    expect(desk.box).to_have_value("Hello Ada")
+    desk.page.evaluate(DELAY)
+    desk.page.keyboard.press("Control+k")
+    desk.page.keyboard.type("apex")
+    expect(desk.page.locator("dialog input").first).to_have_value("apex")
+    expect(desk.box).to_have_value("Hello Ada")
+
+
 def test_escape_ends_type_ahead(desk: Desk) -> None:
     read_ada(desk)
     desk.page.evaluate("() => { window.requestAnimationFrame = () => 0; }")

@@ -112,9 +112,7 @@ def test_reply_is_scheduled_by_keyboard_alone_and_by_the_palette(
     expect(waiting(desk)).to_contain_text("By keys")
     expect(desk.box).to_be_focused()
     keyboard.type("By the palette")
-    keyboard.press("Control+k")
-    keyboard.type("send the reply later")
-    keyboard.press("Enter")
+    desk.run_command("Send the reply later…", "send the reply later")
     expect(dialog).to_be_visible()
     keyboard.press("Tab")
     keyboard.press("Enter")
@@ -122,9 +120,7 @@ def test_reply_is_scheduled_by_keyboard_alone_and_by_the_palette(
     keyboard.press("Escape")
     keyboard.press("u")  # undoes neither: each has its own buttons
     expect(waiting(desk)).to_have_count(2)
-    keyboard.press("Control+k")
-    keyboard.type("scheduled")
-    keyboard.press("Enter")
+    desk.run_command("Scheduled", "scheduled")
     expect(desk.page.get_by_role("heading", name="Scheduled", exact=True)).to_be_visible()
     expect(desk.page.locator(".scheduled-list li")).to_have_count(2)
 

@@ -234,7 +234,7 @@ function onKeyDown(event) {
   const within = (/** @type {string} */ selector) => Boolean(target.closest?.(selector));
   if (within("dialog")) return; // a dialog has its own keys
   if (event.key === "Escape" && document.querySelector(":popover-open")) return; // it closes the popover
-  if (typeAhead && !within(FIELDS)) return bufferKey(event, typeAhead);
+  if (typeAhead && (typeAhead.field === "dialog" || !within(FIELDS))) return bufferKey(event, typeAhead); // also from a draft that has the focus until then
   if ((event.key === "Enter" || event.key === " ") && within("button, a, summary, [role=option] input") && !within(".rows")) return;
   const where = new Set([within(".rows") && "list", within(".thread") && "thread", within(".composer") && "composer"].filter((each) => typeof each === "string"));
   const press = keyName(event, MAC);
