@@ -94,7 +94,7 @@ class Tokens:
         Raises Unauthenticated as `checked_claims` does.
         """
         identity = self._verified(token, self._secrets.accepted)
-        if identity.expires_at <= wall_clock():
+        if identity.expires_at // 1_000 <= wall_clock() // 1_000:  # in whole seconds, as PyJWT compares them
             raise _expired()
         return identity
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, Final
 
 import jwt
@@ -122,7 +119,7 @@ class Verifier:
 
         Raises Unauthenticated, or Unavailable (`signing_keys_unavailable`).
         """
-        header: Mapping[str, Any] = {}
+        header: dict[str, Any] = {}
         try:
             header = _header(token)
             _check_type(header)
@@ -132,7 +129,7 @@ class Verifier:
             log.info("identity.token_refused", reason=refusal.why, **named)
             raise
 
-    async def _identity(self, token: str, header: Mapping[str, Any]) -> TokenIdentity:
+    async def _identity(self, token: str, header: dict[str, Any]) -> TokenIdentity:
         algorithm = header.get("alg")
         if algorithm == HS256 and self._tokens is not None:
             return self._tokens.identity(token)
@@ -155,15 +152,14 @@ def user_of(reader: AccountReader, identity: TokenIdentity) -> User:
     return user
 
 
-@lru_cache(maxsize=1_024)  # clients repeat their token at each call
-def _header(token: str) -> Mapping[str, Any]:
+def _header(token: str) -> dict[str, Any]:
     try:
-        return MappingProxyType(jwt.get_unverified_header(token))
+        return jwt.get_unverified_header(token)
     except jwt.PyJWTError as error:
         raise InvalidToken(reason_of(error)) from None
 
 
-def _check_type(header: Mapping[str, Any]) -> None:
+def _check_type(header: dict[str, Any]) -> None:
     """Raise Unauthenticated for a token whose header names another type than that of access tokens (RFC 8725 3.11)."""
     kind = header.get("typ", "JWT")
     if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES:
