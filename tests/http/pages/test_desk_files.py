@@ -204,6 +204,7 @@ async def test_files_of_a_folder_are_loaded_again_only_after_a_change(tmp_path: 
     module = tmp_path / "part/a.js"
     module.parent.mkdir()
     module.write_text("1")
+    (tmp_path / "part/.#a.js").symlink_to("an-editors-lock")
     loaded = list[FileTree]()
 
     def load() -> FileTree:
@@ -219,9 +220,12 @@ async def test_files_of_a_folder_are_loaded_again_only_after_a_change(tmp_path: 
     replacement.write_text("2")
     replacement.rename(module)
     assert (await files.get()).files["part/a.js"].body == b"2"
+    (tmp_path / "languages").mkdir()
+    (tmp_path / "languages/languages.json").write_text('{"en": {"name": "English", "direction": "ltr"}}')
+    assert [*(await files.get()).languages] == ["en"]
     module.unlink()
     assert (await files.get()).files == {}
-    assert len(loaded) == 3
+    assert len(loaded) == 4
 
 
 def test_selectable_types_in_the_desk_are_those_that_an_endpoint_may_list() -> None:

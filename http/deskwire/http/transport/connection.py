@@ -49,6 +49,10 @@ _ANONYMOUS_READ_BYTES: Final = 1 << 14
 _LINGER_OFF: Final = struct.pack("ii", 1, 0)
 
 
+# Stands for no `arrival_timeout`, and is never entered.
+_UNLIMITED: Final = trio.CancelScope()
+
+
 class FrontStream(trio.abc.HalfCloseableStream):
     """A TCP connection of a client.
 
@@ -74,7 +78,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._serving = 0
         self._ended = False
         self._turn_passed = False
-        self._arrival: trio.CancelScope | None = None
+        self._arrival = _UNLIMITED
         self._sent_eof = False
         self._closing = False
 
@@ -160,7 +164,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
             try:
                 yield
             finally:
-                self._arrival = None
+                self._arrival = _UNLIMITED
 
     async def until_readable(self) -> None:
         """Return once a read may not have to wait.
@@ -193,14 +197,11 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     async def _wait_for_turn(self, scheduler: FairScheduler, network: str) -> None:
         arrival, began = self._arrival, trio.current_time()
-        deadline = inf if arrival is None else arrival.deadline
-        if arrival is not None:
-            arrival.deadline = inf
+        deadline, arrival.deadline = arrival.deadline, inf
         try:
             await scheduler.acquire(self, network)
         finally:
-            if arrival is not None:
-                arrival.deadline = deadline + trio.current_time() - began
+            arrival.deadline = deadline + trio.current_time() - began
 
     def pass_turn(self) -> None:
         """Keep the turn for the task that goes on with this connection."""

@@ -120,7 +120,8 @@ class _FileVersion(NamedTuple):
 
 
 def _versions(folder: Path) -> Iterator[_FileVersion]:
-    for path in folder.rglob("*"):
+    languages = folder / _LANGUAGES_FILE
+    for path in chain((file for _, file in _served(folder)), [languages] if languages.is_file() else []):
         state = path.stat()
         yield _FileVersion(str(path), state.st_ino, state.st_size, state.st_mtime_ns)
 
@@ -272,14 +273,19 @@ def _joined(module: str, target: str) -> str:
     return "/".join(parts)
 
 
-def _found(folder: Any, above: str = "") -> Iterator[tuple[str, bytes]]:
-    """Yield the path and content of each served file, in order of their names."""
+def _served(folder: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path of each served file and the file, in order of their names."""
     for each in sorted(folder.iterdir(), key=lambda each: str(each.name)):
         path = f"{above}{each.name}"
         if each.is_dir():
-            yield from _found(each, f"{path}/")
+            yield from _served(each, f"{path}/")
         elif Path(each.name).suffix in _TYPES and not each.name.startswith("."):
-            yield path, each.read_bytes()
+            yield path, each
+
+
+def _found(folder: Any) -> Iterator[tuple[str, bytes]]:
+    """Yield the path and content of each served file."""
+    return ((path, file.read_bytes()) for path, file in _served(folder))
 
 
 def load_tree(folder: Any) -> FileTree:
