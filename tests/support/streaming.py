@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,9 @@ from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.server.adapters.hypercorn import HypercornServer
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.server import RealtimeStream
+from deskwire.http.transport.connection import FrontStream
 from deskwire.http.transport.connection_slots import Connections
+from deskwire.http.transport.fair_scheduling import FairScheduler
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import open_store
@@ -415,3 +417,15 @@ async def serve_one(stream: RealtimeStream, transport: trio.abc.Stream) -> None:
         nursery.start_soon(stream.run)
         await stream.handle(transport)
         nursery.cancel_scope.cancel()
+
+
+def delay_turns(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let each connection wait longer for its turn."""
+    acquire = FairScheduler.acquire
+
+    async def late(self: FairScheduler, holder: Hashable, network: str) -> None:
+        if isinstance(holder, FrontStream):
+            await trio.sleep(seconds)  # real time: the clients are sockets
+        await acquire(self, holder, network)
+
+    monkeypatch.setattr(FairScheduler, "acquire", late)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.server.listener import FrontLimits
 from deskwire.http.transport.connection import FrontStream
 from deskwire.http.transport.connection_slots import Connections
-from deskwire.http.transport.fair_scheduling import FairScheduler
 from tests.support.deadlines import HANG_TIMEOUT_S, fail_after_idle
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import (
@@ -28,6 +27,7 @@ from tests.support.streaming import (
     STREAM_KEY,
     Front,
     Stage,
+    delay_turns,
     real_front,
     real_stage,
     small_app,
@@ -206,14 +206,7 @@ async def test_wait_for_a_turn_does_not_count_as_the_clients_delay(
     narrow: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fifteen hundred connections at once wait longer for their turns than a client may take for its first bytes."""
-    acquire = FairScheduler.acquire
-
-    async def late(self: FairScheduler, holder: Hashable, network: str) -> None:
-        if isinstance(holder, FrontStream):
-            await trio.sleep(0.5)  # longer than `peek_s`, with the clock of the sockets
-        await acquire(self, holder, network)
-
-    monkeypatch.setattr(FairScheduler, "acquire", late)
+    delay_turns(monkeypatch, 0.5)  # longer than `peek_s`
     client = await narrow.raw()
     await trio.testing.wait_all_tasks_blocked(0.05)
     await client.send_all(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

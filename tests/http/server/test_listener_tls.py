@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import orjson
@@ -12,11 +12,9 @@ import trio
 import trustme
 
 from deskwire.http.server.listener import FrontLimits
-from deskwire.http.transport.connection import FrontStream
-from deskwire.http.transport.fair_scheduling import FairScheduler
 from tests.support.deadlines import HANG_TIMEOUT_S
 from tests.support.sockets.raw_peer import RawPeer
-from tests.support.streaming import NOON, Front, real_front, real_stage, small_app
+from tests.support.streaming import NOON, Front, delay_turns, real_front, real_stage, small_app
 
 AUTHORITY, ANOTHER = trustme.CA(), trustme.CA()
 
@@ -114,14 +112,7 @@ async def test_a_handshake_that_never_ends_is_ended_and_others_have_theirs_then(
 async def test_waits_for_turns_count_neither_for_the_handshake_nor_as_the_clients_delay(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    acquire = FairScheduler.acquire
-
-    async def late(self: FairScheduler, holder: Hashable, network: str) -> None:
-        if isinstance(holder, FrontStream):
-            await trio.sleep(1.2)  # longer than `handshake_s`, and two of them than `peek_s`
-        await acquire(self, holder, network)
-
-    monkeypatch.setattr(FairScheduler, "acquire", late)
+    delay_turns(monkeypatch, 1.2)  # longer than `handshake_s`, and two of them than `peek_s`
     stream = await secure(front, "http/1.1")
     await stream.send_all(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert b"/hello" in b"".join([bytes(part) async for part in stream])
