@@ -15,22 +15,31 @@ The shared statements have placeholders of the forms `?`, `?1` and `:name`, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from struct import Struct, pack
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from psycopg import pq
+from psycopg import InterfaceError, pq
+from psycopg.abc import Buffer
+from psycopg.adapt import AdaptersMap, Loader, Transformer
+from psycopg.types.numeric import (
+    Float4BinaryLoader,
+    Float8BinaryLoader,
+    Int2BinaryLoader,
+    Int4BinaryLoader,
+    Int8BinaryLoader,
+    OidBinaryLoader,
+)
+from psycopg.types.string import ByteaBinaryLoader, TextBinaryLoader
 
 from deskwire.storage.postgres.driver.errors import SESSION_OVER, ConnectionLost, DatabaseError
 
-Decoder: TypeAlias = Callable[[bytes], Any]
-
+_BINARY: Final = pq.Format.BINARY
+_TEXT: Final = pq.Format.TEXT
 _MARK: Final = "\ue000"
-_MARK_BYTES: Final = _MARK.encode()
 _MARKED: Final = re.compile(f"{_MARK}(.)", re.DOTALL)
-_DOUBLE: Final = Struct(">d")
-_FLOAT: Final = Struct(">f")
+_TEXTS: Final = frozenset({18, 19, 25, 705, 1042, 1043})  # Type OIDs of texts
 _NUMERIC: Final = Struct(">HhHH")
 _NEGATIVE: Final = 0x4000
 
@@ -42,12 +51,11 @@ def encode_text(text: str) -> bytes:
     return text.encode()
 
 
-def decode_text(stored: bytes) -> str:
+def decode_text(stored: str) -> str:
     """Return the text of a stored form."""
-    text = stored.decode()
-    if _MARK_BYTES in stored:
-        return _MARKED.sub(lambda found: "\0" if found[1] == "0" else _MARK, text)
-    return text
+    if _MARK in stored:
+        return _MARKED.sub(lambda found: "\0" if found[1] == "0" else _MARK, stored)
+    return stored
 
 
 def encode_value(value: Any) -> bytes | None:
@@ -89,87 +97,125 @@ def formats(values: Sequence[Any]) -> list[pq.Format]:
     return [_BINARY if isinstance(value, _BYTES) else _TEXT for value in values]
 
 
-_BINARY: Final = pq.Format.BINARY
-_TEXT: Final = pq.Format.TEXT
 _BYTES: Final = (bytes, bytearray, memoryview)
 
 
-def _integer(raw: bytes) -> int:
-    return int.from_bytes(raw, signed=True)
+class _Bool(Loader):
+    """A bool as an integer, as in SQLite."""
+
+    format = _BINARY
+
+    def load(self, data: Buffer) -> int:
+        return bytes(data)[0]
 
 
-def _double(raw: bytes) -> float:
-    number: float = _DOUBLE.unpack(raw)[0]
-    return number
+class _Numeric(Loader):
+    """A numeric, which is the type of averages and of sums of large integers."""
+
+    format = _BINARY
+
+    def load(self, data: Buffer) -> int | float:
+        raw = bytes(data)
+        count, weight, sign, scale = _NUMERIC.unpack_from(raw)
+        digits = [int.from_bytes(raw[at : at + 2]) for at in range(8, 8 + 2 * count, 2)]
+        whole = 0
+        for place in range(weight + 1):
+            whole = whole * 10_000 + (digits[place] if place < count else 0)
+        number: int | float = whole
+        if scale:
+            number = whole + sum(
+                digit * 10_000.0 ** (weight - place) for place, digit in enumerate(digits) if place > weight
+            )
+        return -number if sign == _NEGATIVE else number
 
 
-def _float(raw: bytes) -> float:
-    number: float = _FLOAT.unpack(raw)[0]
-    return number
+class _Json(Loader):
+    """A JSON value as its text."""
+
+    format = _BINARY
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data).decode()
 
 
-def _numeric(raw: bytes) -> int | float:
-    """Decode a numeric, which is the type of averages and of sums of large integers."""
-    count, weight, sign, scale = _NUMERIC.unpack_from(raw)
-    digits = [int.from_bytes(raw[at : at + 2]) for at in range(8, 8 + 2 * count, 2)]
-    whole = 0
-    for place in range(weight + 1):
-        whole = whole * 10_000 + (digits[place] if place < count else 0)
-    number: int | float = whole
-    if scale:
-        number = whole + sum(
-            digit * 10_000.0 ** (weight - place) for place, digit in enumerate(digits) if place > weight
-        )
-    return -number if sign == _NEGATIVE else number
+class _Jsonb(Loader):
+    """A JSON value as its text, after the version of the binary form."""
+
+    format = _BINARY
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data)[1:].decode()
 
 
-def _jsonb(raw: bytes) -> str:
-    return raw[1:].decode()
+class _Void(Loader):
+    """The result of a function without one."""
+
+    format = _BINARY
+
+    def load(self, data: Buffer) -> None:
+        return None
 
 
-def _nothing(raw: bytes) -> None:
-    return None
-
-
-# By type OID. A query casts values of other types.
-_DECODERS: Final[dict[int, Decoder]] = {
-    16: lambda raw: raw[0],  # bool as an integer, as in SQLite
-    17: bytes,
-    18: decode_text,
-    19: decode_text,
-    20: _integer,
-    21: _integer,
-    23: _integer,
-    25: decode_text,
-    26: _integer,
-    28: _integer,
-    114: bytes.decode,
-    700: _float,
-    701: _double,
-    705: decode_text,
-    1042: decode_text,
-    1043: decode_text,
-    1700: _numeric,
-    2278: _nothing,
-    3802: _jsonb,
+# By type OID. A query casts values of other types. psycopg decodes the common ones in C, in a tenth of the time.
+_LOADERS: Final[Mapping[int, type[Loader]]] = {
+    16: _Bool,
+    17: ByteaBinaryLoader,
+    **dict.fromkeys(_TEXTS, TextBinaryLoader),
+    20: Int8BinaryLoader,
+    21: Int2BinaryLoader,
+    23: Int4BinaryLoader,
+    26: OidBinaryLoader,
+    28: OidBinaryLoader,
+    114: _Json,
+    700: Float4BinaryLoader,
+    701: Float8BinaryLoader,
+    1700: _Numeric,
+    2278: _Void,
+    3802: _Jsonb,
 }
 
 
+def _adapters() -> AdaptersMap:
+    adapters = AdaptersMap()
+    for oid, loader in _LOADERS.items():
+        adapters.register_loader(oid, loader)
+    return adapters
+
+
+_ADAPTERS: Final = _adapters()
+
+
 def rows_of(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
-    """Return the rows of a result."""
-    count, width = result.ntuples, result.nfields
+    """Return the rows of a result. Raises TypeError for a column of a type that is not read."""
+    count = result.ntuples
     if not count:
         return []
-    get = result.get_value
+    types = [result.ftype(column) for column in range(result.nfields)]
+    transformer = Transformer(_ADAPTERS)
     try:
-        decoders = [_DECODERS[result.ftype(column)] for column in range(width)]
-    except KeyError as unknown:
+        transformer.set_pgresult(result, format=_BINARY)
+    except InterfaceError:
+        unknown = min(set(types) - _LOADERS.keys())
         raise TypeError(f"a result of type {unknown} is not read: cast it") from None
-    columns = list(enumerate(decoders))
-    return [
-        tuple([None if (raw := get(row, at)) is None else decode(raw) for at, decode in columns])
-        for row in range(count)
-    ]
+    rows = transformer.load_rows(0, count, tuple)
+    texts = [column for column, kind in enumerate(types) if kind in _TEXTS]
+    return [_decoded(row, texts) for row in rows] if _has_mark(rows, texts) else rows
+
+
+def _has_mark(rows: Sequence[tuple[Any, ...]], texts: Collection[int]) -> bool:
+    for row in rows:
+        for column in texts:
+            text = row[column]
+            if text is not None and not text.isascii() and _MARK in text:
+                return True
+    return False
+
+
+def _decoded(row: tuple[Any, ...], texts: Collection[int]) -> tuple[Any, ...]:
+    return tuple(
+        decode_text(value) if column in texts and value is not None else value
+        for column, value in enumerate(row)
+    )
 
 
 class QueryResult:

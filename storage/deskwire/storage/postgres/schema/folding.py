@@ -47,7 +47,7 @@ class Encoded:
         if cursor.description is None:
             return ()
         return [
-            tuple(decode_text(value.encode()) if isinstance(value, str) else value for value in row)
+            tuple(decode_text(value) if isinstance(value, str) else value for value in row)
             for row in cursor.fetchall()
         ]
 
