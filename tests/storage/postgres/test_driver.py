@@ -321,3 +321,57 @@ async def test_read_is_repeated_after_a_lost_connection(postgres_url: str) -> No
                 line.cut()
                 assert await here.store.read(InlineQuery(project)) == PROJECT
                 assert await here.store.read(project) == PROJECT
+
+
+def test_queued_statements_share_the_round_trip_of_the_next_one(connection: BlockingConnection) -> None:
+    connection.queue("BEGIN")
+    connection.queue("SELECT set_config('application_name', $1, true)", ("within",))
+    assert not connection.in_transaction
+    assert connection.execute("SHOW application_name").fetchone() == ("within",)
+    assert connection.in_transaction
+    connection.roll_back()
+    assert connection.execute("SHOW application_name").fetchone() == ("deskwire/read/test",)
+    assert not connection.in_transaction
+
+
+def test_failed_queued_statement_fails_the_next_one_and_no_later_one(connection: BlockingConnection) -> None:
+    for _ in range(2):  # the second time, all statements are prepared
+        connection.queue("BEGIN")
+        connection.queue("SELECT CAST($1 AS int)", ("none",))
+        with pytest.raises(DatabaseError) as refused:
+            connection.execute("SELECT CAST(? AS text)", ("later",))
+        assert refused.value.sqlstate == "22P02"
+        connection.roll_back()
+        assert connection.execute("SELECT CAST(? AS text)", ("later",)).fetchone() == ("later",)
+        assert not connection.in_transaction
+
+
+def test_statements_that_are_queued_and_not_sent_are_discarded_with_the_transaction(
+    connection: BlockingConnection,
+) -> None:
+    connection.queue("BEGIN")
+    connection.roll_back()
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert not connection.in_transaction
+
+
+def test_session_that_ends_after_its_rollback_is_lost_at_the_next_statement(postgres_url: str) -> None:
+    connection = BlockingConnection(Database(postgres_url, "test"), "read")
+    for _ in range(2):
+        connection.queue("BEGIN")
+        (session,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+        connection.roll_back()
+        assert rows(postgres_url, f"SELECT pg_terminate_backend({session}, 10000)") == [(True,)]
+        connection.queue("BEGIN")
+        with pytest.raises(ConnectionLost, match="terminat"):
+            connection.execute("SELECT 1")
+        connection.roll_back()
+        assert not connection.is_open
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+    connection.close()
+
+
+def test_more_statements_than_are_kept_prepared_are_run(connection: BlockingConnection) -> None:
+    for number in range(520):
+        connection.queue(f"SELECT {number}, $1", ("x",))
+        assert connection.execute(f"SELECT {number}").fetchone() == (number,)

@@ -1,7 +1,8 @@
 """Connections for worker threads and commands, which wait for each statement.
 
-`BlockingConnection` implements the store's connection with prepared statements. `ThreadSession` is a psycopg
-connection. Both end with all other sessions when the process leaves their server.
+`BlockingConnection` implements the store's connection with prepared statements. A transaction of reads needs no
+round trips of its own: its BEGIN is queued for the first statement, and nothing waits for its ROLLBACK.
+`ThreadSession` is a psycopg connection. Both end with all other sessions when the process leaves their server.
 """
 
 from __future__ import annotations
@@ -18,14 +19,13 @@ from psycopg import pq
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.driver.codec import (
     QueryResult,
-    encode_value,
     error_of,
-    formats,
     ordered_values,
     result_of,
     translate_placeholders,
 )
 from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.pipeline import Statement, bound_statement
 from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.session import Database, Role
 
@@ -56,6 +56,8 @@ class BlockingConnection:
         self._timeout_s = _ROLE_TIMEOUT_S.get(role, _STATEMENT_TIMEOUT_S)
         self._connection: pq.abc.PGconn | None = None
         self._prepared: dict[str, bytes] = {}
+        self._queued: list[Statement] = []
+        self._rolling_back = False  # a ROLLBACK was sent, and its result was not read
         self.notices: list[str] = []  # SQLSTATEs of the notices of the last `command`
         self.changed = False  # set by each statement that may have changed rows
 
@@ -65,7 +67,7 @@ class BlockingConnection:
         if self._connection is None:
             connection = self._database.connect(self._role)
             connection.notice_handler = self._record_notice
-            self._connection, self._prepared = connection, {}
+            self._connection, self._prepared, self._rolling_back = connection, {}, False
         return self._connection
 
     @property
@@ -81,8 +83,7 @@ class BlockingConnection:
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> QueryResult:
         """See `Connection.execute`. Raises DatabaseError."""
         text, names = translate_placeholders(sql)
-        given = ordered_values(names, values)
-        answer = self._run(text, [encode_value(each) for each in given], formats(given))
+        answer = self._run(bound_statement(text, ordered_values(names, values)))
         if not sql.startswith("SELECT"):
             self.changed = True
         return result_of(answer)
@@ -91,6 +92,25 @@ class BlockingConnection:
         """Run a statement once for each of the rows."""
         for row in rows:
             self.execute(sql, row)
+
+    def queue(self, text: str, values: Sequence[Any] = ()) -> None:
+        """Queue a statement with `$1` for its values, to be sent with the next one that is executed.
+
+        If it fails, the next one is not executed, and raises its error.
+        """
+        self._queued.append(bound_statement(text, values))
+
+    def roll_back(self) -> None:
+        """Discard the queue, and roll back the transaction if there is one; the next statement waits for that."""
+        self._queued.clear()
+        if self._connection is None or not self.in_transaction:
+            return
+        try:
+            self._connection.send_query(b"ROLLBACK")
+        except psycopg.Error:
+            self.close()
+        else:
+            self._rolling_back = True
 
     @property
     def is_open(self) -> bool:
@@ -112,34 +132,52 @@ class BlockingConnection:
 
         Raises ConnectionLost, even if it is late.
         """
+
+        def send_one() -> int:
+            send()
+            return 1
+
+        return self._answers(send_one, timeout_s)[0]
+
+    def _answers(self, send: Callable[[], int], timeout_s: float = inf) -> Sequence[pq.abc.PGresult]:
+        """Send statements, and return the last result of each; `send` returns how many. See `_answer`."""
         connection = self.session
         timeout_s = min(timeout_s, self._timeout_s)
+        until = time.monotonic() + timeout_s
+        answers: list[pq.abc.PGresult] = []
         try:
-            send()
-            answer = self._wait_for_answer(connection, time.monotonic() + timeout_s)
+            rolling_back, self._rolling_back = self._rolling_back, False
+            count = 1 if rolling_back else send()
+            while len(answers) < count:
+                answer = self._wait_for_answer(connection, until)
+                if answer is None:
+                    raise self._lost(f"no answer within {timeout_s:g} s")
+                if connection.status != pq.ConnStatus.OK:
+                    raise self._lost(str(error_of(answer)))
+                if rolling_back:
+                    rolling_back, count = False, send()
+                else:
+                    answers.append(answer)
         except psycopg.Error as error:
             raise self._lost(str(error)) from error
-        if answer is None:
-            raise self._lost(f"no answer within {timeout_s:g} s")
         self._database.servers.note_answer()
-        return answer
+        return answers
 
     @staticmethod
     def _wait_for_answer(connection: pq.abc.PGconn, until: float) -> pq.abc.PGresult | None:
-        """Return the last result; None if it is late."""
+        """Return the last result of a statement; None if it is late."""
         last: pq.abc.PGresult | None = None
-        readable = select.poll()
-        readable.register(connection.socket, select.POLLIN)
         while True:
             while connection.is_busy():
+                readable = select.poll()
+                readable.register(connection.socket, select.POLLIN)
                 if not readable.poll(max(0.0, until - time.monotonic()) * 1_000):
                     return None
                 connection.consume_input()
             answer = connection.get_result()
             if answer is None:
-                break
+                return last
             last = answer
-        return last
 
     def close(self) -> None:
         """Close the session, if there is one; its transaction is rolled back."""
@@ -147,28 +185,46 @@ class BlockingConnection:
             self._database.release(self._connection)
             self._connection = None
 
-    def _run(self, text: str, values: Sequence[Any], forms: list[pq.Format]) -> pq.abc.PGresult:
-        connection = self.session
-        name = self._prepared.get(text)
-        if name is None:
-            if len(self._prepared) >= _PREPARED_MAX:
-                return self._check(
-                    self._answer(
-                        lambda: connection.send_query_params(
-                            text.encode(), values, param_formats=forms, result_format=pq.Format.BINARY
-                        )
-                    )
+    def _run(self, statement: Statement) -> pq.abc.PGresult:
+        """Run the queued statements and then this one in one round trip; return its result."""
+        statements = [*self._queued, statement]
+        self._queued.clear()
+        new: dict[int, tuple[str, bytes]] = {}
+        answers = self._answers(lambda: self._send(statements, new))[:-1]
+        self.session.exit_pipeline_mode()
+        for at, (text, name) in new.items():
+            if answers[at].status in _SUCCESS:
+                self._prepared[text] = name
+        for answer in answers:
+            self._check(answer)
+        return answers[-1]
+
+    def _send(self, statements: Sequence[Statement], new: dict[int, tuple[str, bytes]]) -> int:
+        """Send statements as a pipeline; return the number of their results, the end's included.
+
+        Args:
+            new: is filled with the statements that are prepared, and their names, by the number of the result.
+        """
+        connection, count = self.session, 0
+        connection.enter_pipeline_mode()
+        for text, values, forms, _ in statements:
+            name, room = self._prepared.get(text), len(self._prepared) + len(new) < _PREPARED_MAX
+            if name is None and room:
+                name = b"p%d" % (len(self._prepared) + len(new))
+                new[count] = text, name
+                connection.send_prepare(name, text.encode())
+                count += 1
+            if name is None:
+                connection.send_query_params(
+                    text.encode(), values, param_formats=forms, result_format=pq.Format.BINARY
                 )
-            new = b"p%d" % len(self._prepared)
-            self._check(self._answer(lambda: connection.send_prepare(new, text.encode())))
-            name = self._prepared[text] = new
-        return self._check(
-            self._answer(
-                lambda: connection.send_query_prepared(
+            else:
+                connection.send_query_prepared(
                     name, values, param_formats=forms, result_format=pq.Format.BINARY
                 )
-            )
-        )
+            count += 1
+        connection.pipeline_sync()
+        return count + 1
 
     def _check(self, answer: pq.abc.PGresult) -> pq.abc.PGresult:
         """Return a successful result; raise an error for any other."""

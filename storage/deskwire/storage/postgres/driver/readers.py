@@ -107,19 +107,18 @@ class _TimeLimited:
     def __init__(self, conn: BlockingConnection, until: float) -> None:
         self._conn = conn
         self._until = until
-        self._set = self._left()
-
-    def timeout_statement(self) -> str:
-        """Return the statement that sets the timeout."""
-        return f"SET LOCAL statement_timeout = {max(1, round(self._set * 1000))}"
+        self._set_timeout(self._left())
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> QueryResult:
         """See `Connection.execute`."""
         left = self._left()
-        if left < self._set * _SLACK:  # a usual query never comes here, and needs no further round trip
-            self._set = left
-            self._conn.command(self.timeout_statement())
+        if left < self._set * _SLACK:  # usual queries never come here
+            self._set_timeout(left)
         return self._conn.execute(sql, values)
+
+    def _set_timeout(self, seconds: float) -> None:
+        self._set = seconds
+        self._conn.queue(_SET_TIMEOUT, (str(max(1, round(seconds * 1000))),))
 
     def _left(self) -> float:
         left = self._until - time.monotonic()
@@ -128,26 +127,25 @@ class _TimeLimited:
         return left
 
 
+_BEGIN_SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SET_TIMEOUT: Final = "SELECT set_config('statement_timeout', $1, true)"
+
+
 def _in_snapshot(conn: BlockingConnection, query: Callable[[SharedReader], T], until: float) -> T:
     """Run a query in one snapshot, so that it sees no later commits."""
-    begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    source: Any = conn
-    if until < inf:
-        source = _TimeLimited(conn, until)
-        begin = f"{begin}; {source.timeout_statement()}"
-    conn.command(begin)
+    conn.queue(_BEGIN_SNAPSHOT)
     try:
+        source: Any = _TimeLimited(conn, until) if until < inf else conn
         reader: Any = PostgresReader(source)
         return query(reader)
     finally:
-        if conn.in_transaction:
-            conn.command("ROLLBACK")
+        conn.roll_back()
 
 
 _BATCH_SIZE: Final = 256  # Maximum number of queries in one exchange.
 
 _STATEMENTS_MAX: Final = 16
-_BEGIN: Final = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_BEGIN: Final = Statement(_BEGIN_SNAPSHOT)
 _END: Final = Statement("COMMIT")
 
 
