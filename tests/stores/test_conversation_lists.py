@@ -275,6 +275,7 @@ def test_list_pages_equal_sorting_and_filtering_by_hand(
     """The first half of the conversations was seen, as far as `seen` says; other users have seen other things."""
     monkeypatch.setattr(lists, "FEW_BOUND", many)
     monkeypatch.setattr(crowded_hours, "CROWD_MIN", crowd)
+    monkeypatch.setattr(crowded_hours, "CROWD_MIN_OF_ALL", crowd)
     monkeypatch.setattr(crowded_hours, "FIRST_PART", part)
     monkeypatch.setattr(crowded_hours, "MESSAGES_MAX", messages_max)
     tx.conn.execute("SAVEPOINT one")

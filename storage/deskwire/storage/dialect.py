@@ -92,6 +92,14 @@ takes longer than running the statement (ADR 104).
 """
 
 
+PLANNED_ONCE: Final = "/* planned once */ "
+"""Marks a statement, after its `SELECT`, that PostgreSQL plans once for all values, with indexes that have its order.
+
+By default it plans a statement again each time if the plan for these values seems cheaper than one for any. Such a statement has
+one index for each table, so the plans are the same, and planning takes longer than running it.
+"""
+
+
 class _Of:
     """A fragment with a name as its argument, written `{fragment[name]}`."""
 
@@ -112,6 +120,7 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "indexed": _Of("INDEXED BY {}"),
         "and_then": "CROSS JOIN",
         "unindexed": "+",
+        "planned_once": "",
         # Locks the rows of a table until the end of the transaction; SQLite has only one writer.
         "locking": _Of(""),
         # Events of a project, by range of positions.
@@ -142,6 +151,7 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "indexed": _Of(""),
         "and_then": "JOIN",
         "unindexed": "",
+        "planned_once": PLANNED_ONCE,
         "locking": _Of("FOR UPDATE OF {}"),
         "keys": "position, day",
         "keys_of": _Of("{0}.position, {0}.day"),

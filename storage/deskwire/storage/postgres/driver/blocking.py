@@ -16,7 +16,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import pq
 
-from deskwire.storage.dialect import POSTGRES
+from deskwire.storage.dialect import PLANNED_ONCE, POSTGRES
 from deskwire.storage.postgres.driver.codec import (
     QueryResult,
     error_of,
@@ -36,6 +36,10 @@ _ROLE_TIMEOUT_S: Final[dict[Role, float]] = {"beat": 10.0, "setup": 60.0}
 # Time for one statement of any other role, some of which process many rows. The heartbeat detects a dead
 # server much earlier.
 _STATEMENT_TIMEOUT_S: Final = 600.0
+
+_PLANNED_ONCE: Final = f"SELECT {PLANNED_ONCE}"
+_SET_PLANS: Final = "SELECT set_config('plan_cache_mode', $1, true), set_config('enable_seqscan', $2, true), set_config('enable_sort', $2, true)"
+_ONCE, _EACH_TIME = ("force_generic_plan", "off"), ("auto", "on")
 
 _SUCCESS: Final = frozenset(
     {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY, pq.ExecStatus.COPY_IN}
@@ -57,6 +61,7 @@ class BlockingConnection:
         self._connection: pq.abc.PGconn | None = None
         self._prepared: dict[str, bytes] = {}
         self._queued: list[Statement] = []
+        self._plans_once = False  # for the statements of this transaction
         self._rolling_back = False  # a ROLLBACK was sent, and its result was not read
         self.notices: list[str] = []  # SQLSTATEs of the notices of the last `command`
         self.changed = False  # set by each statement that may have changed rows
@@ -103,6 +108,7 @@ class BlockingConnection:
     def roll_back(self) -> None:
         """Discard the queue, and roll back the transaction if there is one; the next statement waits for that."""
         self._queued.clear()
+        self._plans_once = False
         if self._connection is None or not self.in_transaction:
             return
         try:
@@ -187,11 +193,16 @@ class BlockingConnection:
 
     def _run(self, statement: Statement) -> pq.abc.PGresult:
         """Run the queued statements and then this one in one round trip; return its result."""
+        plans_once = statement.sql.startswith(_PLANNED_ONCE)
+        if plans_once is not self._plans_once:
+            self.queue(_SET_PLANS, _ONCE if plans_once else _EACH_TIME)
+            self._plans_once = plans_once
         statements = [*self._queued, statement]
         self._queued.clear()
         new: dict[int, tuple[str, bytes]] = {}
         answers = self._answers(lambda: self._send(statements, new))[:-1]
         self.session.exit_pipeline_mode()
+        self._plans_once = plans_once and self.in_transaction
         for at, (text, name) in new.items():
             if answers[at].status in _SUCCESS:
                 self._prepared[text] = name

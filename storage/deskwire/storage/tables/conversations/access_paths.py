@@ -307,9 +307,8 @@ def by_change(project: int) -> Iterator[ChangePath]:
 
 def _plain(wanted: ConversationFilter) -> ConversationFilter:
     """Return a filter with only the conditions that the index of all conversations by activity is used for."""
-    others = {
-        name: getattr(wanted, name) for name in ("visible", "since", "until", "snoozed", "user", "merged")
-    }
+    names = ("visible", "since", "until", "snoozed", "user", "merged", "notes")
+    others = {name: getattr(wanted, name) for name in names}
     return ConversationFilter(**others)
 
 

@@ -17,12 +17,21 @@ from deskwire.engine.conversations.listing import ConversationFilter, Conversati
 from deskwire.engine.core.values import replace
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import POSTGRES, SQLITE, Dialect
-from deskwire.storage.tables.conversations.access_paths import NO_PATH, AccessPath, ChangePath, Term, hours_of
+from deskwire.storage.tables.conversations.access_paths import (
+    NO_PATH,
+    AccessPath,
+    ChangePath,
+    Term,
+    hours_of,
+    indexed,
+)
 from deskwire.storage.tables.conversations.columns import HOUR_MS
 from deskwire.storage.tables.conversations.conditions import is_descending, joined, remaining_terms
 
 CROWD_MIN: Final = 4_000
 """Index entries of a list that make an hour crowded; fewer are sorted in at most six milliseconds."""
+CROWD_MIN_OF_ALL: Final = 512
+"""The same for a list of nearly all conversations: a page of it reads few messages, in less time than a sort of these takes."""
 MESSAGES_MAX: Final = 2_048
 """Messages that a page reads in a crowded hour, in about seven milliseconds, before it sorts the rest of the hour."""
 FIRST_PART: Final = 128
@@ -44,6 +53,7 @@ class ActivityOrder(Struct, frozen=True):
         test: the condition of a conversation `c` of the list.
         since, until: bounds (ms) of the activity: at `since` or later, and before `until`.
         among: whether a conversation of this key can be an entry of the list; the others are left out before they are read.
+        of_all: whether nearly all conversations are entries of the list.
     """
 
     conn: Connection
@@ -55,6 +65,7 @@ class ActivityOrder(Struct, frozen=True):
     since: int | None = None
     until: int | None = None
     among: Callable[[int], bool] | None = None
+    of_all: bool = False
 
     def rows(self, after: ConversationPageKey | None, size: int, read_hours: ReadHours) -> Iterator[Row]:
         """Yield the rows after a key, lazily.
@@ -62,7 +73,7 @@ class ActivityOrder(Struct, frozen=True):
         Args:
             size: rows of a page.
         """
-        counted = CROWD_MIN
+        counted = CROWD_MIN_OF_ALL if self.of_all else CROWD_MIN
         while (crowded := self._crowded_hour(after, counted)) is not None:
             hour = self._hour_before(crowded, after)
             if hour is not None:
@@ -119,6 +130,7 @@ def activity_order(
         is_descending(sort),
         wanted.since,
         wanted.until,
+        of_all=[path.source for path in paths] == [indexed("conversations_by_hour")] and not wanted.merged,
     )
 
 
@@ -252,11 +264,12 @@ def _entry_query(
         if after is not None:
             terms.append((f"c.hour {'<=' if order.descending else '>='} ?", (after.value // HOUR_MS,)))
         where, some = joined(terms)
+        # PostgreSQL plans well for an offset that it knows, so it is no parameter. There are few offsets.
         parts.append(
             f"SELECT * FROM (SELECT c.hour AS hour FROM {path.source} WHERE {where} "
-            f"ORDER BY c.hour {direction} LIMIT 1 OFFSET ?) AS h{number}"
+            f"ORDER BY c.hour {direction} LIMIT 1 OFFSET {skipped}) AS h{number}"
         )
-        values += [*some, skipped]
+        values += some
     return " UNION ALL ".join(parts), tuple(values)
 
 
@@ -273,21 +286,26 @@ def messages_query(order: ActivityOrder, first: int, last: int, size: int) -> tu
         f"SELECT * FROM ({source} AND {where} {ordered}) AS s{number}"
         for number, source in enumerate(sources)
     )
+    messages = f"(SELECT * FROM ({parts}) AS a {ordered}) AS p"
     if order.among is not None:
-        source = f"(SELECT * FROM ({parts}) AS a {ordered}) AS p"
-        return f"SELECT p.at, p.conversation, 0 FROM {source}", (order.project, first, last) * len(sources)
+        return f"SELECT {{planned_once}}p.at, p.conversation, 0 FROM {messages}", (
+            order.project,
+            first,
+            last,
+        ) * len(sources)
     condition, values = order.test
-    fits = f"c.activity = p.at AND {condition}" if condition else "c.activity = p.at"
-    shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END"
-    source = (
-        f"(SELECT * FROM ({parts}) AS a {ordered}) AS p LEFT JOIN conversations c ON c.rowid = p.conversation"
-    )
-    return (
-        f"SELECT p.at, p.conversation, {shown} FROM {source}",
-        (*values, *(order.project, first, last) * len(sources)),
-    )
+    entry = f"c.activity = p.at AND {condition}" if condition else "c.activity = p.at"
+    sql = _WITH_ENTRIES[order.dialect].format(entry=entry, messages=messages)
+    return sql, (*values, *(order.project, first, last) * len(sources))
 
 
+# With a join, PostgreSQL would read all of some thousands of conversations; SQLite is faster with one.
+_WITH_ENTRIES: Final[Mapping[Dialect, str]] = {
+    SQLITE: "SELECT {{planned_once}}p.at, p.conversation, CASE WHEN {entry} THEN 1 ELSE 0 END FROM {messages} "
+    "LEFT JOIN conversations c ON c.rowid = p.conversation",
+    POSTGRES: "SELECT {{planned_once}}p.at, p.conversation, (SELECT count(*) FROM conversations c WHERE c.rowid = p.conversation AND {entry}) "
+    "FROM {messages}",
+}
 _ACTIVITY: Final[Mapping[Dialect, str]] = {
     SQLITE: "SELECT c.rowid, c.activity FROM json_each(?) w CROSS JOIN conversations c ON c.rowid = w.value WHERE 1 = 1",
     POSTGRES: "SELECT c.rowid, c.activity FROM conversations c WHERE c.rowid = ANY(CAST(? AS bigint[]))",
