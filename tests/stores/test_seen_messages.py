@@ -9,31 +9,32 @@ import pytest
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
-from deskwire.engine.conversations.listing import SeenMessages
+from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, SeenMessages
 from deskwire.engine.core.ids import new_id
 from tests.support.builders import NOON, PROJECT
 
 MARK: Final = NOON + 10
 
 
-def converse(tx: Any, number: int) -> int:
-    """Return the key of a new conversation with two messages of the contact before the mark, then at MARK + `number` one of an agent and one of the contact."""
+def converse(tx: Any, number: int, begin: int = NOON, imported_at: int | None = None) -> int:
+    """Return the key of a new conversation with two messages of the contact at its beginning, then at MARK + `number` one of an agent and one of the contact."""
     contact = tx.contact(PROJECT.rowid, "ada") or tx.insert_contact(
         PROJECT.rowid, Contact(0, new_id("con", NOON), "ada", NOON, NOON)
     )
     made = Conversation(
         id=new_id("cnv", NOON),
         project=PROJECT.rowid,
-        created_at=NOON,
-        updated_at=NOON,
+        created_at=begin,
+        updated_at=begin,
+        imported_at=imported_at,
         last_message_at=MARK + number,
         messages=4,
         contact_messages=3,
     )
     key: int = tx.insert_conversation(made, contact.rowid, {}).rowid
     written: tuple[tuple[AuthorType, int], ...] = (
-        ("contact", NOON),
-        ("contact", NOON),
+        ("contact", begin),
+        ("contact", begin),
         ("agent", MARK + number),
         ("contact", MARK + number),
     )
@@ -50,6 +51,14 @@ def user(tx: Any) -> int:
     return key
 
 
+def unread(tx: Any, user: int) -> set[int]:
+    """Return the keys of the conversations in the user's list of unread ones."""
+    wanted = ConversationFilter(unread=True, user=user)
+    return {
+        each.conversation.rowid for each in tx.conversations(PROJECT.rowid, wanted, NEWEST_FIRST, None, 50)
+    }
+
+
 def test_each_conversation_has_the_messages_before_the_mark_as_seen(tx: Any, user: int) -> None:
     first, opened, old = converse(tx, 5), converse(tx, 6), converse(tx, -5)
     tx.put_seen(user, opened, SeenMessages(3, 3), MARK + 7)
@@ -58,6 +67,46 @@ def test_each_conversation_has_the_messages_before_the_mark_as_seen(tx: Any, use
         opened: SeenMessages(3, 3),
         old: SeenMessages(3, 3),
     }
+
+
+def test_no_message_of_a_conversation_begun_after_the_mark_is_seen(tx: Any, user: int) -> None:
+    begun, opened = converse(tx, 5, MARK), converse(tx, 5, MARK + 1)
+    tx.put_seen(user, opened, SeenMessages(1, 2), MARK + 4)
+    assert tx.seen(user, [begun, opened]) == {begun: SeenMessages(-1, 0), opened: SeenMessages(1, 2)}
+    assert unread(tx, user) == {begun, opened}
+    tx.put_seen(user, opened, SeenMessages(3, 3), MARK + 6)
+    assert unread(tx, user) == {begun}
+
+
+def test_messages_of_an_import_count_by_their_times(tx: Any, user: int) -> None:
+    # The record may give a conversation a later creation than its messages; the mark is newer than the import.
+    imported = converse(tx, 5, imported_at=NOON + 1)
+    tx.conn.execute("UPDATE conversations SET created_at = ? WHERE rowid = ?", (MARK + 1, imported))
+    assert tx.seen(user, [imported]) == {imported: SeenMessages(1, 2)}
+    assert unread(tx, user) == {imported}
+    old = converse(tx, -5, imported_at=NOON + 1)
+    tx.conn.execute("UPDATE conversations SET created_at = ? WHERE rowid = ?", (MARK + 1, old))
+    assert tx.seen(user, [old]) == {old: SeenMessages(3, 3)}
+    assert unread(tx, user) == {imported}
+
+
+@pytest.mark.sqlite
+def test_long_conversation_begun_after_the_mark_is_not_read(tx: Any, user: int) -> None:
+    """An agent's list would otherwise take time for each message since the agent joined."""
+    begun, steps = converse(tx, 5, MARK), [0, 0]
+    for number in range(2):
+        for index in range(number * 300, number * 300 + 300):
+            message = Message(new_id("msg", NOON), Author("bot"), "Hello", MARK + 5, index=4 + index)
+            tx.insert_message(begun, message, 6 + index)
+
+        def count(at: int = number) -> int:
+            steps[at] += 1
+            return 0
+
+        tx.conn.set_progress_handler(count, 1)
+        tx.seen(user, [begun])
+        tx.conn.set_progress_handler(None, 1)
+    assert steps[0] == steps[1] > 0
 
 
 @pytest.mark.sqlite

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from deskwire.engine.search.ports import TextOfMessage
 from deskwire.engine.search.tokens import FOLDING, may_contain, places_of
 
 HITS_MAX: Final = 3
@@ -42,11 +43,11 @@ class HitFinder:
     def __init__(self, words: Sequence[str]) -> None:
         self._words = frozenset(words)
 
-    def hits_in(self, texts: Iterable[tuple[str, str]], title: str | None) -> list[Hit]:
+    def hits_in(self, texts: Iterable[TextOfMessage], title: str | None) -> list[Hit]:
         """Return the newest messages that together have all words of the query that the title lacks.
 
         Args:
-            texts: ids and texts of messages, newest first.
+            texts: the messages, newest first.
         """
         missing = self._words
         if title is not None:
@@ -54,7 +55,7 @@ class HitFinder:
         hits: list[Hit] = []
         if not missing:
             return hits
-        for message_id, text in texts:
+        for message_id, text, *_ in texts:
             if not may_contain(missing, text):
                 continue
             folded = text.translate(FOLDING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader
@@ -76,15 +76,19 @@ class RowMatches(NamedTuple):
     more: bool
 
 
-class ConversationMatch(NamedTuple):
-    """A conversation that matches, with the ids and texts of its newest messages and notes, newest first.
+TextOfMessage: TypeAlias = tuple[str, str, *tuple[int, ...]]
+"""The id and the text of a message, and columns for the store."""
 
-    Texts without a word of the query may be missing. They are read within the query, as far as they are needed.
+
+class ConversationMatch(NamedTuple):
+    """A conversation that matches, with its newest messages and notes, newest first.
+
+    Those without a word of the query may be missing. They are read within the query, as far as they are needed.
     """
 
     conversation: Conversation
     contact: Contact
-    texts: Iterable[tuple[str, str]]
+    texts: Iterable[TextOfMessage]
 
 
 EVERYTHING: Final = IndexPosition((1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)

@@ -8,11 +8,11 @@ frequent; if the scan limit leaves too few, the newest conversations fill the pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from deskwire.engine.conversations.listing import ConversationPageKey
-from deskwire.engine.search.ports import ConversationMatch, IndexLag, RowMatches
+from deskwire.engine.search.ports import ConversationMatch, IndexLag, RowMatches, TextOfMessage
 from deskwire.storage.search.blocks import BITS, SIZE, Conversations, common, count, newest, united
 from deskwire.storage.search.postings import length_for
 from deskwire.storage.tables.conversations.conversations import ConversationReads
@@ -45,7 +45,7 @@ class SearchReads(ConversationReads, ConversationListReads):
         state: the table with the position of the index.
         named: the conversation of an id, or of a message's id.
         listed: the conversations of a list in the order of their activity.
-        newest_texts: the keys, ids and texts of a conversation's newest messages and notes below a key, up to a number, the
+        newest_texts: the ids, texts and keys of a conversation's newest messages and notes below a key, up to a number, the
             newest first.
     """
 
@@ -61,7 +61,7 @@ class SearchReads(ConversationReads, ConversationListReads):
     )
 
     newest_texts = (
-        "SELECT rowid, id, text FROM messages WHERE conversation = ? AND rowid < ? AND deleted_at IS NULL "
+        "SELECT id, text, rowid FROM messages WHERE conversation = ? AND rowid < ? AND deleted_at IS NULL "
         "ORDER BY rowid DESC LIMIT ?"
     )
 
@@ -102,25 +102,25 @@ class SearchReads(ConversationReads, ConversationListReads):
 
     def texts_by_conversation(
         self, rows: Sequence[int], messages: int, words: Sequence[str]
-    ) -> Mapping[int, Iterable[tuple[str, str]]]:
+    ) -> Mapping[int, Iterable[TextOfMessage]]:
         """Return the texts of `ConversationMatch` by conversation.
 
         SQLite finds words no faster than Python, and a statement for each conversation costs less than texts that no one reads.
         """
 
-        def texts_of(row: int) -> Iterator[tuple[str, str]]:
+        def parts_of(row: int) -> Iterator[Sequence[TextOfMessage]]:
             # In parts that are read to their end: while a statement is still being read, each other conversation needs
             # a new one, which takes longer to prepare than to carry out.
             before, size, left = _NEWEST, FIRST_TEXTS, messages
             while left > 0:
                 values = (row, before, min(size, left))
                 part = self.conn.execute(self.newest_texts, values).fetchall()
-                yield from ((message_id, text) for _, message_id, text in part)
+                yield part
                 if len(part) < values[-1]:
                     return
-                before, size, left = part[-1][0], size * 4, left - len(part)
+                before, size, left = part[-1][-1], size * 4, left - len(part)
 
-        return {row: texts_of(row) for row in rows}
+        return {row: chain.from_iterable(parts_of(row)) for row in rows}
 
     def _with_all(self, project: int, words: Sequence[str]) -> Conversations:
         found: Conversations | None = None

@@ -89,7 +89,12 @@ _WITH_MARK: Final = (
     "FROM {numbers} k {and_then} conversations c ON c.rowid = k.value "
     "LEFT JOIN seen_marks s ON s.project = c.project AND s.user = ?"
 )
-_MARKED: Final = either(f"SELECT c.rowid, {_UNTIL}, c.activity, c.messages, c.contact_messages {_WITH_MARK}")
+_BEGUN_LATER: Final = "c.imported_at IS NULL AND c.created_at >= {until}"
+"""The condition that all messages of a conversation `c` are newer than a time, without reading them."""
+_MARKED: Final = either(
+    f"SELECT c.rowid, {_UNTIL}, c.activity, c.messages, c.contact_messages, "
+    f"CASE WHEN {_BEGUN_LATER.format(until=_UNTIL)} THEN 1 ELSE 0 END {_WITH_MARK}"
+)
 _SINCE: Final = either(
     f"SELECT c.rowid, count(*), sum(CASE WHEN m.author_type = 'contact' THEN 1 ELSE 0 END) {_WITH_MARK} "
     f"{{and_then}} messages m ON m.conversation = c.rowid AND m.number IS NOT NULL AND m.created_at >= {_UNTIL} "
@@ -107,6 +112,7 @@ _NEWEST_FIRST: Final = "SELECT number, author_type FROM messages WHERE conversat
 UNREAD: Final = (
     "c.contact_messages > coalesce((SELECT s.contact_messages FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid), 0) "
     "AND (EXISTS (SELECT 1 FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid AND s.at >= {until}) "
+    f"OR ({_BEGUN_LATER}) "
     "OR (c.activity >= {until} AND EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.author_type = 'contact' "
     "AND m.number IS NOT NULL AND m.created_at >= {until})))"
 ).replace(
@@ -118,7 +124,7 @@ UNREAD: Final = (
 def unread_values(user: int, mark: int) -> tuple[int, ...]:
     """Return the values of UNREAD; `mark` is the user's seen mark in the project, 0 for none."""
     marks = (mark, mark, mark)
-    return (user, user, *marks, *marks, *marks)
+    return (user, user, *marks, *marks, *marks, *marks)
 
 
 class SeenReads(Queries):
@@ -133,9 +139,12 @@ class SeenReads(Queries):
             for row in self.conn.execute(_MARKED[self.dialect], (keys, user)).fetchall()
             if row[1] and (row[0] not in rows or rows[row[0]][2] < row[1])
         ]
-        since = self._since(user, [row[0] for row in marked if row[2] >= row[1]])
-        for conversation, _, _, messages, by_contact in marked:
-            later, unseen = since.get(conversation, (0, 0))
+        since = self._since(
+            user, [row for row, until, activity, *_, later in marked if activity >= until and not later]
+        )
+        for conversation, _, _, messages, by_contact, begun_later in marked:
+            none_or_all = (messages, by_contact) if begun_later else (0, 0)
+            later, unseen = since.get(conversation, none_or_all)
             found[conversation] = SeenMessages(messages - later - 1, by_contact - unseen)
         return found
 
