@@ -90,21 +90,43 @@ def test_messages_of_an_import_count_by_their_times(tx: Any, user: int) -> None:
     assert unread(tx, user) == {imported}
 
 
-@pytest.mark.sqlite
-def test_long_conversation_begun_after_the_mark_is_not_read(tx: Any, user: int) -> None:
-    """An agent's list would otherwise take time for each message since the agent joined."""
-    begun, steps = converse(tx, 5, MARK), [0, 0]
-    for number in range(2):
-        for index in range(number * 300, number * 300 + 300):
-            message = Message(new_id("msg", NOON), Author("bot"), "Hello", MARK + 5, index=4 + index)
-            tx.insert_message(begun, message, 6 + index)
+def test_messages_within_a_minute_of_the_mark_count_in_any_order(tx: Any, user: int) -> None:
+    """Two nodes' clocks differ by some seconds."""
+    key = converse(tx, 5, NOON - 120_000)
+    for index, at in ((4, MARK - 9_000), (5, MARK + 6), (6, MARK - 1)):
+        tx.insert_message(key, Message(new_id("msg", NOON), Author("contact"), "Hello", at, index=index), 9)
+    tx.conn.execute(
+        "UPDATE conversations SET messages = 7, contact_messages = 6 WHERE conversations.rowid = ?", (key,)
+    )
+    assert tx.seen(user, [key]) == {key: SeenMessages(3, 4)}
+    assert unread(tx, user) == {key}
 
-        def count(at: int = number) -> int:
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("begin", "written_at"), [(MARK, MARK + 5), (NOON - 200_000, NOON - 150_000)], ids=["after", "before"]
+)
+def test_long_conversation_is_not_read_for_what_a_user_has_seen(
+    tx: Any, user: int, begin: int, written_at: int
+) -> None:
+    """An agent's list would otherwise take time for each message since the agent joined, or for each seen one."""
+    key, steps = converse(tx, 5, begin), [0, 0]
+    for at in range(2):  # as many older messages again
+        tx.conn.executemany(
+            "INSERT INTO messages (rowid, id, conversation, number, author_type, text, internal, created_at, project) "
+            "VALUES (?, ?, ?, ?, 'bot', 'Hello', 0, ?, 1)",
+            [
+                (-1 - row, new_id("msg", NOON), key, 4 + row, written_at)
+                for row in range(300 * at, 300 * at + 300)
+            ],
+        )
+
+        def count(at: int = at) -> int:
             steps[at] += 1
             return 0
 
         tx.conn.set_progress_handler(count, 1)
-        tx.seen(user, [begun])
+        tx.seen(user, [key])
         tx.conn.set_progress_handler(None, 1)
     assert steps[0] == steps[1] > 0
 

@@ -92,6 +92,14 @@ takes longer than running the statement (ADR 104).
 """
 
 
+UNPLANNED_KEYS: Final = "CAST((SELECT $1) AS bigint[])"
+"""Hides the number of keys in a statement's first value from PostgreSQL's planner.
+
+If the planner knew that there is one key, the plan for it would seem cheaper than the one for any number, and would be made
+again for each execution.
+"""
+
+
 PLANNED_ONCE: Final = "/* planned once */ "
 """Marks a statement, after its `SELECT`, that PostgreSQL plans once for all values, with indexes that have its order.
 

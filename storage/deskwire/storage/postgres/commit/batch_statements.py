@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from psycopg import pq
 
-from deskwire.storage.dialect import UNPLANNED
+from deskwire.storage.dialect import UNPLANNED, UNPLANNED_KEYS
 from deskwire.storage.postgres.commit.positions import (
     LOCK_HEADS,
     LOCK_HEADS_OF_CONVERSATIONS,
@@ -43,13 +43,11 @@ class BufferedWrite(NamedTuple):
 
 READ_CLAIMED: Final = (
     f"SELECT c.rowid, c.id, c.revision, c.sequence, c.updated_at, c.routed, {CONTACT_COLUMNS} FROM conversations c "
-    "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ANY($1)"
+    f"JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ANY({UNPLANNED_KEYS})"
 )
 
 # Skips rows that another transaction has locked, so that a batch never waits for a conversation.
-LOCK_CONVERSATIONS: Final = (
-    "SELECT rowid FROM conversations WHERE rowid = ANY($1) ORDER BY rowid FOR UPDATE SKIP LOCKED"
-)
+LOCK_CONVERSATIONS: Final = f"SELECT rowid FROM conversations WHERE rowid = ANY({UNPLANNED_KEYS}) ORDER BY rowid FOR UPDATE SKIP LOCKED"
 
 
 class FetchedRows:

@@ -22,6 +22,7 @@ from deskwire.engine.events.ports import Advance, ProjectHead
 from deskwire.engine.events.types import EventDraft, StoredEvent, stored_event
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.connection import Connection
+from deskwire.storage.dialect import UNPLANNED_KEYS
 from deskwire.storage.tables.events.events import event_row
 from deskwire.storage.tables.webhooks.deliveries import delivery_at, delivery_row
 
@@ -34,7 +35,7 @@ LOCK_HEADS: Final = (
 # The same lock, by the conversations whose events will follow.
 LOCK_HEADS_OF_CONVERSATIONS: Final = (
     "SELECT project, position, last_id, delivery, delivery_id, endpoints_version FROM project_heads WHERE project IN "
-    "(SELECT c.project FROM conversations c WHERE c.rowid = ANY($1)) ORDER BY project FOR UPDATE"
+    f"(SELECT c.project FROM conversations c WHERE c.rowid = ANY({UNPLANNED_KEYS})) ORDER BY project FOR UPDATE"
 )
 
 SAVE_HEAD: Final = (

@@ -13,7 +13,7 @@ from typing import Final
 from deskwire.engine.conversations.conversation import Author, Message
 from deskwire.engine.conversations.listing import AgentDetails, ReadPosition, SeenMessages, ThreadMessage
 from deskwire.engine.conversations.redaction import PREVIEW_LENGTH_MAX
-from deskwire.storage.dialect import either
+from deskwire.storage.dialect import differing, either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.conversations.conversations import MESSAGE, NEWEST_SHOWN, message_of
 from deskwire.storage.tables.conversations.mentions import MentionReads
@@ -95,10 +95,25 @@ _MARKED: Final = either(
     f"SELECT c.rowid, {_UNTIL}, c.activity, c.messages, c.contact_messages, "
     f"CASE WHEN {_BEGUN_LATER.format(until=_UNTIL)} THEN 1 ELSE 0 END {_WITH_MARK}"
 )
+_CLOCK_ERROR_MS: Final = 60_000
+"""By how much a message may be older than an earlier one: a node whose clock differs by 5 s is not ready."""
+_LATE: Final = (
+    "m.rowid > CASE WHEN c.imported_at IS NULL THEN coalesce((SELECT o.rowid FROM messages o WHERE o.conversation = c.rowid "
+    f"AND o.created_at < {{until}} - {_CLOCK_ERROR_MS} ORDER BY o.rowid DESC LIMIT 1), 0) ELSE 0 END"
+)
+"""The condition of the messages `m` that may be as new as a time, so that the older ones are not read. Imports have any order."""
+_UNSEEN: Final = f"m.conversation = c.rowid AND m.number IS NOT NULL AND m.created_at >= {_UNTIL} AND {_LATE.format(until=_UNTIL)}"
+_COUNTED: Final = (
+    "count(*) AS later, sum(CASE WHEN m.author_type = 'contact' THEN 1 ELSE 0 END) AS by_contact"
+)
 _SINCE: Final = either(
-    f"SELECT c.rowid, count(*), sum(CASE WHEN m.author_type = 'contact' THEN 1 ELSE 0 END) {_WITH_MARK} "
-    f"{{and_then}} messages m ON m.conversation = c.rowid AND m.number IS NOT NULL AND m.created_at >= {_UNTIL} "
-    "GROUP BY c.rowid"
+    f"SELECT c.rowid, {{counts}} {_WITH_MARK} {{messages}}",
+    counts=differing(sqlite=_COUNTED, postgres="n.later, n.by_contact"),
+    messages=differing(
+        sqlite=f"CROSS JOIN messages m ON {_UNSEEN} GROUP BY c.rowid",
+        # Only in a sub-select PostgreSQL begins at the first message that may be as new.
+        postgres=f"CROSS JOIN LATERAL (SELECT {_COUNTED} FROM messages m WHERE {_UNSEEN}) AS n WHERE n.later > 0",
+    ),
 )
 _CLAIMED_POSITION: Final = either(
     "SELECT s.number, s.contact_messages, s.at FROM agent_seen s WHERE s.user = ? AND s.conversation = ? {locking[s]}"
@@ -114,7 +129,7 @@ UNREAD: Final = (
     "AND (EXISTS (SELECT 1 FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid AND s.at >= {until}) "
     f"OR ({_BEGUN_LATER}) "
     "OR (c.activity >= {until} AND EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.author_type = 'contact' "
-    "AND m.number IS NOT NULL AND m.created_at >= {until})))"
+    f"AND m.number IS NOT NULL AND m.created_at >= {{until}} AND {_LATE})))"
 ).replace(
     "{until}", "(CASE WHEN coalesce(c.imported_at, 0) >= ? OR c.seen_until > ? THEN c.seen_until ELSE ? END)"
 )
@@ -124,7 +139,7 @@ UNREAD: Final = (
 def unread_values(user: int, mark: int) -> tuple[int, ...]:
     """Return the values of UNREAD; `mark` is the user's seen mark in the project, 0 for none."""
     marks = (mark, mark, mark)
-    return (user, user, *marks, *marks, *marks, *marks)
+    return (user, user, *(5 * marks))
 
 
 class SeenReads(Queries):
