@@ -106,29 +106,35 @@ def test_messages_within_a_minute_of_the_mark_count_in_any_order(tx: Any, user: 
 @pytest.mark.parametrize(
     ("begin", "written_at"), [(MARK, MARK + 5), (NOON - 200_000, NOON - 150_000)], ids=["after", "before"]
 )
-def test_long_conversation_is_not_read_for_what_a_user_has_seen(
+def test_cost_of_the_newest_messages_does_not_depend_on_the_older_ones(
     tx: Any, user: int, begin: int, written_at: int
 ) -> None:
     """An agent's list would otherwise take time for each message since the agent joined, or for each seen one."""
-    key, steps = converse(tx, 5, begin), [0, 0]
-    for at in range(2):  # as many older messages again
-        tx.conn.executemany(
-            "INSERT INTO messages (rowid, id, conversation, number, author_type, text, internal, created_at, project) "
-            "VALUES (?, ?, ?, ?, 'bot', 'Hello', 0, ?, 1)",
-            [
-                (-1 - row, new_id("msg", NOON), key, 4 + row, written_at)
-                for row in range(300 * at, 300 * at + 300)
-            ],
-        )
+    key = converse(tx, 5, begin)
 
-        def count(at: int = at) -> int:
-            steps[at] += 1
+    def steps(work: Callable[[], object]) -> int:
+        taken = 0
+
+        def count() -> int:
+            nonlocal taken
+            taken += 1
             return 0
 
         tx.conn.set_progress_handler(count, 1)
-        tx.seen(user, [key])
+        work()
         tx.conn.set_progress_handler(None, 1)
-    assert steps[0] == steps[1] > 0
+        return taken
+
+    found = list[tuple[int, int]]()
+    for first in (0, 300):  # more older messages each time
+        tx.conn.executemany(
+            "INSERT INTO messages (rowid, id, conversation, number, author_type, text, internal, created_at, project) "
+            "VALUES (?, ?, ?, ?, 'bot', 'Hello', 0, ?, 1)",
+            [(-1 - row, new_id("msg", NOON), key, 4 + row, written_at) for row in range(first, first + 300)],
+        )
+        found.append((steps(lambda: tx.seen(user, [key])), steps(lambda: tx.message_id_at(key, 3))))
+    assert found[0] == found[1]
+    assert all(found[0])
 
 
 @pytest.mark.sqlite

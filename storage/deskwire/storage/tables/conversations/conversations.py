@@ -143,8 +143,10 @@ class ConversationReads(Queries):
         return None if row is None else row[0]
 
     def message_id_at(self, conversation: int, index: int) -> str | None:
+        # Newest first, because the message is usually among the newest ones.
         row = self.conn.execute(
-            "SELECT id FROM messages WHERE conversation = ? AND number = ?", (conversation, index)
+            "SELECT id FROM messages WHERE conversation = ? AND number = ? ORDER BY rowid DESC LIMIT 1",
+            (conversation, index),
         ).fetchone()
         return None if row is None else str(row[0])
 
