@@ -334,6 +334,19 @@ def test_queued_statements_share_the_round_trip_of_the_next_one(connection: Bloc
     assert not connection.in_transaction
 
 
+def test_statement_that_is_queued_twice_is_prepared_once(postgres_url: str) -> None:
+    connection = BlockingConnection(Database(postgres_url, "test"), "read")
+    for number in range(3):
+        for _ in range(2):
+            connection.queue("SELECT set_config('application_name', $1, false)", (f"name {number}",))
+        assert connection.execute(f"SELECT {number}, current_setting('application_name')").fetchone() == (
+            number,
+            f"name {number}",
+        )
+    assert connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (5,)
+    connection.close()
+
+
 def test_failed_queued_statement_fails_the_next_one_and_no_later_one(connection: BlockingConnection) -> None:
     for _ in range(2):  # the second time, all statements are prepared
         connection.queue("BEGIN")

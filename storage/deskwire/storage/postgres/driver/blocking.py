@@ -199,30 +199,29 @@ class BlockingConnection:
             self._plans_once = plans_once
         statements = [*self._queued, statement]
         self._queued.clear()
-        new: dict[int, tuple[str, bytes]] = {}
+        new: dict[str, tuple[bytes, int]] = {}
         answers = self._answers(lambda: self._send(statements, new))[:-1]
         self.session.exit_pipeline_mode()
         self._plans_once = plans_once and self.in_transaction
-        for at, (text, name) in new.items():
-            if answers[at].status in _SUCCESS:
-                self._prepared[text] = name
+        self._prepared |= {text: name for text, (name, at) in new.items() if answers[at].status in _SUCCESS}
         for answer in answers:
             self._check(answer)
         return answers[-1]
 
-    def _send(self, statements: Sequence[Statement], new: dict[int, tuple[str, bytes]]) -> int:
+    def _send(self, statements: Sequence[Statement], new: dict[str, tuple[bytes, int]]) -> int:
         """Send statements as a pipeline; return the number of their results, the end's included.
 
         Args:
-            new: is filled with the statements that are prepared, and their names, by the number of the result.
+            new: is filled with the names of the statements that are prepared, and the numbers of these results.
         """
         connection, count = self.session, 0
         connection.enter_pipeline_mode()
         for text, values, forms, _ in statements:
-            name, room = self._prepared.get(text), len(self._prepared) + len(new) < _PREPARED_MAX
-            if name is None and room:
-                name = b"p%d" % (len(self._prepared) + len(new))
-                new[count] = text, name
+            name = new[text][0] if text in new else self._prepared.get(text)
+            number = len(self._prepared) + len(new)
+            if name is None and number < _PREPARED_MAX:
+                name = b"p%d" % number
+                new[text] = name, count
                 connection.send_prepare(name, text.encode())
                 count += 1
             if name is None:
