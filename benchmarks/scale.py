@@ -36,6 +36,7 @@ class Scale:
             long each, and changes of 1,000 tickets.
         inbox: conversations in the database where an agent's lists are timed, of six messages each.
         active: conversations that were active in the same hour where lists of a busy hour are timed.
+        thread: messages of long conversations that an agent has not opened.
         imported: messages of an import.
         searched: conversations in the database where searches are timed, of six messages each.
         histories: conversations in the databases of a large installation and of smaller ones, of ten messages each.
@@ -79,6 +80,7 @@ class Scale:
     searched: int = 10_000
     inbox: int = 10_000
     active: int = 50_000
+    thread: int = 1_000
     imported: int = 20_000
     histories: tuple[int, ...] = (10_000, 100_000)
     indexed: int = 100_000
@@ -125,6 +127,7 @@ QUICK: Final = Scale(
     searched=200,
     inbox=200,
     active=300,
+    thread=30,
     imported=1_500,
     deliveries=40,
     flights=(1, 8),

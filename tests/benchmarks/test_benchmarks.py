@@ -53,6 +53,7 @@ SECTIONS = {
     "search": ["search", "index"],
     "inbox": ["inbox"],
     "busy-hour": ["busy-hour"],
+    "long-threads": ["long-threads"],
     "import": ["import", "import-beside"],
     "agents": ["agents", "agents-away"],
     "quiet": ["quiet"],
