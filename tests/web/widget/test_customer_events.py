@@ -108,6 +108,29 @@ def test_passive_start_makes_one_conditional_call_and_no_connection(site: Site, 
         assert statuses == [expected]
 
 
+def test_passive_start_repeats_a_failed_call_a_few_times(site: Site, tab: Tab) -> None:
+    page = tab()
+    page.start()
+    page.send("Hello")
+    page.wait_until_sent()
+    page.run("customer.stop()")
+    site.answer(site.conversations()[0], "Hi")
+    page.page.route(re.compile(r"/customer/conversations"), lambda route: route.abort(), times=2)
+    page.start(passive=True)
+    assert page.state["unread"] == 0
+    page.wait_for("state.unread === 1")
+    page.page.route(re.compile(r"/customer/conversations"), lambda route: route.abort())
+    page.calls.clear()
+    page.page.clock.install()
+    page.start(passive=True)
+    for _ in range(3):
+        with page.page.expect_event("requestfailed"):
+            page.page.clock.run_for(30_000)
+    page.page.clock.run_for(300_000)
+    assert [each for each in page.calls if not each.startswith("OPTIONS")] == ["GET conversations"] * 4
+    assert page.errors == []
+
+
 def test_first_visit_with_a_closed_panel_makes_no_call(tab: Tab) -> None:
     page = tab()
     page.start(passive=True)

@@ -339,8 +339,8 @@ export function createCustomer(options) {
     seen();
   }
 
-  /** Load something, and try again until that succeeds. @param {() => Promise<void>} load @param {number} [failures] @returns {Promise<void>} */
-  const withRetries = (load, failures = 0) => load().catch(() => void setTimeout(() => running && withRetries(load, failures + 1), retryDelay(failures + 1)));
+  /** Load something, and try again until that succeeds or is not wanted after these failures. @param {() => Promise<void>} load @param {(failures: number) => unknown} [isWanted] @param {number} [failures] @returns {Promise<void>} */
+  const withRetries = (load, isWanted = () => running, failures = 1) => load().catch(() => void setTimeout(() => isWanted(failures) && withRetries(load, isWanted, failures + 1), retryDelay(failures)));
 
   const loadChannel = async () => set({ channel: await callUrl(`${root}channels/${options.channelId}`, "GET", null) });
 
@@ -485,7 +485,7 @@ export function createCustomer(options) {
       await opened;
       if (passive) {
         if (outbox.all().length) void outbox.pump();
-        return badge().catch(() => {});
+        return withRetries(badge, (failures) => failures < 4); // a page of an ended session must not poll
       }
       if (running) return;
       running = new AbortController();
