@@ -91,16 +91,25 @@ async def test_deliveries_of_both_nodes_are_sent_once_in_order(nodes: tuple[Serv
         assert sequences == list(range(1, 12))
 
 
+async def shown(opened: Page, *conversations: dict[str, Any]) -> Any:
+    """Return the presence of the only agent once it names these conversations."""
+    while True:
+        (agent,) = (await opened.passing("presence"))["agents"]
+        if {*agent["conversationIds"]} == {each["id"] for each in conversations}:
+            return agent
+
+
 async def test_agents_see_presence_and_ephemeral_events_of_both_nodes(nodes: tuple[Service, Service]) -> None:
     here, there = nodes
-    conversation = await here.create()
+    conversation, second = await here.create(), await here.create()
     async with page(here.dashboard) as mine, page(there.dashboard) as other:
         await look(there, other, conversation)
-        while True:
-            (agent,) = (await mine.passing("presence"))["agents"]
-            if agent["conversationIds"] == [conversation["id"]]:
-                break
+        agent = await shown(mine, conversation)
         assert agent["online"] is True
+        await look(here, mine, second)
+        await shown(
+            other, conversation, second
+        )  # a node sends ephemeral events to nodes whose agents it knows
         typing = f"/conversations/{conversation['id']}/typing"
         await there.dashboard.post(typing, json={"typing": True, "internal": True})
         assert (await mine.passing("agent.typing.started"))["internal"] is True
