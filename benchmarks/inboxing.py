@@ -13,7 +13,6 @@ import trio
 from benchmarks import processes
 from benchmarks.filling import fill_numbered, put_with_messages
 from benchmarks.generator import load
-from benchmarks.job import Job
 from benchmarks.report import TIMES, Cell, Section, median, median_times
 from benchmarks.scale import Scale
 from benchmarks.searching import complete, dashboard
@@ -103,15 +102,7 @@ def _save_views(server: Server) -> None:
 
 
 def _row(scale: Scale, server: Server, name: str, path: str) -> tuple[Cell, ...]:
-    job = Job(
-        server.port,
-        [path],
-        method="GET",
-        key=server.token,
-        project=server.project,
-        warm_s=scale.warm_s,
-        for_s=scale.list_s,
-    )
+    job = server.agent_gets(path, warm_s=scale.warm_s, for_s=scale.list_s)
     taken = [load(job) for _ in range(scale.rounds)]
     return name, median(each.rate for each in taken), *median_times(each.latencies for each in taken)
 

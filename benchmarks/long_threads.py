@@ -15,7 +15,6 @@ import trio
 from benchmarks import processes
 from benchmarks.filling import fill_numbered, put_with_messages
 from benchmarks.generator import load
-from benchmarks.job import Job
 from benchmarks.report import TIMES, Cell, Section, median_times
 from benchmarks.scale import Scale
 from benchmarks.searching import complete, dashboard
@@ -65,15 +64,7 @@ def _rows(scale: Scale, servers: list[Server], agent: str) -> Iterator[tuple[Cel
         taken: list[list[list[float]]] = [[] for _ in servers]
         for _ in range(scale.rounds):
             for latencies, server in zip(taken, servers, strict=True):
-                job = Job(
-                    server.port,
-                    [path],
-                    method="GET",
-                    key=server.token,
-                    project=server.project,
-                    warm_s=scale.warm_s,
-                    for_s=scale.list_s,
-                )
+                job = server.agent_gets(path, warm_s=scale.warm_s, for_s=scale.list_s)
                 latencies.append(load(job).latencies)
         long, short = map(median_times, taken)
         yield agent, name, *long, *short, long[0] / short[0]

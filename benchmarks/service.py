@@ -78,6 +78,10 @@ class Server:
         """Return the job of reading these paths in turn."""
         return Job(self.port, paths, "GET", key=self.key, **how)
 
+    def agent_gets(self, path: str, **how: Any) -> Job:
+        """Return the job of reading a path as the project's owner."""
+        return Job(self.port, [path], "GET", key=self.token, project=self.project, **how)
+
     def wake(self, conversations: list[str]) -> None:
         """Load each conversation by a command that changes nothing."""
         paths = [f"/v3/s2s/conversations/{each}/read" for each in conversations]

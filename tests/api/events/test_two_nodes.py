@@ -107,9 +107,8 @@ async def test_agents_see_presence_and_ephemeral_events_of_both_nodes(nodes: tup
         agent = await shown(mine, conversation)
         assert agent["online"] is True
         await look(here, mine, second)
-        await shown(
-            other, conversation, second
-        )  # a node sends ephemeral events to nodes whose agents it knows
+        # A node sends ephemeral events to nodes whose agents it knows.
+        await shown(other, conversation, second)
         typing = f"/conversations/{conversation['id']}/typing"
         await there.dashboard.post(typing, json={"typing": True, "internal": True})
         assert (await mine.passing("agent.typing.started"))["internal"] is True

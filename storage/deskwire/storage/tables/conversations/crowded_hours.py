@@ -286,17 +286,16 @@ def messages_query(order: ActivityOrder, first: int, last: int, size: int) -> tu
         f"SELECT * FROM ({source} AND {where} {ordered}) AS s{number}"
         for number, source in enumerate(sources)
     )
-    messages = f"(SELECT * FROM ({parts}) AS a {ordered}) AS p"
+    messages, bounds = (
+        f"(SELECT * FROM ({parts}) AS a {ordered}) AS p",
+        (order.project, first, last) * len(sources),
+    )
     if order.among is not None:
-        return f"SELECT {{planned_once}}p.at, p.conversation, 0 FROM {messages}", (
-            order.project,
-            first,
-            last,
-        ) * len(sources)
+        return f"SELECT {{planned_once}}p.at, p.conversation, 0 FROM {messages}", bounds
     condition, values = order.test
     entry = f"c.activity = p.at AND {condition}" if condition else "c.activity = p.at"
     sql = _WITH_ENTRIES[order.dialect].format(entry=entry, messages=messages)
-    return sql, (*values, *(order.project, first, last) * len(sources))
+    return sql, (*values, *bounds)
 
 
 # With a join, PostgreSQL would read all of some thousands of conversations; SQLite is faster with one.
